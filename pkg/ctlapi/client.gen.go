@@ -86,6 +86,27 @@ func (e ApprovalOption) Valid() bool {
 	}
 }
 
+// Defines values for ApproverRole.
+const (
+	ApproverRoleAdmin    ApproverRole = "admin"
+	ApproverRoleCustomer ApproverRole = "customer"
+	ApproverRoleOperator ApproverRole = "operator"
+)
+
+// Valid indicates whether the value is a known member of the ApproverRole enum.
+func (e ApproverRole) Valid() bool {
+	switch e {
+	case ApproverRoleAdmin:
+		return true
+	case ApproverRoleCustomer:
+		return true
+	case ApproverRoleOperator:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BuildSourceKind.
 const (
 	BuildSourceKindChart BuildSourceKind = "chart"
@@ -140,12 +161,18 @@ func (e BuildState) Valid() bool {
 // Defines values for BulkOperation.
 const (
 	BulkOperationDeploy BulkOperation = "deploy"
+	BulkOperationPause  BulkOperation = "pause"
+	BulkOperationResume BulkOperation = "resume"
 )
 
 // Valid indicates whether the value is a known member of the BulkOperation enum.
 func (e BulkOperation) Valid() bool {
 	switch e {
 	case BulkOperationDeploy:
+		return true
+	case BulkOperationPause:
+		return true
+	case BulkOperationResume:
 		return true
 	default:
 		return false
@@ -175,6 +202,7 @@ func (e BulkState) Valid() bool {
 
 // Defines values for BulkItemOutcome.
 const (
+	BulkItemOutcomeDone       BulkItemOutcome = "done"
 	BulkItemOutcomePending    BulkItemOutcome = "pending"
 	BulkItemOutcomeRefused    BulkItemOutcome = "refused"
 	BulkItemOutcomeStarted    BulkItemOutcome = "started"
@@ -184,6 +212,8 @@ const (
 // Valid indicates whether the value is a known member of the BulkItemOutcome enum.
 func (e BulkItemOutcome) Valid() bool {
 	switch e {
+	case BulkItemOutcomeDone:
+		return true
 	case BulkItemOutcomePending:
 		return true
 	case BulkItemOutcomeRefused:
@@ -200,12 +230,18 @@ func (e BulkItemOutcome) Valid() bool {
 // Defines values for BulkRequestOperation.
 const (
 	BulkRequestOperationDeploy BulkRequestOperation = "deploy"
+	BulkRequestOperationPause  BulkRequestOperation = "pause"
+	BulkRequestOperationResume BulkRequestOperation = "resume"
 )
 
 // Valid indicates whether the value is a known member of the BulkRequestOperation enum.
 func (e BulkRequestOperation) Valid() bool {
 	switch e {
 	case BulkRequestOperationDeploy:
+		return true
+	case BulkRequestOperationPause:
+		return true
+	case BulkRequestOperationResume:
 		return true
 	default:
 		return false
@@ -338,6 +374,27 @@ func (e ConfigItemKind) Valid() bool {
 	case ConfigItemKindSandbox:
 		return true
 	case ConfigItemKindScripts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DecidedChangeOutcome.
+const (
+	DecidedChangeOutcomeApproved DecidedChangeOutcome = "approved"
+	DecidedChangeOutcomeCounted  DecidedChangeOutcome = "counted"
+	DecidedChangeOutcomeRefused  DecidedChangeOutcome = "refused"
+)
+
+// Valid indicates whether the value is a known member of the DecidedChangeOutcome enum.
+func (e DecidedChangeOutcome) Valid() bool {
+	switch e {
+	case DecidedChangeOutcomeApproved:
+		return true
+	case DecidedChangeOutcomeCounted:
+		return true
+	case DecidedChangeOutcomeRefused:
 		return true
 	default:
 		return false
@@ -524,6 +581,24 @@ func (e Ended) Valid() bool {
 	}
 }
 
+// Defines values for FreezeScope.
+const (
+	FreezeScopeApp     FreezeScope = "app"
+	FreezeScopeInstall FreezeScope = "install"
+)
+
+// Valid indicates whether the value is a known member of the FreezeScope enum.
+func (e FreezeScope) Valid() bool {
+	switch e {
+	case FreezeScopeApp:
+		return true
+	case FreezeScopeInstall:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GraphNodeKind.
 const (
 	GraphNodeKindComponent GraphNodeKind = "component"
@@ -581,6 +656,24 @@ func (e HealthVerdict) Valid() bool {
 	case HealthVerdictUnhealthy:
 		return true
 	case HealthVerdictUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HoldReason.
+const (
+	HoldReasonFreeze         HoldReason = "freeze"
+	HoldReasonPausedByVendor HoldReason = "paused_by_vendor"
+)
+
+// Valid indicates whether the value is a known member of the HoldReason enum.
+func (e HoldReason) Valid() bool {
+	switch e {
+	case HoldReasonFreeze:
+		return true
+	case HoldReasonPausedByVendor:
 		return true
 	default:
 		return false
@@ -986,6 +1079,24 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OnFailure.
+const (
+	OnFailureContinue OnFailure = "continue"
+	OnFailureStop     OnFailure = "stop"
+)
+
+// Valid indicates whether the value is a known member of the OnFailure enum.
+func (e OnFailure) Valid() bool {
+	switch e {
+	case OnFailureContinue:
+		return true
+	case OnFailureStop:
 		return true
 	default:
 		return false
@@ -1682,6 +1793,30 @@ func (e TerraformStateVersionKind) Valid() bool {
 	}
 }
 
+// Defines values for TreeChangeOp.
+const (
+	TreeChangeOpAdded    TreeChangeOp = "added"
+	TreeChangeOpChanged  TreeChangeOp = "changed"
+	TreeChangeOpRemoved  TreeChangeOp = "removed"
+	TreeChangeOpReplaced TreeChangeOp = "replaced"
+)
+
+// Valid indicates whether the value is a known member of the TreeChangeOp enum.
+func (e TreeChangeOp) Valid() bool {
+	switch e {
+	case TreeChangeOpAdded:
+		return true
+	case TreeChangeOpChanged:
+		return true
+	case TreeChangeOpRemoved:
+		return true
+	case TreeChangeOpReplaced:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookDeliveryCause.
 const (
 	WebhookDeliveryCauseEvent  WebhookDeliveryCause = "event"
@@ -1745,6 +1880,39 @@ func (e WebhookState) Valid() bool {
 	}
 }
 
+// Defines values for WeeklyFreezeDays.
+const (
+	WeeklyFreezeDaysFri WeeklyFreezeDays = "fri"
+	WeeklyFreezeDaysMon WeeklyFreezeDays = "mon"
+	WeeklyFreezeDaysSat WeeklyFreezeDays = "sat"
+	WeeklyFreezeDaysSun WeeklyFreezeDays = "sun"
+	WeeklyFreezeDaysThu WeeklyFreezeDays = "thu"
+	WeeklyFreezeDaysTue WeeklyFreezeDays = "tue"
+	WeeklyFreezeDaysWed WeeklyFreezeDays = "wed"
+)
+
+// Valid indicates whether the value is a known member of the WeeklyFreezeDays enum.
+func (e WeeklyFreezeDays) Valid() bool {
+	switch e {
+	case WeeklyFreezeDaysFri:
+		return true
+	case WeeklyFreezeDaysMon:
+		return true
+	case WeeklyFreezeDaysSat:
+		return true
+	case WeeklyFreezeDaysSun:
+		return true
+	case WeeklyFreezeDaysThu:
+		return true
+	case WeeklyFreezeDaysTue:
+		return true
+	case WeeklyFreezeDaysWed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WhyCode.
 const (
 	WhyCodeAlarm              WhyCode = "alarm"
@@ -1757,11 +1925,13 @@ const (
 	WhyCodeDeprovisioned      WhyCode = "deprovisioned"
 	WhyCodeEnrolment          WhyCode = "enrolment"
 	WhyCodeFailed             WhyCode = "failed"
+	WhyCodeFreeze             WhyCode = "freeze"
 	WhyCodeLock               WhyCode = "lock"
 	WhyCodeNeeds              WhyCode = "needs"
 	WhyCodeNotLive            WhyCode = "not_live"
 	WhyCodeNotProvisioned     WhyCode = "not_provisioned"
 	WhyCodeNotRemoved         WhyCode = "not_removed"
+	WhyCodePausedByVendor     WhyCode = "paused_by_vendor"
 	WhyCodeRelease            WhyCode = "release"
 	WhyCodeRollback           WhyCode = "rollback"
 	WhyCodeRunnerDisputed     WhyCode = "runner_disputed"
@@ -1798,6 +1968,8 @@ func (e WhyCode) Valid() bool {
 		return true
 	case WhyCodeFailed:
 		return true
+	case WhyCodeFreeze:
+		return true
 	case WhyCodeLock:
 		return true
 	case WhyCodeNeeds:
@@ -1807,6 +1979,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeNotProvisioned:
 		return true
 	case WhyCodeNotRemoved:
+		return true
+	case WhyCodePausedByVendor:
 		return true
 	case WhyCodeRelease:
 		return true
@@ -1913,9 +2087,12 @@ const (
 	WorkflowKindReprovision        WorkflowKind = "reprovision"
 	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
 	WorkflowKindRollback           WorkflowKind = "rollback"
+	WorkflowKindRunScript          WorkflowKind = "run_script"
+	WorkflowKindRunnerUpdate       WorkflowKind = "runner_update"
 	WorkflowKindSyncSecrets        WorkflowKind = "sync_secrets"
 	WorkflowKindTeardown           WorkflowKind = "teardown"
 	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
+	WorkflowKindToggle             WorkflowKind = "toggle"
 )
 
 // Valid indicates whether the value is a known member of the WorkflowKind enum.
@@ -1941,11 +2118,17 @@ func (e WorkflowKind) Valid() bool {
 		return true
 	case WorkflowKindRollback:
 		return true
+	case WorkflowKindRunScript:
+		return true
+	case WorkflowKindRunnerUpdate:
+		return true
 	case WorkflowKindSyncSecrets:
 		return true
 	case WorkflowKindTeardown:
 		return true
 	case WorkflowKindTeardownAll:
+		return true
+	case WorkflowKindToggle:
 		return true
 	default:
 		return false
@@ -2024,6 +2207,24 @@ func (e GetConfigGraphParamsDrawing) Valid() bool {
 	}
 }
 
+// Defines values for ListTimelineParamsOrder.
+const (
+	ListTimelineParamsOrderNewest ListTimelineParamsOrder = "newest"
+	ListTimelineParamsOrderOldest ListTimelineParamsOrder = "oldest"
+)
+
+// Valid indicates whether the value is a known member of the ListTimelineParamsOrder enum.
+func (e ListTimelineParamsOrder) Valid() bool {
+	switch e {
+	case ListTimelineParamsOrderNewest:
+		return true
+	case ListTimelineParamsOrderOldest:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListAllResourcesParamsKind.
 const (
 	ListAllResourcesParamsKindComponent ListAllResourcesParamsKind = "component"
@@ -2058,6 +2259,9 @@ type Action struct {
 	// Steps Names.
 	Steps    []string        `json:"steps"`
 	Triggers []ActionTrigger `json:"triggers"`
+
+	// Unattended The runner starts it by itself on its schedule, and it may change something. Accepting the release is the decision.
+	Unattended bool `json:"unattended"`
 }
 
 // ActionInput defines model for ActionInput.
@@ -2096,7 +2300,8 @@ type ActionRun struct {
 	ScheduledAt *time.Time      `json:"scheduled_at,omitempty"`
 	StartedAt   *time.Time      `json:"started_at,omitempty"`
 
-	// State `missed`: the runner was not running at that time.
+	// State `queued`: it waits; for one of the runner's own schedule, `error` says what for.
+	// `missed`: its tick passed without a run, and `error` says why.
 	State    ActionRunState `json:"state"`
 	StreamID *string        `json:"stream_id,omitempty"`
 
@@ -2107,7 +2312,8 @@ type ActionRun struct {
 	WorkflowID *string `json:"workflow_id,omitempty"`
 }
 
-// ActionRunState `missed`: the runner was not running at that time.
+// ActionRunState `queued`: it waits; for one of the runner's own schedule, `error` says what for.
+// `missed`: its tick passed without a run, and `error` says why.
 type ActionRunState string
 
 // ActionRunPage defines model for ActionRunPage.
@@ -2132,11 +2338,48 @@ type ActionRunRequest struct {
 type ActionTrigger struct {
 	Component *string `json:"component,omitempty"`
 
-	// CronSchedule Example: */5 * * * *
+	// CronSchedule In UTC.
+	//
+	// Example: */5 * * * *
 	CronSchedule *string `json:"cron_schedule,omitempty"`
+
+	// NextAt The next tick of the schedule; absent while the install is not live.
+	NextAt *time.Time `json:"next_at,omitempty"`
 
 	// Type Example: cron
 	Type string `json:"type"`
+}
+
+// AdHocScript run_script; what is run. Text, image and plain values are templates, as those of actions are.
+type AdHocScript struct {
+	// Component The component that it is about. While it runs nothing else changes that component; other components may change.
+	Component string `json:"component,omitempty"`
+
+	// Env Environment variables. The plan shows their names.
+	Env map[string]string `json:"env,omitempty"`
+
+	// Image The image it runs in, by digest, where engines run in pods; else the runner refuses it.
+	Image string `json:"image,omitempty"`
+
+	// Kubeconfig Give it access to the install's cluster.
+	Kubeconfig bool `json:"kubeconfig,omitempty"`
+
+	// KubernetesContext Give it access to this cluster instead, one that the app names.
+	KubernetesContext string `json:"kubernetes_context,omitempty"`
+
+	// Name What people call it. Its runs are listed as those of action `script/NAME`.
+	//
+	// Example: requeue
+	Name *string `json:"name,omitempty"`
+
+	// SensitiveEnv More of them whose values are secret. They are sealed before they are stored and never shown; only the install's runner opens them, and it takes them out of the log and the outputs.
+	SensitiveEnv map[string]string `json:"sensitive_env,omitempty"`
+
+	// Text The script; its first line may name a shell. People see all of it in the plan, so it must hold no secret.
+	Text string `json:"text"`
+
+	// TimeoutSeconds After this time it is stopped.
+	TimeoutSeconds int `json:"timeout_seconds,omitempty"`
 }
 
 // Alarm defines model for Alarm.
@@ -2311,10 +2554,77 @@ type ApprovalHours = int
 // ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 type ApprovalOption string
 
+// ApprovalPolicy defines model for ApprovalPolicy.
+type ApprovalPolicy struct {
+	InForce   ApprovalRules  `json:"in_force"`
+	Set       *ApprovalRules `json:"set,omitempty"`
+	UpdatedAt *time.Time     `json:"updated_at,omitempty"`
+	UpdatedBy *string        `json:"updated_by,omitempty"`
+}
+
+// ApprovalPolicyRequest defines model for ApprovalPolicyRequest.
+type ApprovalPolicyRequest struct {
+	// Approvals How many people have to approve a change.
+	//
+	// Example: 2
+	Approvals int `json:"approvals"`
+
+	// Hours Of an app: how long its changes wait for a decision, in installs that say nothing about that themselves.
+	Hours *int `json:"hours,omitempty"`
+
+	// NoSelfApproval The approval of who asked for the workflow does not count, whatever token it comes with.
+	NoSelfApproval bool `json:"no_self_approval,omitempty"`
+
+	// Roles Only approvals of members who have one of these roles where the install is count; all who may decide when empty.
+	Roles []ApproverRole `json:"roles,omitempty"`
+}
+
+// ApprovalRules defines model for ApprovalRules.
+type ApprovalRules struct {
+	Approvals int `json:"approvals"`
+
+	// Hours How long a change waits for a decision.
+	Hours          *int `json:"hours,omitempty"`
+	NoSelfApproval bool `json:"no_self_approval"`
+
+	// PeopleDecide It asks for more than anybody's answer: `approve_all` approves nothing, and approvals of service accounts do not count.
+	PeopleDecide bool `json:"people_decide"`
+
+	// Roles Empty for all that may decide.
+	Roles []ApproverRole `json:"roles"`
+}
+
+// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+type Approvals struct {
+	// By Whose approvals count.
+	By []string `json:"by"`
+
+	// Missing How many more are needed.
+	Missing int `json:"missing"`
+
+	// Needed 0 when a standing answer approved it.
+	Needed int `json:"needed"`
+
+	// NotBy Who asked for it and may not approve it.
+	NotBy string `json:"not_by,omitempty"`
+
+	// Roles Whose approvals count; empty for all that may decide.
+	Roles []ApproverRole `json:"roles"`
+
+	// Summary Example: 1 of 2 approvals (ann); 1 more needed from admin, not bob
+	Summary string `json:"summary"`
+
+	// Void Of each approval that does not count, why.
+	Void []string `json:"void"`
+}
+
 // ApproveAllRequest defines model for ApproveAllRequest.
 type ApproveAllRequest struct {
 	Note string `json:"note,omitempty"`
 }
+
+// ApproverRole defines model for ApproverRole.
+type ApproverRole string
 
 // Artifact What a build made, in the org's registry.
 type Artifact struct {
@@ -2324,6 +2634,15 @@ type Artifact struct {
 	// Repository Example: org01jd2x7q9zr8w3v5k6m4n0tgha/hello/api
 	Repository string `json:"repository"`
 	SizeBytes  *int64 `json:"size_bytes,omitempty"`
+}
+
+// BeforeFailure defines model for BeforeFailure.
+type BeforeFailure struct {
+	Failure *TimelineEntry `json:"failure,omitempty"`
+	Good    *TimelineEntry `json:"good,omitempty"`
+
+	// Suspects What changed between the two, the likeliest cause first.
+	Suspects []Suspect `json:"suspects"`
 }
 
 // Blob defines model for Blob.
@@ -2448,6 +2767,7 @@ type Bulk struct {
 	ID        string        `json:"id,omitempty"`
 	Items     []BulkItem    `json:"items,omitempty"`
 	Operation BulkOperation `json:"operation"`
+	Reason    string        `json:"reason,omitempty"`
 	Release   string        `json:"release,omitempty"`
 
 	// State `done` when every workflow was started or refused; the workflows may still run.
@@ -2465,10 +2785,12 @@ type BulkState string
 
 // BulkCounts How many installs the caller may see, by outcome.
 type BulkCounts struct {
+	// Done Paused or resumed: no workflow starts.
+	Done    int `json:"done"`
 	Pending int `json:"pending"`
 	Refused int `json:"refused"`
 
-	// Started Of a dry run: would start.
+	// Started Of a dry run: would start, or would be done.
 	Started int `json:"started"`
 }
 
@@ -2490,6 +2812,7 @@ type BulkFilter struct {
 	//
 	// Example: {"ring":"canary"}
 	Labels  *Labels `json:"labels,omitempty"`
+	Paused  *bool   `json:"paused,omitempty"`
 	Waiting *string `json:"waiting,omitempty"`
 }
 
@@ -2524,17 +2847,22 @@ type BulkRequest struct {
 	Components []string `json:"components,omitempty"`
 
 	// Filter Which installs; everything that is given must hold.
-	Filter    BulkFilter           `json:"filter"`
+	Filter BulkFilter `json:"filter"`
+
+	// Operation `pause` and `resume` are for installs in every state; what is so already is left out.
 	Operation BulkRequestOperation `json:"operation"`
 
 	// PlanOnly Plan, and change nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
 
+	// Reason Of a pause, which needs one.
+	Reason string `json:"reason,omitempty"`
+
 	// Release By id or number; the newest one when absent. Only with a filter for one app.
 	Release *string `json:"release,omitempty"`
 }
 
-// BulkRequestOperation defines model for BulkRequest.Operation.
+// BulkRequestOperation `pause` and `resume` are for installs in every state; what is so already is left out.
 type BulkRequestOperation string
 
 // CSV The page as comma-separated values (RFC 4180), answered to `Accept: text/csv`: a header row, then a row for each item, in UTF-8. Columns keep their names and order; new ones come last. A cell that a spreadsheet would take for a formula begins with `'`. The header `Link` (`rel="next"`) has the address of the next page, which has a header row too; it is missing on the last one.
@@ -2647,7 +2975,9 @@ type ChainRecords struct {
 
 // Change defines model for Change.
 type Change struct {
-	ApprovedEffectDigest *string `json:"approved_effect_digest,omitempty"`
+	// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+	Approvals            *Approvals `json:"approvals,omitempty"`
+	ApprovedEffectDigest *string    `json:"approved_effect_digest,omitempty"`
 
 	// Artifact What a build made, in the org's registry.
 	Artifact  *Artifact  `json:"artifact,omitempty"`
@@ -2945,6 +3275,24 @@ type CustomerRequest struct {
 	Name Name `json:"name"`
 }
 
+// DecidedChange defines model for DecidedChange.
+type DecidedChange struct {
+	// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+	Approvals *Approvals `json:"approvals,omitempty"`
+	ChangeID  string     `json:"change_id"`
+
+	// Code Of the problem, when it was refused.
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+
+	// Outcome `counted`: your approval counts, and more are needed.
+	Outcome DecidedChangeOutcome `json:"outcome"`
+	Remedy  string               `json:"remedy,omitempty"`
+}
+
+// DecidedChangeOutcome `counted`: your approval counts, and more are needed.
+type DecidedChangeOutcome string
+
 // Decision defines model for Decision.
 type Decision struct {
 	// Actor Example: ada
@@ -3171,6 +3519,63 @@ type FieldChange struct {
 	Path string `json:"path"`
 }
 
+// Freeze defines model for Freeze.
+type Freeze struct {
+	CreatedAt time.Time  `json:"created_at"`
+	CreatedBy string     `json:"created_by"`
+	EndsAt    *time.Time `json:"ends_at,omitempty"`
+
+	// ID Example: frz_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID      string `json:"id"`
+	InForce bool   `json:"in_force"`
+	Reason  string `json:"reason"`
+
+	// Scope Whether it is for all installs of the app.
+	Scope    FreezeScope `json:"scope"`
+	StartsAt *time.Time  `json:"starts_at,omitempty"`
+
+	// Until When it ends, of one in force.
+	Until  *time.Time    `json:"until,omitempty"`
+	Weekly *WeeklyFreeze `json:"weekly,omitempty"`
+
+	// When The same for people.
+	//
+	// Example: mon,tue 22:00-06:00 Europe/Berlin
+	When string `json:"when"`
+}
+
+// FreezeScope Whether it is for all installs of the app.
+type FreezeScope string
+
+// FreezeList defines model for FreezeList.
+type FreezeList struct {
+	// FrozenUntil When no freeze is in force for the first time; absent when none is now.
+	FrozenUntil *time.Time `json:"frozen_until,omitempty"`
+	Items       []Freeze   `json:"items"`
+}
+
+// FreezeOverride defines model for FreezeOverride.
+type FreezeOverride struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+	FreezeID  string    `json:"freeze_id"`
+	Reason    string    `json:"reason"`
+	Until     time.Time `json:"until"`
+}
+
+// FreezeOverrideRequest defines model for FreezeOverrideRequest.
+type FreezeOverrideRequest struct {
+	Reason string `json:"reason"`
+}
+
+// FreezeRequest defines model for FreezeRequest.
+type FreezeRequest struct {
+	EndsAt   *time.Time    `json:"ends_at,omitempty"`
+	Reason   string        `json:"reason"`
+	StartsAt *time.Time    `json:"starts_at,omitempty"`
+	Weekly   *WeeklyFreeze `json:"weekly,omitempty"`
+}
+
 // Grant A role, in the whole org or only within one customer, app or install.
 type Grant struct {
 	AppID      *string `json:"app_id,omitempty"`
@@ -3260,6 +3665,23 @@ type Health struct {
 
 // HealthVerdict defines model for HealthVerdict.
 type HealthVerdict string
+
+// Hold Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown.
+type Hold struct {
+	FreezeID string     `json:"freeze_id,omitempty"`
+	Reason   HoldReason `json:"reason"`
+
+	// Text For people.
+	//
+	// Example: a freeze holds until 2026-12-01T00:00:00Z: Black Friday
+	Text string `json:"text"`
+
+	// Until When it ends by itself.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// HoldReason defines model for Hold.Reason.
+type HoldReason string
 
 // InputDefinition defines model for InputDefinition.
 type InputDefinition struct {
@@ -3369,6 +3791,9 @@ type Install struct {
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
 
+	// Pause Of an install that the vendor paused.
+	Pause *Pause `json:"pause,omitempty"`
+
 	// Rehearsal That an install is a rehearsal, and of what.
 	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
 
@@ -3411,6 +3836,17 @@ type InstallDecisionAction string
 
 // InstallDecisionNext What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs, toggles or overrides yet.
 type InstallDecisionNext string
+
+// InstallDecisions defines model for InstallDecisions.
+type InstallDecisions struct {
+	Items []DecidedChange `json:"items"`
+}
+
+// InstallDecisionsRequest defines model for InstallDecisionsRequest.
+type InstallDecisionsRequest struct {
+	Changes []AlsoDecided `json:"changes"`
+	Note    string        `json:"note,omitempty"`
+}
 
 // InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
 type InstallFieldChange struct {
@@ -3570,11 +4006,8 @@ type InstallStatusPage struct {
 
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
-	// ApprovalHours How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
-	//
-	//
-	// Example: 72
-	ApprovalHours *ApprovalHours `json:"approval_hours,omitempty"`
+	// ApprovalHours How long a change waits for a decision before it is denied; 0 takes what the app's policy says, else 720.
+	ApprovalHours *int `json:"approval_hours,omitempty"`
 
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
@@ -3824,6 +4257,9 @@ type ObjectChange struct {
 	Reason  string        `json:"reason,omitempty"`
 }
 
+// OnFailure What a workflow does after a step has failed or was denied. `stop`: what runs finishes and nothing new begins. `continue`: every step goes on that does not need the failed one, but for the checks at the end; the workflow fails when nothing is left to do.
+type OnFailure string
+
 // Org defines model for Org.
 type Org struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -3890,6 +4326,18 @@ type OtherWorkflow struct {
 
 // OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
 type OtherWorkflowMeeting string
+
+// Pause Of an install that the vendor paused.
+type Pause struct {
+	At     time.Time `json:"at"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+}
+
+// PauseRequest defines model for PauseRequest.
+type PauseRequest struct {
+	Reason string `json:"reason"`
+}
 
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
@@ -4540,6 +4988,11 @@ type Runner struct {
 	// Name Example: acme
 	Name string `json:"name"`
 
+	// NewestVersion The newest version on offer for its platform, when that is newer than the one it runs.
+	//
+	// Example: 1.5.0
+	NewestVersion *string `json:"newest_version,omitempty"`
+
 	// Online Whether it has been heard of within the last two minutes.
 	Online bool `json:"online"`
 
@@ -4648,6 +5101,44 @@ type RunnerPage struct {
 // RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 type RunnerSwitch string
 
+// RunnerVersion defines model for RunnerVersion.
+type RunnerVersion struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// CreatedBy Example: ada
+	CreatedBy string `json:"created_by"`
+
+	// Digest Of the artifact with list and archive.
+	//
+	// Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest string `json:"digest"`
+
+	// Platform Example: linux_amd64
+	Platform string `json:"platform"`
+
+	// SignedBy Ids of the release keys that the list names. Runners check the signature; this does not.
+	SignedBy  []string `json:"signed_by"`
+	SizeBytes int64    `json:"size_bytes"`
+
+	// Version Example: 1.5.0
+	Version string `json:"version"`
+}
+
+// RunnerVersionList defines model for RunnerVersionList.
+type RunnerVersionList struct {
+	Items []RunnerVersion `json:"items"`
+}
+
+// RunnerVersionRequest defines model for RunnerVersionRequest.
+type RunnerVersionRequest struct {
+	Digest string `json:"digest"`
+
+	// List The signed list of the release (release.json), as it is.
+	List      string `json:"list"`
+	Platform  string `json:"platform"`
+	SizeBytes int64  `json:"size_bytes"`
+}
+
 // SecretCopy defines model for SecretCopy.
 type SecretCopy struct {
 	// Behind The secret has another version now, or none; `sync_secrets` brings it.
@@ -4682,6 +5173,97 @@ type SecretUse struct {
 	//
 	// Example: 1
 	Version int `json:"version"`
+}
+
+// Snapshot defines model for Snapshot.
+type Snapshot struct {
+	// Approvals The changes that waited for a decision.
+	Approvals []SnapshotApproval `json:"approvals"`
+	At        time.Time          `json:"at"`
+
+	// Config The number of the release's config.
+	Config  *int            `json:"config,omitempty"`
+	Inputs  SnapshotInputs  `json:"inputs"`
+	Install SnapshotInstall `json:"install"`
+
+	// Release A config or release by id and number.
+	Release   *NumberRef         `json:"release,omitempty"`
+	Resources []SnapshotResource `json:"resources"`
+	Runner    *SnapshotRunner    `json:"runner,omitempty"`
+
+	// StateVersion The newest version of the state tree; 0 for none.
+	StateVersion int `json:"state_version"`
+}
+
+// SnapshotApproval defines model for SnapshotApproval.
+type SnapshotApproval struct {
+	ChangeID   string    `json:"change_id"`
+	Kind       string    `json:"kind"`
+	ProposedAt time.Time `json:"proposed_at"`
+	Resource   *string   `json:"resource,omitempty"`
+	WorkflowID string    `json:"workflow_id"`
+}
+
+// SnapshotDiff defines model for SnapshotDiff.
+type SnapshotDiff struct {
+	Changes []TreeChange `json:"changes"`
+	From    time.Time    `json:"from"`
+	To      time.Time    `json:"to"`
+}
+
+// SnapshotInputs defines model for SnapshotInputs.
+type SnapshotInputs struct {
+	SetAt *time.Time `json:"set_at,omitempty"`
+	SetBy *string    `json:"set_by,omitempty"`
+
+	// Values What the install set; sensitive ones as `(sealed)`.
+	Values map[string]string `json:"values"`
+
+	// Version 0 when none were set.
+	Version int `json:"version"`
+}
+
+// SnapshotInstall defines model for SnapshotInstall.
+type SnapshotInstall struct {
+	ApprovalHours    int             `json:"approval_hours"`
+	ApprovalOption   string          `json:"approval_option"`
+	ComponentToggles map[string]bool `json:"component_toggles"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels Labels `json:"labels"`
+	Name   string `json:"name"`
+
+	// State Example: live
+	State string `json:"state"`
+}
+
+// SnapshotResource defines model for SnapshotResource.
+type SnapshotResource struct {
+	ArtifactDigest *string         `json:"artifact_digest,omitempty"`
+	ChangeID       *string         `json:"change_id,omitempty"`
+	Drift          string          `json:"drift"`
+	Health         string          `json:"health"`
+	InputsVersion  *int            `json:"inputs_version,omitempty"`
+	Kind           string          `json:"kind"`
+	Name           string          `json:"name"`
+	Outputs        json.RawMessage `json:"outputs"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+	State   string     `json:"state"`
+	Type    string     `json:"type"`
+}
+
+// SnapshotRunner defines model for SnapshotRunner.
+type SnapshotRunner struct {
+	ID           string  `json:"id"`
+	Online       bool    `json:"online"`
+	State        string  `json:"state"`
+	Switch       string  `json:"switch"`
+	SwitchReason *string `json:"switch_reason,omitempty"`
+	Version      string  `json:"version"`
 }
 
 // Stack defines model for Stack.
@@ -4723,6 +5305,17 @@ type StackCode struct {
 // StackKind defines model for StackKind.
 type StackKind string
 
+// StateDiff defines model for StateDiff.
+type StateDiff struct {
+	Changes []TreeChange `json:"changes"`
+
+	// From A version.
+	From int `json:"from"`
+
+	// To A version.
+	To int `json:"to"`
+}
+
 // StateOfResource defines model for StateOfResource.
 type StateOfResource string
 
@@ -4737,6 +5330,36 @@ type StateTree struct {
 
 	// Version Example: 7
 	Version int `json:"version"`
+}
+
+// StateVersion defines model for StateVersion.
+type StateVersion struct {
+	// Because What happened since the version before that explains the changes, newest first.
+	Because []TimelineEntry `json:"because"`
+
+	// Cause What the tree was made for.
+	//
+	// Example: plan of component/api
+	Cause string `json:"cause"`
+
+	// Changes What differs from the version before.
+	Changes       []TreeChange `json:"changes"`
+	CreatedAt     time.Time    `json:"created_at"`
+	InputsVersion int          `json:"inputs_version"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+
+	// Version Example: 7
+	Version int `json:"version"`
+}
+
+// StateVersionPage defines model for StateVersionPage.
+type StateVersionPage struct {
+	Items []StateVersion `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
 }
 
 // Step defines model for Step.
@@ -4826,6 +5449,26 @@ type StepProgress struct {
 
 // StepState defines model for StepState.
 type StepState string
+
+// Suspect defines model for Suspect.
+type Suspect struct {
+	At      *time.Time     `json:"at,omitempty"`
+	Changes *[]TreeChange  `json:"changes,omitempty"`
+	Entry   *TimelineEntry `json:"entry,omitempty"`
+
+	// Text What changed, in one line.
+	//
+	// Example: release 4 became 5: api, web
+	Text string `json:"text"`
+
+	// Weight How likely it is, against the others; 0 to 100.
+	Weight int `json:"weight"`
+
+	// Why Why it may be the cause.
+	//
+	// Example: the change that failed is of api
+	Why string `json:"why"`
+}
 
 // SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built again"}],"install":{"id":"ins01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
 type SyncInstall struct {
@@ -5097,6 +5740,51 @@ type TerraformStateVersion struct {
 // TerraformStateVersionKind The newest one is current; `orphaned` was refused, and is kept as evidence.
 type TerraformStateVersionKind string
 
+// TimeOrVersion A time (RFC 3339), or a version by number.
+//
+// Example: 7
+type TimeOrVersion = string
+
+// TimelineEntry defines model for TimelineEntry.
+type TimelineEntry struct {
+	// Actor Who did it.
+	Actor         *string   `json:"actor,omitempty"`
+	At            time.Time `json:"at"`
+	ChangeID      *string   `json:"change_id,omitempty"`
+	Error         *string   `json:"error,omitempty"`
+	InputsVersion *int      `json:"inputs_version,omitempty"`
+
+	// Kind Example: inputs.changed
+	Kind string `json:"kind"`
+
+	// OfApp It happened to the app and not only to this install.
+	OfApp bool `json:"of_app"`
+
+	// Release A config or release by id and number.
+	Release  *NumberRef `json:"release,omitempty"`
+	Resource *string    `json:"resource,omitempty"`
+	RunID    *string    `json:"run_id,omitempty"`
+	RunnerID *string    `json:"runner_id,omitempty"`
+
+	// Seq Its number in the org's event stream.
+	Seq    int64   `json:"seq"`
+	StepID *string `json:"step_id,omitempty"`
+
+	// Text What happened, in one line.
+	//
+	// Example: inputs set, version 3: size
+	Text       string  `json:"text"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// TimelinePage defines model for TimelinePage.
+type TimelinePage struct {
+	Items []TimelineEntry `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // Token defines model for Token.
 type Token struct {
 	// Account A thing by id and name.
@@ -5153,6 +5841,24 @@ type TokenSecret struct {
 	Secret string `json:"secret"`
 	Token  Token  `json:"token"`
 }
+
+// TreeChange One path that differs. Sealed values are shown as `(sealed)`.
+type TreeChange struct {
+	// New Any JSON; missing for what was removed.
+	New *json.RawMessage `json:"new,omitempty"`
+
+	// Old Any JSON; missing for what was added.
+	Old *json.RawMessage `json:"old,omitempty"`
+
+	// Op `replaced` is a sealed value by another one: nobody here can say whether the secret differs.
+	Op TreeChangeOp `json:"op"`
+
+	// Path Example: components.api.outputs.url
+	Path string `json:"path"`
+}
+
+// TreeChangeOp `replaced` is a sealed value by another one: nobody here can say whether the secret differs.
+type TreeChangeOp string
 
 // Waiting For what something waits, on whom, until when, and when Berth looks again by itself.
 type Waiting struct {
@@ -5368,6 +6074,28 @@ type WebhookRequest struct {
 // WebhookState `failed`: Berth disabled it, because nothing arrived for three days.
 type WebhookState string
 
+// WeeklyFreeze defines model for WeeklyFreeze.
+type WeeklyFreeze struct {
+	// Days The days on which it begins.
+	Days []WeeklyFreezeDays `json:"days"`
+
+	// From Example: 22:00
+	From string `json:"from"`
+
+	// To On the day after, when it is not later than `from`.
+	//
+	// Example: 06:00
+	To string `json:"to"`
+
+	// Zone A time zone of the IANA database.
+	//
+	// Example: Europe/Berlin
+	Zone string `json:"zone"`
+}
+
+// WeeklyFreezeDays defines model for WeeklyFreeze.Days.
+type WeeklyFreezeDays string
+
 // Why Example: {"items":[{"code":"decision","deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\"","who":"approver","woken_by":"decision"}],"summary":"acme waits for 1 decision"}
 type Why struct {
 	Items []WhyItem `json:"items"`
@@ -5381,6 +6109,7 @@ type Why struct {
 // WhyCode Why something waits, or does not stand where it should. What waits:
 //   - `decision`, `release`: a person approves its change, or the release;
 //   - `lock`: another change holds the resource, or is before it in the queue;
+//   - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
 //   - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
 //     runner's switch;
 //   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
@@ -5397,6 +6126,7 @@ type WhyItem struct {
 	// Code Why something waits, or does not stand where it should. What waits:
 	// - `decision`, `release`: a person approves its change, or the release;
 	// - `lock`: another change holds the resource, or is before it in the queue;
+	// - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
 	// - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
 	//   runner's switch;
 	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
@@ -5470,11 +6200,17 @@ type Workflow struct {
 	Error      *string    `json:"error,omitempty"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
+	// FreezeOverrides The freezes that it is let through. Only where one workflow is shown.
+	FreezeOverrides []FreezeOverride `json:"freeze_overrides,omitempty"`
+
 	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
 	//
 	//
 	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
 	Held *string `json:"held,omitempty"`
+
+	// Hold Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown.
+	Hold *Hold `json:"hold,omitempty"`
 
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID string `json:"id"`
@@ -5490,6 +6226,9 @@ type Workflow struct {
 	//
 	// Example: 7
 	Number int `json:"number"`
+
+	// OnFailure What a workflow does after a step has failed or was denied. `stop`: what runs finishes and nothing new begins. `continue`: every step goes on that does not need the failed one, but for the checks at the end; the workflow fails when nothing is left to do.
+	OnFailure OnFailure `json:"on_failure"`
 
 	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
 	Others   []OtherWorkflow `json:"others,omitempty"`
@@ -5575,7 +6314,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these.
+	// Components deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans, toggle; only these.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -5585,13 +6324,16 @@ type WorkflowRequest struct {
 	Inputs *map[string]string `json:"inputs,omitempty"`
 	Kind   WorkflowKind       `json:"kind"`
 
+	// OnFailure What happens after a step has failed; `stop` when absent.
+	OnFailure OnFailure `json:"on_failure,omitempty"`
+
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
 
 	// PreviewInputs provision, deploy, input_update with plan_only; plan as if the inputs of the install were changed like this. They are not set.
 	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
-	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
+	// PreviewToggles provision, deploy, toggle with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
 	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
 	// Release By id or number. Absent for the newest of the app (provision, deploy), for the last good one before (rollback), else for the one that the install has.
@@ -5599,6 +6341,12 @@ type WorkflowRequest struct {
 
 	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
 	Role string `json:"role,omitempty"`
+
+	// RunnerVersion runner_update; the version that the install's runner is to run, one that is on offer.
+	RunnerVersion string `json:"runner_version,omitempty"`
+
+	// Script run_script; what is run. Text, image and plain values are templates, as those of actions are.
+	Script *AdHocScript `json:"script,omitempty"`
 
 	// WithDependents deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
 	WithDependents bool `json:"with_dependents,omitempty"`
@@ -5648,6 +6396,9 @@ type DryRun = bool
 
 // EventKinds defines model for EventKinds.
 type EventKinds = []string
+
+// FreezeID defines model for FreezeID.
+type FreezeID = string
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
@@ -5771,6 +6522,12 @@ type SyncAppParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AddAppFreezeParams defines parameters for AddAppFreeze.
+type AddAppFreezeParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -6011,6 +6768,9 @@ type ListInstallsParams struct {
 	// Waiting Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is.
 	Waiting *string `form:"waiting,omitempty" json:"waiting,omitempty"`
 
+	// Paused Only installs that the vendor paused, or with `false` only those that are not.
+	Paused *bool `form:"paused,omitempty" json:"paused,omitempty"`
+
 	// Expiring Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
 	Expiring *string `form:"expiring,omitempty" json:"expiring,omitempty"`
 
@@ -6051,8 +6811,20 @@ type RunActionParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DecideInstallParams defines parameters for DecideInstall.
+type DecideInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // CreateEnrolmentParams defines parameters for CreateEnrolment.
 type CreateEnrolmentParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AddInstallFreezeParams defines parameters for AddInstallFreeze.
+type AddInstallFreezeParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -6066,6 +6838,33 @@ type SetInputsParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// PauseInstallParams defines parameters for PauseInstall.
+type PauseInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ResumeInstallParams defines parameters for ResumeInstall.
+type ResumeInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GetSnapshotParams defines parameters for GetSnapshot.
+type GetSnapshotParams struct {
+	// At The time; absent for now.
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// DiffSnapshotsParams defines parameters for DiffSnapshots.
+type DiffSnapshotsParams struct {
+	// From The earlier time.
+	From time.Time `form:"from" json:"from"`
+
+	// To The later time; absent for now.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+}
+
 // CreateStackVersionParams defines parameters for CreateStackVersion.
 type CreateStackVersionParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
@@ -6074,8 +6873,26 @@ type CreateStackVersionParams struct {
 
 // GetStateParams defines parameters for GetState.
 type GetStateParams struct {
-	// At An older version of the tree; absent for the newest.
-	At *int `form:"at,omitempty" json:"at,omitempty"`
+	// At The tree as it was at a time (RFC 3339), or a version of it by number; absent for the newest.
+	At *TimeOrVersion `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// DiffStateParams defines parameters for DiffState.
+type DiffStateParams struct {
+	// From A time (RFC 3339) or a version by number.
+	From TimeOrVersion `form:"from" json:"from"`
+
+	// To The same; absent for the newest.
+	To *TimeOrVersion `form:"to,omitempty" json:"to,omitempty"`
+}
+
+// ListStateVersionsParams defines parameters for ListStateVersions.
+type ListStateVersionsParams struct {
+	// Limit How many versions a page has at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ListTerraformStateHistoryParams defines parameters for ListTerraformStateHistory.
@@ -6091,6 +6908,42 @@ type ListTerraformStateHistoryParams struct {
 type UnlockTerraformStateParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListTimelineParams defines parameters for ListTimeline.
+type ListTimelineParams struct {
+	// Kind Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives.
+	Kind *EventKinds `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Resource Only what is about this component, or `sandbox`.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
+
+	// Actor Only what this person or service did.
+	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Since Only what happened at this time or later.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only what happened before this time.
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Order Which entries come first.
+	Order *ListTimelineParamsOrder `form:"order,omitempty" json:"order,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListTimelineParamsOrder defines parameters for ListTimeline.
+type ListTimelineParamsOrder string
+
+// GetBeforeFailureParams defines parameters for GetBeforeFailure.
+type GetBeforeFailureParams struct {
+	// At Look at what happened up to this time; absent for now.
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
 }
 
 // CreateWorkflowParams defines parameters for CreateWorkflow.
@@ -6170,6 +7023,18 @@ type ListAllResourcesParams struct {
 
 // ListAllResourcesParamsKind defines parameters for ListAllResources.
 type ListAllResourcesParamsKind string
+
+// AddRunnerVersionParams defines parameters for AddRunnerVersion.
+type AddRunnerVersionParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// CreateRunnerVersionUploadParams defines parameters for CreateRunnerVersionUpload.
+type CreateRunnerVersionUploadParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
 
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
@@ -6333,6 +7198,18 @@ type StreamWorkflowEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// OverrideFreezeParams defines parameters for OverrideFreeze.
+type OverrideFreezeParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RetryWorkflowParams defines parameters for RetryWorkflow.
+type RetryWorkflowParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
 type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
 
@@ -6342,8 +7219,14 @@ type CreateAppJSONRequestBody = AppRequest
 // UpdateAppJSONRequestBody defines body for UpdateApp for application/json ContentType.
 type UpdateAppJSONRequestBody = AppUpdate
 
+// PutAppApprovalPolicyJSONRequestBody defines body for PutAppApprovalPolicy for application/json ContentType.
+type PutAppApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
+
 // SyncAppJSONRequestBody defines body for SyncApp for application/json ContentType.
 type SyncAppJSONRequestBody = SyncRequest
+
+// AddAppFreezeJSONRequestBody defines body for AddAppFreeze for application/json ContentType.
+type AddAppFreezeJSONRequestBody = FreezeRequest
 
 // SyncInstallsJSONRequestBody defines body for SyncInstalls for application/json ContentType.
 type SyncInstallsJSONRequestBody = InstallsRequest
@@ -6378,11 +7261,23 @@ type UpdateInstallJSONRequestBody = InstallUpdate
 // RunActionJSONRequestBody defines body for RunAction for application/json ContentType.
 type RunActionJSONRequestBody = ActionRunRequest
 
+// PutInstallApprovalPolicyJSONRequestBody defines body for PutInstallApprovalPolicy for application/json ContentType.
+type PutInstallApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
+
+// DecideInstallJSONRequestBody defines body for DecideInstall for application/json ContentType.
+type DecideInstallJSONRequestBody = InstallDecisionsRequest
+
 // CreateEnrolmentJSONRequestBody defines body for CreateEnrolment for application/json ContentType.
 type CreateEnrolmentJSONRequestBody = EnrolmentRequest
 
+// AddInstallFreezeJSONRequestBody defines body for AddInstallFreeze for application/json ContentType.
+type AddInstallFreezeJSONRequestBody = FreezeRequest
+
 // SetInputsJSONRequestBody defines body for SetInputs for application/json ContentType.
 type SetInputsJSONRequestBody = InputsUpdate
+
+// PauseInstallJSONRequestBody defines body for PauseInstall for application/json ContentType.
+type PauseInstallJSONRequestBody = PauseRequest
 
 // CreateStackVersionJSONRequestBody defines body for CreateStackVersion for application/json ContentType.
 type CreateStackVersionJSONRequestBody = EnrolmentRequest
@@ -6399,6 +7294,9 @@ type CreateOrgJSONRequestBody = OrgRequest
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
+// AddRunnerVersionJSONRequestBody defines body for AddRunnerVersion for application/json ContentType.
+type AddRunnerVersionJSONRequestBody = RunnerVersionRequest
+
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
 
@@ -6413,6 +7311,9 @@ type ReplayWebhookJSONRequestBody = WebhookReplay
 
 // ApproveAllJSONRequestBody defines body for ApproveAll for application/json ContentType.
 type ApproveAllJSONRequestBody = ApproveAllRequest
+
+// OverrideFreezeJSONRequestBody defines body for OverrideFreeze for application/json ContentType.
+type OverrideFreezeJSONRequestBody = FreezeOverrideRequest
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -6584,6 +7485,31 @@ type ClientInterface interface {
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
 	UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetAppApprovalPolicy Show who has to approve the changes of an app
+	//
+	// The answer is what is set about the app, and the same as `in_force`.
+	//
+	// Corresponds with GET /apps/{app}/approval-policy (the `GetAppApprovalPolicy` operationId).
+	GetAppApprovalPolicy(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutAppApprovalPolicyWithBody Say who has to approve the changes of an app
+	//
+	// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+	PutAppApprovalPolicyWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutAppApprovalPolicy Say who has to approve the changes of an app
+	//
+	// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+	PutAppApprovalPolicy(ctx context.Context, app AppIDOrName, body PutAppApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListConfigs List the configs of an app
 	//
 	// A config is an immutable, numbered version of the app folder.
@@ -6650,6 +7576,38 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /apps/{app}/configs (the `SyncApp` operationId).
 	SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppParams, body SyncAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAppFreezes List the freezes of an app
+	//
+	// Those for all installs of the app that have not ended.
+	//
+	// Corresponds with GET /apps/{app}/freezes (the `ListAppFreezes` operationId).
+	ListAppFreezes(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAppFreezeWithBody Freeze an app
+	//
+	// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+	AddAppFreezeWithBody(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAppFreeze Freeze an app
+	//
+	// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+	AddAppFreeze(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, body AddAppFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAppFreeze Remove a freeze of an app
+	//
+	// What waits for its end moves at once. Only admins may.
+	//
+	// Corresponds with DELETE /apps/{app}/freezes/{freeze} (the `RemoveAppFreeze` operationId).
+	RemoveAppFreeze(ctx context.Context, app AppIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SyncInstallsWithBody Make the installs of an app what its folder says
 	//
@@ -7094,6 +8052,49 @@ type ClientInterface interface {
 	// Corresponds with POST /installs/{install}/actions/{action}/runs (the `RunAction` operationId).
 	RunAction(ctx context.Context, install InstallIDOrName, action string, params *RunActionParams, body RunActionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetInstallApprovalPolicy Show who has to approve the changes of an install
+	//
+	// Where the app says something too, the stricter holds: more approvals, only roles that both name, no self-approval where one forbids it. The answer is what is set about the install, with what follows from both under `in_force`.
+	//
+	// Corresponds with GET /installs/{install}/approval-policy (the `GetInstallApprovalPolicy` operationId).
+	GetInstallApprovalPolicy(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutInstallApprovalPolicyWithBody Say who has to approve the changes of an install
+	//
+	// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+	PutInstallApprovalPolicyWithBody(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutInstallApprovalPolicy Say who has to approve the changes of an install
+	//
+	// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+	PutInstallApprovalPolicy(ctx context.Context, install InstallIDOrName, body PutInstallApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DecideInstallWithBody Approve several changes of an install
+	//
+	// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+	DecideInstallWithBody(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DecideInstall Approve several changes of an install
+	//
+	// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+	DecideInstall(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateEnrolmentWithBody Make an enrolment secret
 	//
 	// A single-use secret with which a machine becomes the runner of this install. `replaces` is the consent that the machine before it is gone: when it is used, the older machine is shut out and what it was doing counts as uncertain.
@@ -7111,6 +8112,38 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /installs/{install}/enrolments (the `CreateEnrolment` operationId).
 	CreateEnrolment(ctx context.Context, install InstallIDOrName, params *CreateEnrolmentParams, body CreateEnrolmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListInstallFreezes List the freezes of an install
+	//
+	// Those of the install and those of its app that have not ended, and whether one is in force.
+	//
+	// Corresponds with GET /installs/{install}/freezes (the `ListInstallFreezes` operationId).
+	ListInstallFreezes(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddInstallFreezeWithBody Freeze an install
+	//
+	// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+	AddInstallFreezeWithBody(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddInstallFreeze Freeze an install
+	//
+	// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+	AddInstallFreeze(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, body AddInstallFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveInstallFreeze Remove a freeze of an install
+	//
+	// What waits for its end moves at once. Only admins may.
+	//
+	// Corresponds with DELETE /installs/{install}/freezes/{freeze} (the `RemoveInstallFreeze` operationId).
+	RemoveInstallFreeze(ctx context.Context, install InstallIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetInstallGraph Show which resources of an install need which
 	//
@@ -7151,6 +8184,24 @@ type ClientInterface interface {
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputs(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PauseInstallWithBody Pause an install
+	//
+	// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+	PauseInstallWithBody(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PauseInstall Pause an install
+	//
+	// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+	PauseInstall(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetInstallReadme Show the README of an install
 	//
 	// The README of the app (`readme` in metadata.toml), as the release of the install has
@@ -7181,12 +8232,31 @@ type ClientInterface interface {
 	// Corresponds with GET /installs/{install}/resources/{resource} (the `GetResource` operationId).
 	GetResource(ctx context.Context, install InstallIDOrName, resource string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ResumeInstall Resume a paused install
+	//
+	// What waits moves at once. Nothing happens to one that is not paused.
+	//
+	// Corresponds with POST /installs/{install}/resume (the `ResumeInstall` operationId).
+	ResumeInstall(ctx context.Context, install InstallIDOrName, params *ResumeInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListInstallSecrets List the secrets of an install
 	//
 	// What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
 	//
 	// Corresponds with GET /installs/{install}/secrets (the `ListInstallSecrets` operationId).
 	ListInstallSecrets(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSnapshot Show an install as it was at a time
+	//
+	// Settings, toggles, release, inputs, what each resource was, the runner with the customer's switch, and the changes that waited for a decision. Sensitive values are shown as `(sealed)`. 409 `history_begins` says from when on this is known.
+	//
+	// Corresponds with GET /installs/{install}/snapshot (the `GetSnapshot` operationId).
+	GetSnapshot(ctx context.Context, install InstallIDOrName, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DiffSnapshots Compare an install at two times
+	//
+	// Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
+	DiffSnapshots(ctx context.Context, install InstallIDOrName, params *DiffSnapshotsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetStack Show how the runner of an install gets in
 	//
@@ -7219,6 +8289,18 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/state (the `GetState` operationId).
 	GetState(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DiffState Compare two versions of the state tree
+	//
+	// Corresponds with GET /installs/{install}/state/diff (the `DiffState` operationId).
+	DiffState(ctx context.Context, install InstallIDOrName, params *DiffStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListStateVersions List the versions of the state tree
+	//
+	// Each version with the paths that differ from the one before, and what changed them: a deploy, new inputs, a run of an action. A tree is made when something reads it, so one version may have several reasons. Sealed values are compared without being opened: `replaced` says that there is another one, not that the secret differs.
+	//
+	// Corresponds with GET /installs/{install}/state/versions (the `ListStateVersions` operationId).
+	ListStateVersions(ctx context.Context, install InstallIDOrName, params *ListStateVersionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetInstallStatus How an install is
 	//
@@ -7255,6 +8337,20 @@ type ClientInterface interface {
 	// Corresponds with POST /installs/{install}/terraform-states/{resource}/unlock (the `UnlockTerraformState` operationId).
 	UnlockTerraformState(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *UnlockTerraformStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListTimeline List what happened to an install
+	//
+	// Inputs, settings, workflows, changes and decisions on them, runs of actions, verdicts about health, the runner and the customer's switch; and configs, releases and variables of its app, if you may read the app. Entries are those of the event stream, and stay when the stream no longer has them. Scheduled runs of health checks are left out.
+	//
+	// Corresponds with GET /installs/{install}/timeline (the `ListTimeline` operationId).
+	ListTimeline(ctx context.Context, install InstallIDOrName, params *ListTimelineParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetBeforeFailure Show what changed before an install broke
+	//
+	// Finds the newest failure (a workflow, a change, an unhealthy verdict), goes back to the first of its row and then to when all was well last, and lists what changed in between: the likeliest cause first. Without `failure` nothing failed, or the failure lies more than 2,000 entries of the timeline back.
+	//
+	// Corresponds with GET /installs/{install}/timeline/before-failure (the `GetBeforeFailure` operationId).
+	GetBeforeFailure(ctx context.Context, install InstallIDOrName, params *GetBeforeFailureParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// WhyInstall Why an install is not where it should be
 	//
 	// Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -7279,18 +8375,33 @@ type ClientInterface interface {
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
+	// - `toggle`: what the toggles of the install say of the named components, or of all, and is
+	//   not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+	//   there. The release is the one that the install has. Refused with 409 `has_dependents`
+	//   while something that stays needs what is off, and with 409 `component_off` when what is on needs
+	//   something that is off;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
+	// - `run_script`: run a script that is part of no release, given in `script`, once. The
+	//   runner shows its whole text and the names of its variables in the plan, and runs
+	//   exactly that after a decision; the install's approval option counts for it as for
+	//   any other change. It runs while nothing else changes the install, or with
+	//   `component` while nothing else changes that component. The runner does not accept
+	//   it for good. When it is not known whether it ran, it is not started again by itself;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
 	//   other workflow but a deprovision or a teardown does;
 	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-	// - `deprovision`: remove everything again, dependents first.
+	// - `deprovision`: remove everything again, dependents first;
+	// - `runner_update`: have the install's runner run `runner_version` of itself. It
+	//   verifies the release, tries the version out, and goes back when that cannot take
+	//   work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+	//   `version_skew` for one that does not fit the control plane.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
@@ -7300,8 +8411,8 @@ type ClientInterface interface {
 	// starts is skipped; one that is switched on is not added.
 	//
 	// A workflow that tears something down (every `deprovision`, `teardown`,
-	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+	// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -7327,18 +8438,33 @@ type ClientInterface interface {
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
+	// - `toggle`: what the toggles of the install say of the named components, or of all, and is
+	//   not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+	//   there. The release is the one that the install has. Refused with 409 `has_dependents`
+	//   while something that stays needs what is off, and with 409 `component_off` when what is on needs
+	//   something that is off;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
+	// - `run_script`: run a script that is part of no release, given in `script`, once. The
+	//   runner shows its whole text and the names of its variables in the plan, and runs
+	//   exactly that after a decision; the install's approval option counts for it as for
+	//   any other change. It runs while nothing else changes the install, or with
+	//   `component` while nothing else changes that component. The runner does not accept
+	//   it for good. When it is not known whether it ran, it is not started again by itself;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
 	//   other workflow but a deprovision or a teardown does;
 	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-	// - `deprovision`: remove everything again, dependents first.
+	// - `deprovision`: remove everything again, dependents first;
+	// - `runner_update`: have the install's runner run `runner_version` of itself. It
+	//   verifies the release, tries the version out, and goes back when that cannot take
+	//   work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+	//   `version_skew` for one that does not fit the control plane.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
@@ -7348,8 +8474,8 @@ type ClientInterface interface {
 	// starts is skipped; one that is switched on is not added.
 	//
 	// A workflow that tears something down (every `deprovision`, `teardown`,
-	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+	// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -7469,6 +8595,45 @@ type ClientInterface interface {
 	// Corresponds with GET /resources (the `ListAllResources` operationId).
 	ListAllResources(ctx context.Context, params *ListAllResourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListRunnerVersions List the runner versions on offer
+	//
+	// Answers the versions of the runner that were made available to installs, newest first.
+	//
+	// Corresponds with GET /runner-versions (the `ListRunnerVersions` operationId).
+	ListRunnerVersions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddRunnerVersionWithBody Offer a runner version
+	//
+	// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+	AddRunnerVersionWithBody(ctx context.Context, params *AddRunnerVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddRunnerVersion Offer a runner version
+	//
+	// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+	AddRunnerVersion(ctx context.Context, params *AddRunnerVersionParams, body AddRunnerVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateRunnerVersionUpload Make a token to push a runner version
+	//
+	// Makes a short-lived token that pushes to the repository with the org's runner versions, and to no other, with any OCI client.
+	//
+	// Corresponds with POST /runner-versions/uploads (the `CreateRunnerVersionUpload` operationId).
+	CreateRunnerVersionUpload(ctx context.Context, params *CreateRunnerVersionUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveRunnerVersion Withdraw a runner version
+	//
+	// No update to it can be planned any more. Runners that run it keep running it.
+	//
+	// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
+	RemoveRunnerVersion(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListRunners List runners
 	//
 	// Install Runners and the org's Build Runner.
@@ -7511,9 +8676,9 @@ type ClientInterface interface {
 	// Corresponds with GET /steps/{step} (the `GetStep` operationId).
 	GetStep(ctx context.Context, step StepID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RetryStep Retry a failed step
+	// RetryStep Retry a failed or cancelled step
 	//
-	// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
+	// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Of a cancelled workflow every other cancelled step begins again too. Refused with 409 unless the step failed or was cancelled, and with 409 `being_cancelled` while the workflow stops.
 	//
 	// Corresponds with POST /steps/{step}/retry (the `RetryStep` operationId).
 	RetryStep(ctx context.Context, step StepID, params *RetryStepParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7705,6 +8870,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /workflows/{workflow}/events (the `StreamWorkflowEvents` operationId).
 	StreamWorkflowEvents(ctx context.Context, workflow WorkflowID, params *StreamWorkflowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OverrideFreezeWithBody Let a workflow through the freezes that hold it
+	//
+	// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+	OverrideFreezeWithBody(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OverrideFreeze Let a workflow through the freezes that hold it
+	//
+	// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+	OverrideFreeze(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, body OverrideFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryWorkflow Retry all that failed in a workflow
+	//
+	// Retries every step that failed, was denied or was cancelled, all at once or none, as if each were retried by itself. A cancelled workflow continues where it stopped. Refused with 409 when there is no such step, and with 409 `being_cancelled` while the workflow stops.
+	//
+	// Corresponds with POST /workflows/{workflow}/retry (the `RetryWorkflow` operationId).
+	RetryWorkflow(ctx context.Context, workflow WorkflowID, params *RetryWorkflowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// WhyWorkflow Why a workflow does not go on
 	//
@@ -7930,6 +9120,61 @@ func (c *Client) UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateA
 	return c.Client.Do(req)
 }
 
+// GetAppApprovalPolicy Show who has to approve the changes of an app
+//
+// The answer is what is set about the app, and the same as `in_force`.
+//
+// Corresponds with GET /apps/{app}/approval-policy (the `GetAppApprovalPolicy` operationId).
+func (c *Client) GetAppApprovalPolicy(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAppApprovalPolicyRequest(c.Server, app)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutAppApprovalPolicyWithBody Say who has to approve the changes of an app
+//
+// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+func (c *Client) PutAppApprovalPolicyWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutAppApprovalPolicyRequestWithBody(c.Server, app, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutAppApprovalPolicy Say who has to approve the changes of an app
+//
+// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+func (c *Client) PutAppApprovalPolicy(ctx context.Context, app AppIDOrName, body PutAppApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutAppApprovalPolicyRequest(c.Server, app, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListConfigs List the configs of an app
 //
 // A config is an immutable, numbered version of the app folder.
@@ -8017,6 +9262,78 @@ func (c *Client) SyncAppWithBody(ctx context.Context, app AppIDOrName, params *S
 // Corresponds with POST /apps/{app}/configs (the `SyncApp` operationId).
 func (c *Client) SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppParams, body SyncAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSyncAppRequest(c.Server, app, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAppFreezes List the freezes of an app
+//
+// Those for all installs of the app that have not ended.
+//
+// Corresponds with GET /apps/{app}/freezes (the `ListAppFreezes` operationId).
+func (c *Client) ListAppFreezes(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAppFreezesRequest(c.Server, app)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAppFreezeWithBody Freeze an app
+//
+// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+func (c *Client) AddAppFreezeWithBody(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAppFreezeRequestWithBody(c.Server, app, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAppFreeze Freeze an app
+//
+// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+func (c *Client) AddAppFreeze(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, body AddAppFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAppFreezeRequest(c.Server, app, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAppFreeze Remove a freeze of an app
+//
+// What waits for its end moves at once. Only admins may.
+//
+// Corresponds with DELETE /apps/{app}/freezes/{freeze} (the `RemoveAppFreeze` operationId).
+func (c *Client) RemoveAppFreeze(ctx context.Context, app AppIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAppFreezeRequest(c.Server, app, freeze)
 	if err != nil {
 		return nil, err
 	}
@@ -8950,6 +10267,99 @@ func (c *Client) RunAction(ctx context.Context, install InstallIDOrName, action 
 	return c.Client.Do(req)
 }
 
+// GetInstallApprovalPolicy Show who has to approve the changes of an install
+//
+// Where the app says something too, the stricter holds: more approvals, only roles that both name, no self-approval where one forbids it. The answer is what is set about the install, with what follows from both under `in_force`.
+//
+// Corresponds with GET /installs/{install}/approval-policy (the `GetInstallApprovalPolicy` operationId).
+func (c *Client) GetInstallApprovalPolicy(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInstallApprovalPolicyRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutInstallApprovalPolicyWithBody Say who has to approve the changes of an install
+//
+// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+func (c *Client) PutInstallApprovalPolicyWithBody(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutInstallApprovalPolicyRequestWithBody(c.Server, install, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutInstallApprovalPolicy Say who has to approve the changes of an install
+//
+// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+func (c *Client) PutInstallApprovalPolicy(ctx context.Context, install InstallIDOrName, body PutInstallApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutInstallApprovalPolicyRequest(c.Server, install, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DecideInstallWithBody Approve several changes of an install
+//
+// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+func (c *Client) DecideInstallWithBody(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecideInstallRequestWithBody(c.Server, install, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DecideInstall Approve several changes of an install
+//
+// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+func (c *Client) DecideInstall(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecideInstallRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateEnrolmentWithBody Make an enrolment secret
 //
 // A single-use secret with which a machine becomes the runner of this install. `replaces` is the consent that the machine before it is gone: when it is used, the older machine is shut out and what it was doing counts as uncertain.
@@ -8978,6 +10388,78 @@ func (c *Client) CreateEnrolmentWithBody(ctx context.Context, install InstallIDO
 // Corresponds with POST /installs/{install}/enrolments (the `CreateEnrolment` operationId).
 func (c *Client) CreateEnrolment(ctx context.Context, install InstallIDOrName, params *CreateEnrolmentParams, body CreateEnrolmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateEnrolmentRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListInstallFreezes List the freezes of an install
+//
+// Those of the install and those of its app that have not ended, and whether one is in force.
+//
+// Corresponds with GET /installs/{install}/freezes (the `ListInstallFreezes` operationId).
+func (c *Client) ListInstallFreezes(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListInstallFreezesRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddInstallFreezeWithBody Freeze an install
+//
+// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+func (c *Client) AddInstallFreezeWithBody(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddInstallFreezeRequestWithBody(c.Server, install, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddInstallFreeze Freeze an install
+//
+// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+func (c *Client) AddInstallFreeze(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, body AddInstallFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddInstallFreezeRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveInstallFreeze Remove a freeze of an install
+//
+// What waits for its end moves at once. Only admins may.
+//
+// Corresponds with DELETE /installs/{install}/freezes/{freeze} (the `RemoveInstallFreeze` operationId).
+func (c *Client) RemoveInstallFreeze(ctx context.Context, install InstallIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveInstallFreezeRequest(c.Server, install, freeze)
 	if err != nil {
 		return nil, err
 	}
@@ -9077,6 +10559,44 @@ func (c *Client) SetInputs(ctx context.Context, install InstallIDOrName, params 
 	return c.Client.Do(req)
 }
 
+// PauseInstallWithBody Pause an install
+//
+// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+func (c *Client) PauseInstallWithBody(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPauseInstallRequestWithBody(c.Server, install, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PauseInstall Pause an install
+//
+// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+func (c *Client) PauseInstall(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPauseInstallRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetInstallReadme Show the README of an install
 //
 // The README of the app (`readme` in metadata.toml), as the release of the install has
@@ -9137,6 +10657,23 @@ func (c *Client) GetResource(ctx context.Context, install InstallIDOrName, resou
 	return c.Client.Do(req)
 }
 
+// ResumeInstall Resume a paused install
+//
+// What waits moves at once. Nothing happens to one that is not paused.
+//
+// Corresponds with POST /installs/{install}/resume (the `ResumeInstall` operationId).
+func (c *Client) ResumeInstall(ctx context.Context, install InstallIDOrName, params *ResumeInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeInstallRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListInstallSecrets List the secrets of an install
 //
 // What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
@@ -9144,6 +10681,38 @@ func (c *Client) GetResource(ctx context.Context, install InstallIDOrName, resou
 // Corresponds with GET /installs/{install}/secrets (the `ListInstallSecrets` operationId).
 func (c *Client) ListInstallSecrets(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListInstallSecretsRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSnapshot Show an install as it was at a time
+//
+// Settings, toggles, release, inputs, what each resource was, the runner with the customer's switch, and the changes that waited for a decision. Sensitive values are shown as `(sealed)`. 409 `history_begins` says from when on this is known.
+//
+// Corresponds with GET /installs/{install}/snapshot (the `GetSnapshot` operationId).
+func (c *Client) GetSnapshot(ctx context.Context, install InstallIDOrName, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSnapshotRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DiffSnapshots Compare an install at two times
+//
+// Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
+func (c *Client) DiffSnapshots(ctx context.Context, install InstallIDOrName, params *DiffSnapshotsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDiffSnapshotsRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9216,6 +10785,38 @@ func (c *Client) CreateStackVersion(ctx context.Context, install InstallIDOrName
 // Corresponds with GET /installs/{install}/state (the `GetState` operationId).
 func (c *Client) GetState(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetStateRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DiffState Compare two versions of the state tree
+//
+// Corresponds with GET /installs/{install}/state/diff (the `DiffState` operationId).
+func (c *Client) DiffState(ctx context.Context, install InstallIDOrName, params *DiffStateParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDiffStateRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListStateVersions List the versions of the state tree
+//
+// Each version with the paths that differ from the one before, and what changed them: a deploy, new inputs, a run of an action. A tree is made when something reads it, so one version may have several reasons. Sealed values are compared without being opened: `replaced` says that there is another one, not that the secret differs.
+//
+// Corresponds with GET /installs/{install}/state/versions (the `ListStateVersions` operationId).
+func (c *Client) ListStateVersions(ctx context.Context, install InstallIDOrName, params *ListStateVersionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListStateVersionsRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9311,6 +10912,40 @@ func (c *Client) UnlockTerraformState(ctx context.Context, install InstallIDOrNa
 	return c.Client.Do(req)
 }
 
+// ListTimeline List what happened to an install
+//
+// Inputs, settings, workflows, changes and decisions on them, runs of actions, verdicts about health, the runner and the customer's switch; and configs, releases and variables of its app, if you may read the app. Entries are those of the event stream, and stay when the stream no longer has them. Scheduled runs of health checks are left out.
+//
+// Corresponds with GET /installs/{install}/timeline (the `ListTimeline` operationId).
+func (c *Client) ListTimeline(ctx context.Context, install InstallIDOrName, params *ListTimelineParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTimelineRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBeforeFailure Show what changed before an install broke
+//
+// Finds the newest failure (a workflow, a change, an unhealthy verdict), goes back to the first of its row and then to when all was well last, and lists what changed in between: the likeliest cause first. Without `failure` nothing failed, or the failure lies more than 2,000 entries of the timeline back.
+//
+// Corresponds with GET /installs/{install}/timeline/before-failure (the `GetBeforeFailure` operationId).
+func (c *Client) GetBeforeFailure(ctx context.Context, install InstallIDOrName, params *GetBeforeFailureParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBeforeFailureRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // WhyInstall Why an install is not where it should be
 //
 // Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -9345,18 +10980,33 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
+//   - `toggle`: what the toggles of the install say of the named components, or of all, and is
+//     not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+//     there. The release is the one that the install has. Refused with 409 `has_dependents`
+//     while something that stays needs what is off, and with 409 `component_off` when what is on needs
+//     something that is off;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
+//   - `run_script`: run a script that is part of no release, given in `script`, once. The
+//     runner shows its whole text and the names of its variables in the plan, and runs
+//     exactly that after a decision; the install's approval option counts for it as for
+//     any other change. It runs while nothing else changes the install, or with
+//     `component` while nothing else changes that component. The runner does not accept
+//     it for good. When it is not known whether it ran, it is not started again by itself;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
 //     other workflow but a deprovision or a teardown does;
 //   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-//   - `deprovision`: remove everything again, dependents first.
+//   - `deprovision`: remove everything again, dependents first;
+//   - `runner_update`: have the install's runner run `runner_version` of itself. It
+//     verifies the release, tries the version out, and goes back when that cannot take
+//     work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+//     `version_skew` for one that does not fit the control plane.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
@@ -9366,8 +11016,8 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 // starts is skipped; one that is switched on is not added.
 //
 // A workflow that tears something down (every `deprovision`, `teardown`,
-// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -9403,18 +11053,33 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
+//   - `toggle`: what the toggles of the install say of the named components, or of all, and is
+//     not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+//     there. The release is the one that the install has. Refused with 409 `has_dependents`
+//     while something that stays needs what is off, and with 409 `component_off` when what is on needs
+//     something that is off;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
+//   - `run_script`: run a script that is part of no release, given in `script`, once. The
+//     runner shows its whole text and the names of its variables in the plan, and runs
+//     exactly that after a decision; the install's approval option counts for it as for
+//     any other change. It runs while nothing else changes the install, or with
+//     `component` while nothing else changes that component. The runner does not accept
+//     it for good. When it is not known whether it ran, it is not started again by itself;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
 //     other workflow but a deprovision or a teardown does;
 //   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-//   - `deprovision`: remove everything again, dependents first.
+//   - `deprovision`: remove everything again, dependents first;
+//   - `runner_update`: have the install's runner run `runner_version` of itself. It
+//     verifies the release, tries the version out, and goes back when that cannot take
+//     work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+//     `version_skew` for one that does not fit the control plane.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
@@ -9424,8 +11089,8 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 // starts is skipped; one that is switched on is not added.
 //
 // A workflow that tears something down (every `deprovision`, `teardown`,
-// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -9695,6 +11360,95 @@ func (c *Client) ListAllResources(ctx context.Context, params *ListAllResourcesP
 	return c.Client.Do(req)
 }
 
+// ListRunnerVersions List the runner versions on offer
+//
+// Answers the versions of the runner that were made available to installs, newest first.
+//
+// Corresponds with GET /runner-versions (the `ListRunnerVersions` operationId).
+func (c *Client) ListRunnerVersions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRunnerVersionsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddRunnerVersionWithBody Offer a runner version
+//
+// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+func (c *Client) AddRunnerVersionWithBody(ctx context.Context, params *AddRunnerVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddRunnerVersionRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddRunnerVersion Offer a runner version
+//
+// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+func (c *Client) AddRunnerVersion(ctx context.Context, params *AddRunnerVersionParams, body AddRunnerVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddRunnerVersionRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateRunnerVersionUpload Make a token to push a runner version
+//
+// Makes a short-lived token that pushes to the repository with the org's runner versions, and to no other, with any OCI client.
+//
+// Corresponds with POST /runner-versions/uploads (the `CreateRunnerVersionUpload` operationId).
+func (c *Client) CreateRunnerVersionUpload(ctx context.Context, params *CreateRunnerVersionUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateRunnerVersionUploadRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveRunnerVersion Withdraw a runner version
+//
+// No update to it can be planned any more. Runners that run it keep running it.
+//
+// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
+func (c *Client) RemoveRunnerVersion(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveRunnerVersionRequest(c.Server, version)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListRunners List runners
 //
 // Install Runners and the org's Build Runner.
@@ -9797,9 +11551,9 @@ func (c *Client) GetStep(ctx context.Context, step StepID, reqEditors ...Request
 	return c.Client.Do(req)
 }
 
-// RetryStep Retry a failed step
+// RetryStep Retry a failed or cancelled step
 //
-// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
+// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Of a cancelled workflow every other cancelled step begins again too. Refused with 409 unless the step failed or was cancelled, and with 409 `being_cancelled` while the workflow stops.
 //
 // Corresponds with POST /steps/{step}/retry (the `RetryStep` operationId).
 func (c *Client) RetryStep(ctx context.Context, step StepID, params *RetryStepParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10222,6 +11976,61 @@ func (c *Client) CancelWorkflow(ctx context.Context, workflow WorkflowID, params
 // Corresponds with GET /workflows/{workflow}/events (the `StreamWorkflowEvents` operationId).
 func (c *Client) StreamWorkflowEvents(ctx context.Context, workflow WorkflowID, params *StreamWorkflowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStreamWorkflowEventsRequest(c.Server, workflow, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OverrideFreezeWithBody Let a workflow through the freezes that hold it
+//
+// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+func (c *Client) OverrideFreezeWithBody(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOverrideFreezeRequestWithBody(c.Server, workflow, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OverrideFreeze Let a workflow through the freezes that hold it
+//
+// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+func (c *Client) OverrideFreeze(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, body OverrideFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOverrideFreezeRequest(c.Server, workflow, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryWorkflow Retry all that failed in a workflow
+//
+// Retries every step that failed, was denied or was cancelled, all at once or none, as if each were retried by itself. A cancelled workflow continues where it stopped. Refused with 409 when there is no such step, and with 409 `being_cancelled` while the workflow stops.
+//
+// Corresponds with POST /workflows/{workflow}/retry (the `RetryWorkflow` operationId).
+func (c *Client) RetryWorkflow(ctx context.Context, workflow WorkflowID, params *RetryWorkflowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryWorkflowRequest(c.Server, workflow, params)
 	if err != nil {
 		return nil, err
 	}
@@ -10803,6 +12612,87 @@ func NewUpdateAppRequestWithBody(server string, app AppIDOrName, params *UpdateA
 	return req, nil
 }
 
+// NewGetAppApprovalPolicyRequest constructs an http.Request for the GetAppApprovalPolicy method
+func NewGetAppApprovalPolicyRequest(server string, app AppIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/approval-policy", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutAppApprovalPolicyRequest calls the generic PutAppApprovalPolicy builder with application/json body
+func NewPutAppApprovalPolicyRequest(server string, app AppIDOrName, body PutAppApprovalPolicyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutAppApprovalPolicyRequestWithBody(server, app, "application/json", bodyReader)
+}
+
+// NewPutAppApprovalPolicyRequestWithBody constructs an http.Request for the PutAppApprovalPolicy method, with any body, and a specified content type
+func NewPutAppApprovalPolicyRequestWithBody(server string, app AppIDOrName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/approval-policy", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListConfigsRequest constructs an http.Request for the ListConfigs method
 func NewListConfigsRequest(server string, app AppIDOrName, params *ListConfigsParams) (*http.Request, error) {
 	var err error
@@ -10960,6 +12850,143 @@ func NewSyncAppRequestWithBody(server string, app AppIDOrName, params *SyncAppPa
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListAppFreezesRequest constructs an http.Request for the ListAppFreezes method
+func NewListAppFreezesRequest(server string, app AppIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/freezes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAddAppFreezeRequest calls the generic AddAppFreeze builder with application/json body
+func NewAddAppFreezeRequest(server string, app AppIDOrName, params *AddAppFreezeParams, body AddAppFreezeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddAppFreezeRequestWithBody(server, app, params, "application/json", bodyReader)
+}
+
+// NewAddAppFreezeRequestWithBody constructs an http.Request for the AddAppFreeze method, with any body, and a specified content type
+func NewAddAppFreezeRequestWithBody(server string, app AppIDOrName, params *AddAppFreezeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/freezes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRemoveAppFreezeRequest constructs an http.Request for the RemoveAppFreeze method
+func NewRemoveAppFreezeRequest(server string, app AppIDOrName, freeze FreezeID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "freeze", freeze, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/freezes/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -12975,6 +15002,18 @@ func NewListInstallsRequest(server string, params *ListInstallsParams) (*http.Re
 
 		}
 
+		if params.Paused != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "paused", *params.Paused, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Expiring != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "expiring", *params.Expiring, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -13364,6 +15403,149 @@ func NewRunActionRequestWithBody(server string, install InstallIDOrName, action 
 	return req, nil
 }
 
+// NewGetInstallApprovalPolicyRequest constructs an http.Request for the GetInstallApprovalPolicy method
+func NewGetInstallApprovalPolicyRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/approval-policy", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutInstallApprovalPolicyRequest calls the generic PutInstallApprovalPolicy builder with application/json body
+func NewPutInstallApprovalPolicyRequest(server string, install InstallIDOrName, body PutInstallApprovalPolicyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutInstallApprovalPolicyRequestWithBody(server, install, "application/json", bodyReader)
+}
+
+// NewPutInstallApprovalPolicyRequestWithBody constructs an http.Request for the PutInstallApprovalPolicy method, with any body, and a specified content type
+func NewPutInstallApprovalPolicyRequestWithBody(server string, install InstallIDOrName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/approval-policy", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDecideInstallRequest calls the generic DecideInstall builder with application/json body
+func NewDecideInstallRequest(server string, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDecideInstallRequestWithBody(server, install, params, "application/json", bodyReader)
+}
+
+// NewDecideInstallRequestWithBody constructs an http.Request for the DecideInstall method, with any body, and a specified content type
+func NewDecideInstallRequestWithBody(server string, install InstallIDOrName, params *DecideInstallParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/decisions", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewCreateEnrolmentRequest calls the generic CreateEnrolment builder with application/json body
 func NewCreateEnrolmentRequest(server string, install InstallIDOrName, params *CreateEnrolmentParams, body CreateEnrolmentJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -13421,6 +15603,143 @@ func NewCreateEnrolmentRequestWithBody(server string, install InstallIDOrName, p
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListInstallFreezesRequest constructs an http.Request for the ListInstallFreezes method
+func NewListInstallFreezesRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/freezes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAddInstallFreezeRequest calls the generic AddInstallFreeze builder with application/json body
+func NewAddInstallFreezeRequest(server string, install InstallIDOrName, params *AddInstallFreezeParams, body AddInstallFreezeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddInstallFreezeRequestWithBody(server, install, params, "application/json", bodyReader)
+}
+
+// NewAddInstallFreezeRequestWithBody constructs an http.Request for the AddInstallFreeze method, with any body, and a specified content type
+func NewAddInstallFreezeRequestWithBody(server string, install InstallIDOrName, params *AddInstallFreezeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/freezes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRemoveInstallFreezeRequest constructs an http.Request for the RemoveInstallFreeze method
+func NewRemoveInstallFreezeRequest(server string, install InstallIDOrName, freeze FreezeID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "freeze", freeze, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/freezes/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -13617,6 +15936,68 @@ func NewSetInputsRequestWithBody(server string, install InstallIDOrName, params 
 	return req, nil
 }
 
+// NewPauseInstallRequest calls the generic PauseInstall builder with application/json body
+func NewPauseInstallRequest(server string, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPauseInstallRequestWithBody(server, install, params, "application/json", bodyReader)
+}
+
+// NewPauseInstallRequestWithBody constructs an http.Request for the PauseInstall method, with any body, and a specified content type
+func NewPauseInstallRequestWithBody(server string, install InstallIDOrName, params *PauseInstallParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/pause", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewGetInstallReadmeRequest constructs an http.Request for the GetInstallReadme method
 func NewGetInstallReadmeRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -13726,6 +16107,55 @@ func NewGetResourceRequest(server string, install InstallIDOrName, resource stri
 	return req, nil
 }
 
+// NewResumeInstallRequest constructs an http.Request for the ResumeInstall method
+func NewResumeInstallRequest(server string, install InstallIDOrName, params *ResumeInstallParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/resume", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListInstallSecretsRequest constructs an http.Request for the ListInstallSecrets method
 func NewListInstallSecretsRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -13750,6 +16180,136 @@ func NewListInstallSecretsRequest(server string, install InstallIDOrName) (*http
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSnapshotRequest constructs an http.Request for the GetSnapshot method
+func NewGetSnapshotRequest(server string, install InstallIDOrName, params *GetSnapshotParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/snapshot", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDiffSnapshotsRequest constructs an http.Request for the DiffSnapshots method
+func NewDiffSnapshotsRequest(server string, install InstallIDOrName, params *DiffSnapshotsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/snapshot/diff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -13893,7 +16453,149 @@ func NewGetStateRequest(server string, install InstallIDOrName, params *GetState
 
 		if params.At != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDiffStateRequest constructs an http.Request for the DiffState method
+func NewDiffStateRequest(server string, install InstallIDOrName, params *DiffStateParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/state/diff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListStateVersionsRequest constructs an http.Request for the ListStateVersions method
+func NewListStateVersionsRequest(server string, install InstallIDOrName, params *ListStateVersionsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/state/versions", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -14157,6 +16859,212 @@ func NewUnlockTerraformStateRequest(server string, install InstallIDOrName, reso
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListTimelineRequest constructs an http.Request for the ListTimeline method
+func NewListTimelineRequest(server string, install InstallIDOrName, params *ListTimelineParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/timeline", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Resource != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource", *params.Resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Actor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "actor", *params.Actor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Order != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "order", *params.Order, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetBeforeFailureRequest constructs an http.Request for the GetBeforeFailure method
+func NewGetBeforeFailureRequest(server string, install InstallIDOrName, params *GetBeforeFailureParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/timeline/before-failure", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -14865,6 +17773,164 @@ func NewListAllResourcesRequest(server string, params *ListAllResourcesParams) (
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListRunnerVersionsRequest constructs an http.Request for the ListRunnerVersions method
+func NewListRunnerVersionsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/runner-versions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAddRunnerVersionRequest calls the generic AddRunnerVersion builder with application/json body
+func NewAddRunnerVersionRequest(server string, params *AddRunnerVersionParams, body AddRunnerVersionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddRunnerVersionRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAddRunnerVersionRequestWithBody constructs an http.Request for the AddRunnerVersion method, with any body, and a specified content type
+func NewAddRunnerVersionRequestWithBody(server string, params *AddRunnerVersionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/runner-versions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateRunnerVersionUploadRequest constructs an http.Request for the CreateRunnerVersionUpload method
+func NewCreateRunnerVersionUploadRequest(server string, params *CreateRunnerVersionUploadParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/runner-versions/uploads")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRemoveRunnerVersionRequest constructs an http.Request for the RemoveRunnerVersion method
+func NewRemoveRunnerVersionRequest(server string, version string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "version", version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/runner-versions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -16338,6 +19404,117 @@ func NewStreamWorkflowEventsRequest(server string, workflow WorkflowID, params *
 	return req, nil
 }
 
+// NewOverrideFreezeRequest calls the generic OverrideFreeze builder with application/json body
+func NewOverrideFreezeRequest(server string, workflow WorkflowID, params *OverrideFreezeParams, body OverrideFreezeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewOverrideFreezeRequestWithBody(server, workflow, params, "application/json", bodyReader)
+}
+
+// NewOverrideFreezeRequestWithBody constructs an http.Request for the OverrideFreeze method, with any body, and a specified content type
+func NewOverrideFreezeRequestWithBody(server string, workflow WorkflowID, params *OverrideFreezeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "workflow", workflow, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/workflows/%s/freeze-override", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRetryWorkflowRequest constructs an http.Request for the RetryWorkflow method
+func NewRetryWorkflowRequest(server string, workflow WorkflowID, params *RetryWorkflowParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "workflow", workflow, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/workflows/%s/retry", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewWhyWorkflowRequest constructs an http.Request for the WhyWorkflow method
 func NewWhyWorkflowRequest(server string, workflow WorkflowID) (*http.Request, error) {
 	var err error
@@ -16524,6 +19701,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
 	UpdateAppWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
 
+	// GetAppApprovalPolicyWithResponse Show who has to approve the changes of an app
+	//
+	// The answer is what is set about the app, and the same as `in_force`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /apps/{app}/approval-policy (the `GetAppApprovalPolicy` operationId).
+	GetAppApprovalPolicyWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*GetAppApprovalPolicyResponse, error)
+
+	// PutAppApprovalPolicyWithBodyWithResponse Say who has to approve the changes of an app
+	//
+	// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+	PutAppApprovalPolicyWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutAppApprovalPolicyResponse, error)
+
+	// PutAppApprovalPolicyWithResponse Say who has to approve the changes of an app
+	//
+	// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+	PutAppApprovalPolicyWithResponse(ctx context.Context, app AppIDOrName, body PutAppApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAppApprovalPolicyResponse, error)
+
 	// ListConfigsWithResponse List the configs of an app
 	//
 	// A config is an immutable, numbered version of the app folder.
@@ -16592,6 +19796,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /apps/{app}/configs (the `SyncApp` operationId).
 	SyncAppWithResponse(ctx context.Context, app AppIDOrName, params *SyncAppParams, body SyncAppJSONRequestBody, reqEditors ...RequestEditorFn) (*SyncAppResponse, error)
+
+	// ListAppFreezesWithResponse List the freezes of an app
+	//
+	// Those for all installs of the app that have not ended.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /apps/{app}/freezes (the `ListAppFreezes` operationId).
+	ListAppFreezesWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*ListAppFreezesResponse, error)
+
+	// AddAppFreezeWithBodyWithResponse Freeze an app
+	//
+	// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+	AddAppFreezeWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAppFreezeResponse, error)
+
+	// AddAppFreezeWithResponse Freeze an app
+	//
+	// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+	AddAppFreezeWithResponse(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, body AddAppFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAppFreezeResponse, error)
+
+	// RemoveAppFreezeWithResponse Remove a freeze of an app
+	//
+	// What waits for its end moves at once. Only admins may.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /apps/{app}/freezes/{freeze} (the `RemoveAppFreeze` operationId).
+	RemoveAppFreezeWithResponse(ctx context.Context, app AppIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*RemoveAppFreezeResponse, error)
 
 	// SyncInstallsWithBodyWithResponse Make the installs of an app what its folder says
 	//
@@ -17086,6 +20326,51 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /installs/{install}/actions/{action}/runs (the `RunAction` operationId).
 	RunActionWithResponse(ctx context.Context, install InstallIDOrName, action string, params *RunActionParams, body RunActionJSONRequestBody, reqEditors ...RequestEditorFn) (*RunActionResponse, error)
 
+	// GetInstallApprovalPolicyWithResponse Show who has to approve the changes of an install
+	//
+	// Where the app says something too, the stricter holds: more approvals, only roles that both name, no self-approval where one forbids it. The answer is what is set about the install, with what follows from both under `in_force`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/approval-policy (the `GetInstallApprovalPolicy` operationId).
+	GetInstallApprovalPolicyWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallApprovalPolicyResponse, error)
+
+	// PutInstallApprovalPolicyWithBodyWithResponse Say who has to approve the changes of an install
+	//
+	// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+	PutInstallApprovalPolicyWithBodyWithResponse(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutInstallApprovalPolicyResponse, error)
+
+	// PutInstallApprovalPolicyWithResponse Say who has to approve the changes of an install
+	//
+	// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+	PutInstallApprovalPolicyWithResponse(ctx context.Context, install InstallIDOrName, body PutInstallApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*PutInstallApprovalPolicyResponse, error)
+
+	// DecideInstallWithBodyWithResponse Approve several changes of an install
+	//
+	// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+	DecideInstallWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecideInstallResponse, error)
+
+	// DecideInstallWithResponse Approve several changes of an install
+	//
+	// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+	DecideInstallWithResponse(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*DecideInstallResponse, error)
+
 	// CreateEnrolmentWithBodyWithResponse Make an enrolment secret
 	//
 	// A single-use secret with which a machine becomes the runner of this install. `replaces` is the consent that the machine before it is gone: when it is used, the older machine is shut out and what it was doing counts as uncertain.
@@ -17103,6 +20388,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /installs/{install}/enrolments (the `CreateEnrolment` operationId).
 	CreateEnrolmentWithResponse(ctx context.Context, install InstallIDOrName, params *CreateEnrolmentParams, body CreateEnrolmentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateEnrolmentResponse, error)
+
+	// ListInstallFreezesWithResponse List the freezes of an install
+	//
+	// Those of the install and those of its app that have not ended, and whether one is in force.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/freezes (the `ListInstallFreezes` operationId).
+	ListInstallFreezesWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListInstallFreezesResponse, error)
+
+	// AddInstallFreezeWithBodyWithResponse Freeze an install
+	//
+	// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+	AddInstallFreezeWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddInstallFreezeResponse, error)
+
+	// AddInstallFreezeWithResponse Freeze an install
+	//
+	// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+	AddInstallFreezeWithResponse(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, body AddInstallFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*AddInstallFreezeResponse, error)
+
+	// RemoveInstallFreezeWithResponse Remove a freeze of an install
+	//
+	// What waits for its end moves at once. Only admins may.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /installs/{install}/freezes/{freeze} (the `RemoveInstallFreeze` operationId).
+	RemoveInstallFreezeWithResponse(ctx context.Context, install InstallIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*RemoveInstallFreezeResponse, error)
 
 	// GetInstallGraphWithResponse Show which resources of an install need which
 	//
@@ -17149,6 +20470,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputsWithResponse(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*SetInputsResponse, error)
 
+	// PauseInstallWithBodyWithResponse Pause an install
+	//
+	// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+	PauseInstallWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PauseInstallResponse, error)
+
+	// PauseInstallWithResponse Pause an install
+	//
+	// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+	PauseInstallWithResponse(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*PauseInstallResponse, error)
+
 	// GetInstallReadmeWithResponse Show the README of an install
 	//
 	// The README of the app (`readme` in metadata.toml), as the release of the install has
@@ -17185,6 +20524,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /installs/{install}/resources/{resource} (the `GetResource` operationId).
 	GetResourceWithResponse(ctx context.Context, install InstallIDOrName, resource string, reqEditors ...RequestEditorFn) (*GetResourceResponse, error)
 
+	// ResumeInstallWithResponse Resume a paused install
+	//
+	// What waits moves at once. Nothing happens to one that is not paused.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/resume (the `ResumeInstall` operationId).
+	ResumeInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ResumeInstallParams, reqEditors ...RequestEditorFn) (*ResumeInstallResponse, error)
+
 	// ListInstallSecretsWithResponse List the secrets of an install
 	//
 	// What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
@@ -17193,6 +20541,22 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/secrets (the `ListInstallSecrets` operationId).
 	ListInstallSecretsWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListInstallSecretsResponse, error)
+
+	// GetSnapshotWithResponse Show an install as it was at a time
+	//
+	// Settings, toggles, release, inputs, what each resource was, the runner with the customer's switch, and the changes that waited for a decision. Sensitive values are shown as `(sealed)`. 409 `history_begins` says from when on this is known.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/snapshot (the `GetSnapshot` operationId).
+	GetSnapshotWithResponse(ctx context.Context, install InstallIDOrName, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*GetSnapshotResponse, error)
+
+	// DiffSnapshotsWithResponse Compare an install at two times
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
+	DiffSnapshotsWithResponse(ctx context.Context, install InstallIDOrName, params *DiffSnapshotsParams, reqEditors ...RequestEditorFn) (*DiffSnapshotsResponse, error)
 
 	// GetStackWithResponse Show how the runner of an install gets in
 	//
@@ -17229,6 +20593,22 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/state (the `GetState` operationId).
 	GetStateWithResponse(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*GetStateResponse, error)
+
+	// DiffStateWithResponse Compare two versions of the state tree
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/state/diff (the `DiffState` operationId).
+	DiffStateWithResponse(ctx context.Context, install InstallIDOrName, params *DiffStateParams, reqEditors ...RequestEditorFn) (*DiffStateResponse, error)
+
+	// ListStateVersionsWithResponse List the versions of the state tree
+	//
+	// Each version with the paths that differ from the one before, and what changed them: a deploy, new inputs, a run of an action. A tree is made when something reads it, so one version may have several reasons. Sealed values are compared without being opened: `replaced` says that there is another one, not that the secret differs.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/state/versions (the `ListStateVersions` operationId).
+	ListStateVersionsWithResponse(ctx context.Context, install InstallIDOrName, params *ListStateVersionsParams, reqEditors ...RequestEditorFn) (*ListStateVersionsResponse, error)
 
 	// GetInstallStatusWithResponse How an install is
 	//
@@ -17275,6 +20655,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /installs/{install}/terraform-states/{resource}/unlock (the `UnlockTerraformState` operationId).
 	UnlockTerraformStateWithResponse(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *UnlockTerraformStateParams, reqEditors ...RequestEditorFn) (*UnlockTerraformStateResponse, error)
 
+	// ListTimelineWithResponse List what happened to an install
+	//
+	// Inputs, settings, workflows, changes and decisions on them, runs of actions, verdicts about health, the runner and the customer's switch; and configs, releases and variables of its app, if you may read the app. Entries are those of the event stream, and stay when the stream no longer has them. Scheduled runs of health checks are left out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/timeline (the `ListTimeline` operationId).
+	ListTimelineWithResponse(ctx context.Context, install InstallIDOrName, params *ListTimelineParams, reqEditors ...RequestEditorFn) (*ListTimelineResponse, error)
+
+	// GetBeforeFailureWithResponse Show what changed before an install broke
+	//
+	// Finds the newest failure (a workflow, a change, an unhealthy verdict), goes back to the first of its row and then to when all was well last, and lists what changed in between: the likeliest cause first. Without `failure` nothing failed, or the failure lies more than 2,000 entries of the timeline back.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/timeline/before-failure (the `GetBeforeFailure` operationId).
+	GetBeforeFailureWithResponse(ctx context.Context, install InstallIDOrName, params *GetBeforeFailureParams, reqEditors ...RequestEditorFn) (*GetBeforeFailureResponse, error)
+
 	// WhyInstallWithResponse Why an install is not where it should be
 	//
 	// Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -17301,18 +20699,33 @@ type ClientWithResponsesInterface interface {
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
+	// - `toggle`: what the toggles of the install say of the named components, or of all, and is
+	//   not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+	//   there. The release is the one that the install has. Refused with 409 `has_dependents`
+	//   while something that stays needs what is off, and with 409 `component_off` when what is on needs
+	//   something that is off;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
+	// - `run_script`: run a script that is part of no release, given in `script`, once. The
+	//   runner shows its whole text and the names of its variables in the plan, and runs
+	//   exactly that after a decision; the install's approval option counts for it as for
+	//   any other change. It runs while nothing else changes the install, or with
+	//   `component` while nothing else changes that component. The runner does not accept
+	//   it for good. When it is not known whether it ran, it is not started again by itself;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
 	//   other workflow but a deprovision or a teardown does;
 	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-	// - `deprovision`: remove everything again, dependents first.
+	// - `deprovision`: remove everything again, dependents first;
+	// - `runner_update`: have the install's runner run `runner_version` of itself. It
+	//   verifies the release, tries the version out, and goes back when that cannot take
+	//   work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+	//   `version_skew` for one that does not fit the control plane.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
@@ -17322,8 +20735,8 @@ type ClientWithResponsesInterface interface {
 	// starts is skipped; one that is switched on is not added.
 	//
 	// A workflow that tears something down (every `deprovision`, `teardown`,
-	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+	// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -17349,18 +20762,33 @@ type ClientWithResponsesInterface interface {
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
+	// - `toggle`: what the toggles of the install say of the named components, or of all, and is
+	//   not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+	//   there. The release is the one that the install has. Refused with 409 `has_dependents`
+	//   while something that stays needs what is off, and with 409 `component_off` when what is on needs
+	//   something that is off;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
+	// - `run_script`: run a script that is part of no release, given in `script`, once. The
+	//   runner shows its whole text and the names of its variables in the plan, and runs
+	//   exactly that after a decision; the install's approval option counts for it as for
+	//   any other change. It runs while nothing else changes the install, or with
+	//   `component` while nothing else changes that component. The runner does not accept
+	//   it for good. When it is not known whether it ran, it is not started again by itself;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
 	//   other workflow but a deprovision or a teardown does;
 	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-	// - `deprovision`: remove everything again, dependents first.
+	// - `deprovision`: remove everything again, dependents first;
+	// - `runner_update`: have the install's runner run `runner_version` of itself. It
+	//   verifies the release, tries the version out, and goes back when that cannot take
+	//   work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+	//   `version_skew` for one that does not fit the control plane.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
@@ -17370,8 +20798,8 @@ type ClientWithResponsesInterface interface {
 	// starts is skipped; one that is switched on is not added.
 	//
 	// A workflow that tears something down (every `deprovision`, `teardown`,
-	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+	// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -17507,6 +20935,51 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /resources (the `ListAllResources` operationId).
 	ListAllResourcesWithResponse(ctx context.Context, params *ListAllResourcesParams, reqEditors ...RequestEditorFn) (*ListAllResourcesResponse, error)
 
+	// ListRunnerVersionsWithResponse List the runner versions on offer
+	//
+	// Answers the versions of the runner that were made available to installs, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /runner-versions (the `ListRunnerVersions` operationId).
+	ListRunnerVersionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListRunnerVersionsResponse, error)
+
+	// AddRunnerVersionWithBodyWithResponse Offer a runner version
+	//
+	// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+	AddRunnerVersionWithBodyWithResponse(ctx context.Context, params *AddRunnerVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddRunnerVersionResponse, error)
+
+	// AddRunnerVersionWithResponse Offer a runner version
+	//
+	// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+	AddRunnerVersionWithResponse(ctx context.Context, params *AddRunnerVersionParams, body AddRunnerVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*AddRunnerVersionResponse, error)
+
+	// CreateRunnerVersionUploadWithResponse Make a token to push a runner version
+	//
+	// Makes a short-lived token that pushes to the repository with the org's runner versions, and to no other, with any OCI client.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /runner-versions/uploads (the `CreateRunnerVersionUpload` operationId).
+	CreateRunnerVersionUploadWithResponse(ctx context.Context, params *CreateRunnerVersionUploadParams, reqEditors ...RequestEditorFn) (*CreateRunnerVersionUploadResponse, error)
+
+	// RemoveRunnerVersionWithResponse Withdraw a runner version
+	//
+	// No update to it can be planned any more. Runners that run it keep running it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
+	RemoveRunnerVersionWithResponse(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*RemoveRunnerVersionResponse, error)
+
 	// ListRunnersWithResponse List runners
 	//
 	// Install Runners and the org's Build Runner.
@@ -17561,9 +21034,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /steps/{step} (the `GetStep` operationId).
 	GetStepWithResponse(ctx context.Context, step StepID, reqEditors ...RequestEditorFn) (*GetStepResponse, error)
 
-	// RetryStepWithResponse Retry a failed step
+	// RetryStepWithResponse Retry a failed or cancelled step
 	//
-	// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
+	// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Of a cancelled workflow every other cancelled step begins again too. Refused with 409 unless the step failed or was cancelled, and with 409 `being_cancelled` while the workflow stops.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17783,6 +21256,33 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /workflows/{workflow}/events (the `StreamWorkflowEvents` operationId).
 	StreamWorkflowEventsWithResponse(ctx context.Context, workflow WorkflowID, params *StreamWorkflowEventsParams, reqEditors ...RequestEditorFn) (*StreamWorkflowEventsResponse, error)
+
+	// OverrideFreezeWithBodyWithResponse Let a workflow through the freezes that hold it
+	//
+	// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+	OverrideFreezeWithBodyWithResponse(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OverrideFreezeResponse, error)
+
+	// OverrideFreezeWithResponse Let a workflow through the freezes that hold it
+	//
+	// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+	OverrideFreezeWithResponse(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, body OverrideFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*OverrideFreezeResponse, error)
+
+	// RetryWorkflowWithResponse Retry all that failed in a workflow
+	//
+	// Retries every step that failed, was denied or was cancelled, all at once or none, as if each were retried by itself. A cancelled workflow continues where it stopped. Refused with 409 when there is no such step, and with 409 `being_cancelled` while the workflow stops.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workflows/{workflow}/retry (the `RetryWorkflow` operationId).
+	RetryWorkflowWithResponse(ctx context.Context, workflow WorkflowID, params *RetryWorkflowParams, reqEditors ...RequestEditorFn) (*RetryWorkflowResponse, error)
 
 	// WhyWorkflowWithResponse Why a workflow does not go on
 	//
@@ -18233,6 +21733,102 @@ func (r UpdateAppResponse) ContentType() string {
 	return ""
 }
 
+type GetAppApprovalPolicyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApprovalPolicy
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAppApprovalPolicyResponse) GetJSON200() *ApprovalPolicy {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetAppApprovalPolicyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAppApprovalPolicyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAppApprovalPolicyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAppApprovalPolicyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAppApprovalPolicyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutAppApprovalPolicyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApprovalPolicy
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutAppApprovalPolicyResponse) GetJSON200() *ApprovalPolicy {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutAppApprovalPolicyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutAppApprovalPolicyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutAppApprovalPolicyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutAppApprovalPolicyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutAppApprovalPolicyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListConfigsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -18330,6 +21926,143 @@ func (r SyncAppResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SyncAppResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAppFreezesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FreezeList
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAppFreezesResponse) GetJSON200() *FreezeList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAppFreezesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAppFreezesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAppFreezesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAppFreezesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAppFreezesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddAppFreezeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Freeze
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddAppFreezeResponse) GetJSON201() *Freeze {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AddAppFreezeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddAppFreezeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddAppFreezeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddAppFreezeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddAppFreezeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveAppFreezeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RemoveAppFreezeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveAppFreezeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveAppFreezeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveAppFreezeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveAppFreezeResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20154,6 +23887,150 @@ func (r RunActionResponse) ContentType() string {
 	return ""
 }
 
+type GetInstallApprovalPolicyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApprovalPolicy
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInstallApprovalPolicyResponse) GetJSON200() *ApprovalPolicy {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetInstallApprovalPolicyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInstallApprovalPolicyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInstallApprovalPolicyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInstallApprovalPolicyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInstallApprovalPolicyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutInstallApprovalPolicyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApprovalPolicy
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutInstallApprovalPolicyResponse) GetJSON200() *ApprovalPolicy {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutInstallApprovalPolicyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutInstallApprovalPolicyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutInstallApprovalPolicyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutInstallApprovalPolicyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutInstallApprovalPolicyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DecideInstallResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallDecisions
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DecideInstallResponse) GetJSON200() *InstallDecisions {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DecideInstallResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DecideInstallResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DecideInstallResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DecideInstallResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DecideInstallResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateEnrolmentResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -20196,6 +24073,143 @@ func (r CreateEnrolmentResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateEnrolmentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListInstallFreezesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FreezeList
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListInstallFreezesResponse) GetJSON200() *FreezeList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListInstallFreezesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListInstallFreezesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListInstallFreezesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListInstallFreezesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListInstallFreezesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddInstallFreezeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Freeze
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddInstallFreezeResponse) GetJSON201() *Freeze {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AddInstallFreezeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddInstallFreezeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddInstallFreezeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddInstallFreezeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddInstallFreezeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveInstallFreezeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RemoveInstallFreezeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveInstallFreezeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveInstallFreezeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveInstallFreezeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveInstallFreezeResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20408,6 +24422,54 @@ func (r SetInputsResponse) ContentType() string {
 	return ""
 }
 
+type PauseInstallResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Install
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PauseInstallResponse) GetJSON200() *Install {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PauseInstallResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PauseInstallResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PauseInstallResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PauseInstallResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PauseInstallResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetInstallReadmeResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -20552,6 +24614,54 @@ func (r GetResourceResponse) ContentType() string {
 	return ""
 }
 
+type ResumeInstallResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Install
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ResumeInstallResponse) GetJSON200() *Install {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ResumeInstallResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ResumeInstallResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResumeInstallResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResumeInstallResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResumeInstallResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListInstallSecretsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -20594,6 +24704,102 @@ func (r ListInstallSecretsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListInstallSecretsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetSnapshotResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Snapshot
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSnapshotResponse) GetJSON200() *Snapshot {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetSnapshotResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSnapshotResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSnapshotResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSnapshotResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSnapshotResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DiffSnapshotsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SnapshotDiff
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DiffSnapshotsResponse) GetJSON200() *SnapshotDiff {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DiffSnapshotsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DiffSnapshotsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DiffSnapshotsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DiffSnapshotsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DiffSnapshotsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20738,6 +24944,102 @@ func (r GetStateResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetStateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DiffStateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StateDiff
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DiffStateResponse) GetJSON200() *StateDiff {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DiffStateResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DiffStateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DiffStateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DiffStateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DiffStateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListStateVersionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StateVersionPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListStateVersionsResponse) GetJSON200() *StateVersionPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListStateVersionsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListStateVersionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListStateVersionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListStateVersionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListStateVersionsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20978,6 +25280,102 @@ func (r UnlockTerraformStateResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UnlockTerraformStateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListTimelineResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TimelinePage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTimelineResponse) GetJSON200() *TimelinePage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListTimelineResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTimelineResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTimelineResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTimelineResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTimelineResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetBeforeFailureResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BeforeFailure
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetBeforeFailureResponse) GetJSON200() *BeforeFailure {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetBeforeFailureResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBeforeFailureResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBeforeFailureResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBeforeFailureResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBeforeFailureResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -21595,6 +25993,191 @@ func (r ListAllResourcesResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAllResourcesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListRunnerVersionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunnerVersionList
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRunnerVersionsResponse) GetJSON200() *RunnerVersionList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRunnerVersionsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRunnerVersionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRunnerVersionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRunnerVersionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRunnerVersionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddRunnerVersionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *RunnerVersion
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddRunnerVersionResponse) GetJSON201() *RunnerVersion {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AddRunnerVersionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddRunnerVersionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddRunnerVersionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddRunnerVersionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddRunnerVersionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateRunnerVersionUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *RegistryToken
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateRunnerVersionUploadResponse) GetJSON201() *RegistryToken {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateRunnerVersionUploadResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateRunnerVersionUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateRunnerVersionUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateRunnerVersionUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateRunnerVersionUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveRunnerVersionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RemoveRunnerVersionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveRunnerVersionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveRunnerVersionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveRunnerVersionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveRunnerVersionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -22780,6 +27363,102 @@ func (r StreamWorkflowEventsResponse) ContentType() string {
 	return ""
 }
 
+type OverrideFreezeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Workflow
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r OverrideFreezeResponse) GetJSON200() *Workflow {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r OverrideFreezeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r OverrideFreezeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r OverrideFreezeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r OverrideFreezeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r OverrideFreezeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetryWorkflowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Workflow
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RetryWorkflowResponse) GetJSON202() *Workflow {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RetryWorkflowResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RetryWorkflowResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RetryWorkflowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetryWorkflowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetryWorkflowResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type WhyWorkflowResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -23008,6 +27687,51 @@ func (c *ClientWithResponses) UpdateAppWithResponse(ctx context.Context, app App
 	return ParseUpdateAppResponse(rsp)
 }
 
+// GetAppApprovalPolicyWithResponse Show who has to approve the changes of an app
+//
+// The answer is what is set about the app, and the same as `in_force`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /apps/{app}/approval-policy (the `GetAppApprovalPolicy` operationId).
+func (c *ClientWithResponses) GetAppApprovalPolicyWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*GetAppApprovalPolicyResponse, error) {
+	rsp, err := c.GetAppApprovalPolicy(ctx, app, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAppApprovalPolicyResponse(rsp)
+}
+
+// PutAppApprovalPolicyWithBodyWithResponse Say who has to approve the changes of an app
+//
+// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+func (c *ClientWithResponses) PutAppApprovalPolicyWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutAppApprovalPolicyResponse, error) {
+	rsp, err := c.PutAppApprovalPolicyWithBody(ctx, app, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutAppApprovalPolicyResponse(rsp)
+}
+
+// PutAppApprovalPolicyWithResponse Say who has to approve the changes of an app
+//
+// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+func (c *ClientWithResponses) PutAppApprovalPolicyWithResponse(ctx context.Context, app AppIDOrName, body PutAppApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAppApprovalPolicyResponse, error) {
+	rsp, err := c.PutAppApprovalPolicy(ctx, app, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutAppApprovalPolicyResponse(rsp)
+}
+
 // ListConfigsWithResponse List the configs of an app
 //
 // A config is an immutable, numbered version of the app folder.
@@ -23093,6 +27817,66 @@ func (c *ClientWithResponses) SyncAppWithResponse(ctx context.Context, app AppID
 		return nil, err
 	}
 	return ParseSyncAppResponse(rsp)
+}
+
+// ListAppFreezesWithResponse List the freezes of an app
+//
+// Those for all installs of the app that have not ended.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /apps/{app}/freezes (the `ListAppFreezes` operationId).
+func (c *ClientWithResponses) ListAppFreezesWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*ListAppFreezesResponse, error) {
+	rsp, err := c.ListAppFreezes(ctx, app, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAppFreezesResponse(rsp)
+}
+
+// AddAppFreezeWithBodyWithResponse Freeze an app
+//
+// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+func (c *ClientWithResponses) AddAppFreezeWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAppFreezeResponse, error) {
+	rsp, err := c.AddAppFreezeWithBody(ctx, app, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAppFreezeResponse(rsp)
+}
+
+// AddAppFreezeWithResponse Freeze an app
+//
+// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+func (c *ClientWithResponses) AddAppFreezeWithResponse(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, body AddAppFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAppFreezeResponse, error) {
+	rsp, err := c.AddAppFreeze(ctx, app, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAppFreezeResponse(rsp)
+}
+
+// RemoveAppFreezeWithResponse Remove a freeze of an app
+//
+// What waits for its end moves at once. Only admins may.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /apps/{app}/freezes/{freeze} (the `RemoveAppFreeze` operationId).
+func (c *ClientWithResponses) RemoveAppFreezeWithResponse(ctx context.Context, app AppIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*RemoveAppFreezeResponse, error) {
+	rsp, err := c.RemoveAppFreeze(ctx, app, freeze, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAppFreezeResponse(rsp)
 }
 
 // SyncInstallsWithBodyWithResponse Make the installs of an app what its folder says
@@ -23876,6 +28660,81 @@ func (c *ClientWithResponses) RunActionWithResponse(ctx context.Context, install
 	return ParseRunActionResponse(rsp)
 }
 
+// GetInstallApprovalPolicyWithResponse Show who has to approve the changes of an install
+//
+// Where the app says something too, the stricter holds: more approvals, only roles that both name, no self-approval where one forbids it. The answer is what is set about the install, with what follows from both under `in_force`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/approval-policy (the `GetInstallApprovalPolicy` operationId).
+func (c *ClientWithResponses) GetInstallApprovalPolicyWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallApprovalPolicyResponse, error) {
+	rsp, err := c.GetInstallApprovalPolicy(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInstallApprovalPolicyResponse(rsp)
+}
+
+// PutInstallApprovalPolicyWithBodyWithResponse Say who has to approve the changes of an install
+//
+// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+func (c *ClientWithResponses) PutInstallApprovalPolicyWithBodyWithResponse(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutInstallApprovalPolicyResponse, error) {
+	rsp, err := c.PutInstallApprovalPolicyWithBody(ctx, install, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutInstallApprovalPolicyResponse(rsp)
+}
+
+// PutInstallApprovalPolicyWithResponse Say who has to approve the changes of an install
+//
+// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+func (c *ClientWithResponses) PutInstallApprovalPolicyWithResponse(ctx context.Context, install InstallIDOrName, body PutInstallApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*PutInstallApprovalPolicyResponse, error) {
+	rsp, err := c.PutInstallApprovalPolicy(ctx, install, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutInstallApprovalPolicyResponse(rsp)
+}
+
+// DecideInstallWithBodyWithResponse Approve several changes of an install
+//
+// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+func (c *ClientWithResponses) DecideInstallWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecideInstallResponse, error) {
+	rsp, err := c.DecideInstallWithBody(ctx, install, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDecideInstallResponse(rsp)
+}
+
+// DecideInstallWithResponse Approve several changes of an install
+//
+// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+func (c *ClientWithResponses) DecideInstallWithResponse(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*DecideInstallResponse, error) {
+	rsp, err := c.DecideInstall(ctx, install, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDecideInstallResponse(rsp)
+}
+
 // CreateEnrolmentWithBodyWithResponse Make an enrolment secret
 //
 // A single-use secret with which a machine becomes the runner of this install. `replaces` is the consent that the machine before it is gone: when it is used, the older machine is shut out and what it was doing counts as uncertain.
@@ -23904,6 +28763,66 @@ func (c *ClientWithResponses) CreateEnrolmentWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParseCreateEnrolmentResponse(rsp)
+}
+
+// ListInstallFreezesWithResponse List the freezes of an install
+//
+// Those of the install and those of its app that have not ended, and whether one is in force.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/freezes (the `ListInstallFreezes` operationId).
+func (c *ClientWithResponses) ListInstallFreezesWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListInstallFreezesResponse, error) {
+	rsp, err := c.ListInstallFreezes(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListInstallFreezesResponse(rsp)
+}
+
+// AddInstallFreezeWithBodyWithResponse Freeze an install
+//
+// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+func (c *ClientWithResponses) AddInstallFreezeWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddInstallFreezeResponse, error) {
+	rsp, err := c.AddInstallFreezeWithBody(ctx, install, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddInstallFreezeResponse(rsp)
+}
+
+// AddInstallFreezeWithResponse Freeze an install
+//
+// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+func (c *ClientWithResponses) AddInstallFreezeWithResponse(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, body AddInstallFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*AddInstallFreezeResponse, error) {
+	rsp, err := c.AddInstallFreeze(ctx, install, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddInstallFreezeResponse(rsp)
+}
+
+// RemoveInstallFreezeWithResponse Remove a freeze of an install
+//
+// What waits for its end moves at once. Only admins may.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /installs/{install}/freezes/{freeze} (the `RemoveInstallFreeze` operationId).
+func (c *ClientWithResponses) RemoveInstallFreezeWithResponse(ctx context.Context, install InstallIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*RemoveInstallFreezeResponse, error) {
+	rsp, err := c.RemoveInstallFreeze(ctx, install, freeze, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveInstallFreezeResponse(rsp)
 }
 
 // GetInstallGraphWithResponse Show which resources of an install need which
@@ -23981,6 +28900,36 @@ func (c *ClientWithResponses) SetInputsWithResponse(ctx context.Context, install
 	return ParseSetInputsResponse(rsp)
 }
 
+// PauseInstallWithBodyWithResponse Pause an install
+//
+// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+func (c *ClientWithResponses) PauseInstallWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PauseInstallResponse, error) {
+	rsp, err := c.PauseInstallWithBody(ctx, install, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePauseInstallResponse(rsp)
+}
+
+// PauseInstallWithResponse Pause an install
+//
+// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+func (c *ClientWithResponses) PauseInstallWithResponse(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*PauseInstallResponse, error) {
+	rsp, err := c.PauseInstall(ctx, install, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePauseInstallResponse(rsp)
+}
+
 // GetInstallReadmeWithResponse Show the README of an install
 //
 // The README of the app (`readme` in metadata.toml), as the release of the install has
@@ -24035,6 +28984,21 @@ func (c *ClientWithResponses) GetResourceWithResponse(ctx context.Context, insta
 	return ParseGetResourceResponse(rsp)
 }
 
+// ResumeInstallWithResponse Resume a paused install
+//
+// What waits moves at once. Nothing happens to one that is not paused.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/resume (the `ResumeInstall` operationId).
+func (c *ClientWithResponses) ResumeInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ResumeInstallParams, reqEditors ...RequestEditorFn) (*ResumeInstallResponse, error) {
+	rsp, err := c.ResumeInstall(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeInstallResponse(rsp)
+}
+
 // ListInstallSecretsWithResponse List the secrets of an install
 //
 // What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
@@ -24048,6 +29012,34 @@ func (c *ClientWithResponses) ListInstallSecretsWithResponse(ctx context.Context
 		return nil, err
 	}
 	return ParseListInstallSecretsResponse(rsp)
+}
+
+// GetSnapshotWithResponse Show an install as it was at a time
+//
+// Settings, toggles, release, inputs, what each resource was, the runner with the customer's switch, and the changes that waited for a decision. Sensitive values are shown as `(sealed)`. 409 `history_begins` says from when on this is known.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/snapshot (the `GetSnapshot` operationId).
+func (c *ClientWithResponses) GetSnapshotWithResponse(ctx context.Context, install InstallIDOrName, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*GetSnapshotResponse, error) {
+	rsp, err := c.GetSnapshot(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSnapshotResponse(rsp)
+}
+
+// DiffSnapshotsWithResponse Compare an install at two times
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
+func (c *ClientWithResponses) DiffSnapshotsWithResponse(ctx context.Context, install InstallIDOrName, params *DiffSnapshotsParams, reqEditors ...RequestEditorFn) (*DiffSnapshotsResponse, error) {
+	rsp, err := c.DiffSnapshots(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDiffSnapshotsResponse(rsp)
 }
 
 // GetStackWithResponse Show how the runner of an install gets in
@@ -24108,6 +29100,34 @@ func (c *ClientWithResponses) GetStateWithResponse(ctx context.Context, install 
 		return nil, err
 	}
 	return ParseGetStateResponse(rsp)
+}
+
+// DiffStateWithResponse Compare two versions of the state tree
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/state/diff (the `DiffState` operationId).
+func (c *ClientWithResponses) DiffStateWithResponse(ctx context.Context, install InstallIDOrName, params *DiffStateParams, reqEditors ...RequestEditorFn) (*DiffStateResponse, error) {
+	rsp, err := c.DiffState(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDiffStateResponse(rsp)
+}
+
+// ListStateVersionsWithResponse List the versions of the state tree
+//
+// Each version with the paths that differ from the one before, and what changed them: a deploy, new inputs, a run of an action. A tree is made when something reads it, so one version may have several reasons. Sealed values are compared without being opened: `replaced` says that there is another one, not that the secret differs.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/state/versions (the `ListStateVersions` operationId).
+func (c *ClientWithResponses) ListStateVersionsWithResponse(ctx context.Context, install InstallIDOrName, params *ListStateVersionsParams, reqEditors ...RequestEditorFn) (*ListStateVersionsResponse, error) {
+	rsp, err := c.ListStateVersions(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListStateVersionsResponse(rsp)
 }
 
 // GetInstallStatusWithResponse How an install is
@@ -24185,6 +29205,36 @@ func (c *ClientWithResponses) UnlockTerraformStateWithResponse(ctx context.Conte
 	return ParseUnlockTerraformStateResponse(rsp)
 }
 
+// ListTimelineWithResponse List what happened to an install
+//
+// Inputs, settings, workflows, changes and decisions on them, runs of actions, verdicts about health, the runner and the customer's switch; and configs, releases and variables of its app, if you may read the app. Entries are those of the event stream, and stay when the stream no longer has them. Scheduled runs of health checks are left out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/timeline (the `ListTimeline` operationId).
+func (c *ClientWithResponses) ListTimelineWithResponse(ctx context.Context, install InstallIDOrName, params *ListTimelineParams, reqEditors ...RequestEditorFn) (*ListTimelineResponse, error) {
+	rsp, err := c.ListTimeline(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTimelineResponse(rsp)
+}
+
+// GetBeforeFailureWithResponse Show what changed before an install broke
+//
+// Finds the newest failure (a workflow, a change, an unhealthy verdict), goes back to the first of its row and then to when all was well last, and lists what changed in between: the likeliest cause first. Without `failure` nothing failed, or the failure lies more than 2,000 entries of the timeline back.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/timeline/before-failure (the `GetBeforeFailure` operationId).
+func (c *ClientWithResponses) GetBeforeFailureWithResponse(ctx context.Context, install InstallIDOrName, params *GetBeforeFailureParams, reqEditors ...RequestEditorFn) (*GetBeforeFailureResponse, error) {
+	rsp, err := c.GetBeforeFailure(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBeforeFailureResponse(rsp)
+}
+
 // WhyInstallWithResponse Why an install is not where it should be
 //
 // Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -24217,18 +29267,33 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
+//   - `toggle`: what the toggles of the install say of the named components, or of all, and is
+//     not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+//     there. The release is the one that the install has. Refused with 409 `has_dependents`
+//     while something that stays needs what is off, and with 409 `component_off` when what is on needs
+//     something that is off;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
+//   - `run_script`: run a script that is part of no release, given in `script`, once. The
+//     runner shows its whole text and the names of its variables in the plan, and runs
+//     exactly that after a decision; the install's approval option counts for it as for
+//     any other change. It runs while nothing else changes the install, or with
+//     `component` while nothing else changes that component. The runner does not accept
+//     it for good. When it is not known whether it ran, it is not started again by itself;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
 //     other workflow but a deprovision or a teardown does;
 //   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-//   - `deprovision`: remove everything again, dependents first.
+//   - `deprovision`: remove everything again, dependents first;
+//   - `runner_update`: have the install's runner run `runner_version` of itself. It
+//     verifies the release, tries the version out, and goes back when that cannot take
+//     work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+//     `version_skew` for one that does not fit the control plane.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
@@ -24238,8 +29303,8 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 // starts is skipped; one that is switched on is not added.
 //
 // A workflow that tears something down (every `deprovision`, `teardown`,
-// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -24271,18 +29336,33 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
+//   - `toggle`: what the toggles of the install say of the named components, or of all, and is
+//     not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+//     there. The release is the one that the install has. Refused with 409 `has_dependents`
+//     while something that stays needs what is off, and with 409 `component_off` when what is on needs
+//     something that is off;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
+//   - `run_script`: run a script that is part of no release, given in `script`, once. The
+//     runner shows its whole text and the names of its variables in the plan, and runs
+//     exactly that after a decision; the install's approval option counts for it as for
+//     any other change. It runs while nothing else changes the install, or with
+//     `component` while nothing else changes that component. The runner does not accept
+//     it for good. When it is not known whether it ran, it is not started again by itself;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
 //     other workflow but a deprovision or a teardown does;
 //   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-//   - `deprovision`: remove everything again, dependents first.
+//   - `deprovision`: remove everything again, dependents first;
+//   - `runner_update`: have the install's runner run `runner_version` of itself. It
+//     verifies the release, tries the version out, and goes back when that cannot take
+//     work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+//     `version_skew` for one that does not fit the control plane.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
@@ -24292,8 +29372,8 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 // starts is skipped; one that is switched on is not added.
 //
 // A workflow that tears something down (every `deprovision`, `teardown`,
-// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -24519,6 +29599,81 @@ func (c *ClientWithResponses) ListAllResourcesWithResponse(ctx context.Context, 
 	return ParseListAllResourcesResponse(rsp)
 }
 
+// ListRunnerVersionsWithResponse List the runner versions on offer
+//
+// Answers the versions of the runner that were made available to installs, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /runner-versions (the `ListRunnerVersions` operationId).
+func (c *ClientWithResponses) ListRunnerVersionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListRunnerVersionsResponse, error) {
+	rsp, err := c.ListRunnerVersions(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRunnerVersionsResponse(rsp)
+}
+
+// AddRunnerVersionWithBodyWithResponse Offer a runner version
+//
+// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+func (c *ClientWithResponses) AddRunnerVersionWithBodyWithResponse(ctx context.Context, params *AddRunnerVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddRunnerVersionResponse, error) {
+	rsp, err := c.AddRunnerVersionWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddRunnerVersionResponse(rsp)
+}
+
+// AddRunnerVersionWithResponse Offer a runner version
+//
+// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+func (c *ClientWithResponses) AddRunnerVersionWithResponse(ctx context.Context, params *AddRunnerVersionParams, body AddRunnerVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*AddRunnerVersionResponse, error) {
+	rsp, err := c.AddRunnerVersion(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddRunnerVersionResponse(rsp)
+}
+
+// CreateRunnerVersionUploadWithResponse Make a token to push a runner version
+//
+// Makes a short-lived token that pushes to the repository with the org's runner versions, and to no other, with any OCI client.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /runner-versions/uploads (the `CreateRunnerVersionUpload` operationId).
+func (c *ClientWithResponses) CreateRunnerVersionUploadWithResponse(ctx context.Context, params *CreateRunnerVersionUploadParams, reqEditors ...RequestEditorFn) (*CreateRunnerVersionUploadResponse, error) {
+	rsp, err := c.CreateRunnerVersionUpload(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateRunnerVersionUploadResponse(rsp)
+}
+
+// RemoveRunnerVersionWithResponse Withdraw a runner version
+//
+// No update to it can be planned any more. Runners that run it keep running it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
+func (c *ClientWithResponses) RemoveRunnerVersionWithResponse(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*RemoveRunnerVersionResponse, error) {
+	rsp, err := c.RemoveRunnerVersion(ctx, version, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveRunnerVersionResponse(rsp)
+}
+
 // ListRunnersWithResponse List runners
 //
 // Install Runners and the org's Build Runner.
@@ -24609,9 +29764,9 @@ func (c *ClientWithResponses) GetStepWithResponse(ctx context.Context, step Step
 	return ParseGetStepResponse(rsp)
 }
 
-// RetryStepWithResponse Retry a failed step
+// RetryStepWithResponse Retry a failed or cancelled step
 //
-// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
+// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Of a cancelled workflow every other cancelled step begins again too. Refused with 409 unless the step failed or was cancelled, and with 409 `being_cancelled` while the workflow stops.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24976,6 +30131,51 @@ func (c *ClientWithResponses) StreamWorkflowEventsWithResponse(ctx context.Conte
 	return ParseStreamWorkflowEventsResponse(rsp)
 }
 
+// OverrideFreezeWithBodyWithResponse Let a workflow through the freezes that hold it
+//
+// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+func (c *ClientWithResponses) OverrideFreezeWithBodyWithResponse(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OverrideFreezeResponse, error) {
+	rsp, err := c.OverrideFreezeWithBody(ctx, workflow, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOverrideFreezeResponse(rsp)
+}
+
+// OverrideFreezeWithResponse Let a workflow through the freezes that hold it
+//
+// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+func (c *ClientWithResponses) OverrideFreezeWithResponse(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, body OverrideFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*OverrideFreezeResponse, error) {
+	rsp, err := c.OverrideFreeze(ctx, workflow, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOverrideFreezeResponse(rsp)
+}
+
+// RetryWorkflowWithResponse Retry all that failed in a workflow
+//
+// Retries every step that failed, was denied or was cancelled, all at once or none, as if each were retried by itself. A cancelled workflow continues where it stopped. Refused with 409 when there is no such step, and with 409 `being_cancelled` while the workflow stops.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workflows/{workflow}/retry (the `RetryWorkflow` operationId).
+func (c *ClientWithResponses) RetryWorkflowWithResponse(ctx context.Context, workflow WorkflowID, params *RetryWorkflowParams, reqEditors ...RequestEditorFn) (*RetryWorkflowResponse, error) {
+	rsp, err := c.RetryWorkflow(ctx, workflow, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryWorkflowResponse(rsp)
+}
+
 // WhyWorkflowWithResponse Why a workflow does not go on
 //
 // Everything that it waits for or stumbled over, each with what unblocks it.
@@ -25316,6 +30516,72 @@ func ParseUpdateAppResponse(rsp *http.Response) (*UpdateAppResponse, error) {
 	return response, nil
 }
 
+// ParseGetAppApprovalPolicyResponse parses an HTTP response from a GetAppApprovalPolicyWithResponse call
+func ParseGetAppApprovalPolicyResponse(rsp *http.Response) (*GetAppApprovalPolicyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAppApprovalPolicyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ApprovalPolicy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutAppApprovalPolicyResponse parses an HTTP response from a PutAppApprovalPolicyWithResponse call
+func ParsePutAppApprovalPolicyResponse(rsp *http.Response) (*PutAppApprovalPolicyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutAppApprovalPolicyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ApprovalPolicy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListConfigsResponse parses an HTTP response from a ListConfigsWithResponse call
 func ParseListConfigsResponse(rsp *http.Response) (*ListConfigsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -25376,6 +30642,101 @@ func ParseSyncAppResponse(rsp *http.Response) (*SyncAppResponse, error) {
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAppFreezesResponse parses an HTTP response from a ListAppFreezesWithResponse call
+func ParseListAppFreezesResponse(rsp *http.Response) (*ListAppFreezesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAppFreezesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FreezeList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddAppFreezeResponse parses an HTTP response from a AddAppFreezeWithResponse call
+func ParseAddAppFreezeResponse(rsp *http.Response) (*AddAppFreezeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddAppFreezeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Freeze
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveAppFreezeResponse parses an HTTP response from a RemoveAppFreezeWithResponse call
+func ParseRemoveAppFreezeResponse(rsp *http.Response) (*RemoveAppFreezeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveAppFreezeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -26694,6 +32055,105 @@ func ParseRunActionResponse(rsp *http.Response) (*RunActionResponse, error) {
 	return response, nil
 }
 
+// ParseGetInstallApprovalPolicyResponse parses an HTTP response from a GetInstallApprovalPolicyWithResponse call
+func ParseGetInstallApprovalPolicyResponse(rsp *http.Response) (*GetInstallApprovalPolicyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInstallApprovalPolicyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ApprovalPolicy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutInstallApprovalPolicyResponse parses an HTTP response from a PutInstallApprovalPolicyWithResponse call
+func ParsePutInstallApprovalPolicyResponse(rsp *http.Response) (*PutInstallApprovalPolicyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutInstallApprovalPolicyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ApprovalPolicy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDecideInstallResponse parses an HTTP response from a DecideInstallWithResponse call
+func ParseDecideInstallResponse(rsp *http.Response) (*DecideInstallResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DecideInstallResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallDecisions
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateEnrolmentResponse parses an HTTP response from a CreateEnrolmentWithResponse call
 func ParseCreateEnrolmentResponse(rsp *http.Response) (*CreateEnrolmentResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -26714,6 +32174,101 @@ func ParseCreateEnrolmentResponse(rsp *http.Response) (*CreateEnrolmentResponse,
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListInstallFreezesResponse parses an HTTP response from a ListInstallFreezesWithResponse call
+func ParseListInstallFreezesResponse(rsp *http.Response) (*ListInstallFreezesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListInstallFreezesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FreezeList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddInstallFreezeResponse parses an HTTP response from a AddInstallFreezeWithResponse call
+func ParseAddInstallFreezeResponse(rsp *http.Response) (*AddInstallFreezeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddInstallFreezeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Freeze
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveInstallFreezeResponse parses an HTTP response from a RemoveInstallFreezeWithResponse call
+func ParseRemoveInstallFreezeResponse(rsp *http.Response) (*RemoveInstallFreezeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveInstallFreezeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -26885,6 +32440,39 @@ func ParseSetInputsResponse(rsp *http.Response) (*SetInputsResponse, error) {
 	return response, nil
 }
 
+// ParsePauseInstallResponse parses an HTTP response from a PauseInstallWithResponse call
+func ParsePauseInstallResponse(rsp *http.Response) (*PauseInstallResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PauseInstallResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Install
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetInstallReadmeResponse parses an HTTP response from a GetInstallReadmeWithResponse call
 func ParseGetInstallReadmeResponse(rsp *http.Response) (*GetInstallReadmeResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -26984,6 +32572,39 @@ func ParseGetResourceResponse(rsp *http.Response) (*GetResourceResponse, error) 
 	return response, nil
 }
 
+// ParseResumeInstallResponse parses an HTTP response from a ResumeInstallWithResponse call
+func ParseResumeInstallResponse(rsp *http.Response) (*ResumeInstallResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResumeInstallResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Install
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListInstallSecretsResponse parses an HTTP response from a ListInstallSecretsWithResponse call
 func ParseListInstallSecretsResponse(rsp *http.Response) (*ListInstallSecretsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -27000,6 +32621,72 @@ func ParseListInstallSecretsResponse(rsp *http.Response) (*ListInstallSecretsRes
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest InstallSecretPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetSnapshotResponse parses an HTTP response from a GetSnapshotWithResponse call
+func ParseGetSnapshotResponse(rsp *http.Response) (*GetSnapshotResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSnapshotResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Snapshot
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDiffSnapshotsResponse parses an HTTP response from a DiffSnapshotsWithResponse call
+func ParseDiffSnapshotsResponse(rsp *http.Response) (*DiffSnapshotsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DiffSnapshotsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SnapshotDiff
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -27099,6 +32786,72 @@ func ParseGetStateResponse(rsp *http.Response) (*GetStateResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest StateTree
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDiffStateResponse parses an HTTP response from a DiffStateWithResponse call
+func ParseDiffStateResponse(rsp *http.Response) (*DiffStateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DiffStateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StateDiff
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListStateVersionsResponse parses an HTTP response from a ListStateVersionsWithResponse call
+func ParseListStateVersionsResponse(rsp *http.Response) (*ListStateVersionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListStateVersionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StateVersionPage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -27264,6 +33017,72 @@ func ParseUnlockTerraformStateResponse(rsp *http.Response) (*UnlockTerraformStat
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest TerraformState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListTimelineResponse parses an HTTP response from a ListTimelineWithResponse call
+func ParseListTimelineResponse(rsp *http.Response) (*ListTimelineResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTimelineResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TimelinePage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetBeforeFailureResponse parses an HTTP response from a GetBeforeFailureWithResponse call
+func ParseGetBeforeFailureResponse(rsp *http.Response) (*GetBeforeFailureResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBeforeFailureResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BeforeFailure
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -27703,6 +33522,134 @@ func ParseListAllResourcesResponse(rsp *http.Response) (*ListAllResourcesRespons
 
 	case rsp.StatusCode == 200:
 		// Content-type (text/csv) unsupported
+
+	}
+
+	return response, nil
+}
+
+// ParseListRunnerVersionsResponse parses an HTTP response from a ListRunnerVersionsWithResponse call
+func ParseListRunnerVersionsResponse(rsp *http.Response) (*ListRunnerVersionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRunnerVersionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunnerVersionList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddRunnerVersionResponse parses an HTTP response from a AddRunnerVersionWithResponse call
+func ParseAddRunnerVersionResponse(rsp *http.Response) (*AddRunnerVersionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddRunnerVersionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest RunnerVersion
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateRunnerVersionUploadResponse parses an HTTP response from a CreateRunnerVersionUploadWithResponse call
+func ParseCreateRunnerVersionUploadResponse(rsp *http.Response) (*CreateRunnerVersionUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateRunnerVersionUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest RegistryToken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveRunnerVersionResponse parses an HTTP response from a RemoveRunnerVersionWithResponse call
+func ParseRemoveRunnerVersionResponse(rsp *http.Response) (*RemoveRunnerVersionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveRunnerVersionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -28516,6 +34463,72 @@ func ParseStreamWorkflowEventsResponse(rsp *http.Response) (*StreamWorkflowEvent
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseOverrideFreezeResponse parses an HTTP response from a OverrideFreezeWithResponse call
+func ParseOverrideFreezeResponse(rsp *http.Response) (*OverrideFreezeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &OverrideFreezeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Workflow
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetryWorkflowResponse parses an HTTP response from a RetryWorkflowWithResponse call
+func ParseRetryWorkflowResponse(rsp *http.Response) (*RetryWorkflowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetryWorkflowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Workflow
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

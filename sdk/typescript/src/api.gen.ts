@@ -145,6 +145,33 @@ export interface paths {
         patch: operations["updateApp"];
         trace?: never;
     };
+    "/apps/{app}/approval-policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show who has to approve the changes of an app
+         * @description The answer is what is set about the app, and the same as `in_force`.
+         */
+        get: operations["getAppApprovalPolicy"];
+        /**
+         * Say who has to approve the changes of an app
+         * @description For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+         */
+        put: operations["putAppApprovalPolicy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/apps/{app}/configs": {
         parameters: {
             query?: never;
@@ -188,6 +215,58 @@ export interface paths {
          */
         post: operations["syncApp"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/apps/{app}/freezes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the freezes of an app
+         * @description Those for all installs of the app that have not ended.
+         */
+        get: operations["listAppFreezes"];
+        put?: never;
+        /**
+         * Freeze an app
+         * @description While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+         */
+        post: operations["addAppFreeze"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/apps/{app}/freezes/{freeze}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+                /** @description A freeze by id. */
+                freeze: components["parameters"]["FreezeID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a freeze of an app
+         * @description What waits for its end moves at once. Only admins may.
+         */
+        delete: operations["removeAppFreeze"];
         options?: never;
         head?: never;
         patch?: never;
@@ -894,6 +973,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/approval-policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show who has to approve the changes of an install
+         * @description Where the app says something too, the stricter holds: more approvals, only roles that both name, no self-approval where one forbids it. The answer is what is set about the install, with what follows from both under `in_force`.
+         */
+        get: operations["getInstallApprovalPolicy"];
+        /**
+         * Say who has to approve the changes of an install
+         * @description Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+         */
+        put: operations["putInstallApprovalPolicy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve several changes of an install
+         * @description Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+         */
+        post: operations["decideInstall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/enrolments": {
         parameters: {
             query?: never;
@@ -912,6 +1041,58 @@ export interface paths {
          */
         post: operations["createEnrolment"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/freezes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the freezes of an install
+         * @description Those of the install and those of its app that have not ended, and whether one is in force.
+         */
+        get: operations["listInstallFreezes"];
+        put?: never;
+        /**
+         * Freeze an install
+         * @description While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+         */
+        post: operations["addInstallFreeze"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/freezes/{freeze}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description A freeze by id. */
+                freeze: components["parameters"]["FreezeID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a freeze of an install
+         * @description What waits for its end moves at once. Only admins may.
+         */
+        delete: operations["removeInstallFreeze"];
         options?: never;
         head?: never;
         patch?: never;
@@ -984,6 +1165,29 @@ export interface paths {
          */
         put: operations["setInputs"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause an install
+         * @description No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+         */
+        post: operations["pauseInstall"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1070,6 +1274,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a paused install
+         * @description What waits moves at once. Nothing happens to one that is not paused.
+         */
+        post: operations["resumeInstall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/secrets": {
         parameters: {
             query?: never;
@@ -1085,6 +1312,49 @@ export interface paths {
          * @description What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
          */
         get: operations["listInstallSecrets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/snapshot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show an install as it was at a time
+         * @description Settings, toggles, release, inputs, what each resource was, the runner with the customer's switch, and the changes that waited for a decision. Sensitive values are shown as `(sealed)`. 409 `history_begins` says from when on this is known.
+         */
+        get: operations["getSnapshot"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/snapshot/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /** Compare an install at two times */
+        get: operations["diffSnapshots"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1154,6 +1424,49 @@ export interface paths {
          * @description The tree that templates read. Sensitive leaves are shown as `(sealed)`.
          */
         get: operations["getState"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/state/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /** Compare two versions of the state tree */
+        get: operations["diffState"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/state/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the versions of the state tree
+         * @description Each version with the paths that differ from the one before, and what changed them: a deploy, new inputs, a run of an action. A tree is made when something reads it, so one version may have several reasons. Sealed values are compared without being opened: `replaced` says that there is another one, not that the secret differs.
+         */
+        get: operations["listStateVersions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1283,6 +1596,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List what happened to an install
+         * @description Inputs, settings, workflows, changes and decisions on them, runs of actions, verdicts about health, the runner and the customer's switch; and configs, releases and variables of its app, if you may read the app. Entries are those of the event stream, and stay when the stream no longer has them. Scheduled runs of health checks are left out.
+         */
+        get: operations["listTimeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/timeline/before-failure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show what changed before an install broke
+         * @description Finds the newest failure (a workflow, a change, an unhealthy verdict), goes back to the first of its row and then to when all was well last, and lists what changed in between: the likeliest cause first. Without `failure` nothing failed, or the failure lies more than 2,000 entries of the timeline back.
+         */
+        get: operations["getBeforeFailure"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/why": {
         parameters: {
             query?: never;
@@ -1335,18 +1694,33 @@ export interface paths {
          *     - `input_update`: deploy what refers to inputs that were set since it was deployed:
          *       the sandbox with everything after it, else exactly the components that refer to
          *       them, with what needs those; the reason of each step says which;
+         *     - `toggle`: what the toggles of the install say of the named components, or of all, and is
+         *       not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+         *       there. The release is the one that the install has. Refused with 409 `has_dependents`
+         *       while something that stays needs what is off, and with 409 `component_off` when what is on needs
+         *       something that is off;
          *     - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
          *       every component; both with the release that the install has unless one is named;
          *     - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
          *       what the install's release declares and to the values of now, which stay with the
          *       customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
          *     - `action_run`: run an action;
+         *     - `run_script`: run a script that is part of no release, given in `script`, once. The
+         *       runner shows its whole text and the names of its variables in the plan, and runs
+         *       exactly that after a decision; the install's approval option counts for it as for
+         *       any other change. It runs while nothing else changes the install, or with
+         *       `component` while nothing else changes that component. The runner does not accept
+         *       it for good. When it is not known whether it ran, it is not started again by itself;
          *     - `teardown`: remove the named components, `teardown_all`: every component; the
          *       sandbox stays. Refused with 409 `has_dependents` while something else needs one;
          *     - `remove_orphans`: remove components that a sync took out of the app, which no
          *       other workflow but a deprovision or a teardown does;
          *     - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-         *     - `deprovision`: remove everything again, dependents first.
+         *     - `deprovision`: remove everything again, dependents first;
+         *     - `runner_update`: have the install's runner run `runner_version` of itself. It
+         *       verifies the release, tries the version out, and goes back when that cannot take
+         *       work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+         *       `version_skew` for one that does not fit the control plane.
          *
          *     With `plan_only` every change is planned and shown, and none is applied. What a
          *     component reads of another one is then as it is now: where that changes,
@@ -1356,8 +1730,8 @@ export interface paths {
          *     starts is skipped; one that is switched on is not added.
          *
          *     A workflow that tears something down (every `deprovision`, `teardown`,
-         *     `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-         *     components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+         *     `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+         *     components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
          *     `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
          *     nor the install's approval option confirms it; `plan_only` needs no confirmation.
          */
@@ -1566,6 +1940,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/runner-versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the runner versions on offer
+         * @description Answers the versions of the runner that were made available to installs, newest first.
+         */
+        get: operations["listRunnerVersions"];
+        put?: never;
+        /**
+         * Offer a runner version
+         * @description Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+         */
+        post: operations["addRunnerVersion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runner-versions/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a token to push a runner version
+         * @description Makes a short-lived token that pushes to the repository with the org's runner versions, and to no other, with any OCI client.
+         */
+        post: operations["createRunnerVersionUpload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runner-versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                version: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw a runner version
+         * @description No update to it can be planned any more. Runners that run it keep running it.
+         */
+        delete: operations["removeRunnerVersion"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/runners": {
         parameters: {
             query?: never;
@@ -1711,8 +2151,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Retry a failed step
-         * @description Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
+         * Retry a failed or cancelled step
+         * @description Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Of a cancelled workflow every other cancelled step begins again too. Refused with 409 unless the step failed or was cancelled, and with 409 `being_cancelled` while the workflow stops.
          */
         post: operations["retryStep"];
         delete?: never;
@@ -2057,6 +2497,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflows/{workflow}/freeze-override": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a workflow. */
+                workflow: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a workflow through the freezes that hold it
+         * @description For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+         */
+        post: operations["overrideFreeze"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflows/{workflow}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a workflow. */
+                workflow: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry all that failed in a workflow
+         * @description Retries every step that failed, was denied or was cancelled, all at once or none, as if each were retried by itself. A cancelled workflow continues where it stopped. Refused with 409 when there is no such step, and with 409 `being_cancelled` while the workflow stops.
+         */
+        post: operations["retryWorkflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflows/{workflow}/why": {
         parameters: {
             query?: never;
@@ -2094,6 +2580,8 @@ export interface components {
             /** @description Names. */
             steps: string[];
             triggers: components["schemas"]["ActionTrigger"][];
+            /** @description The runner starts it by itself on its schedule, and it may change something. Accepting the release is the decision. */
+            unattended: boolean;
         };
         ActionInput: {
             description: string;
@@ -2128,7 +2616,8 @@ export interface components {
             /** Format: date-time */
             started_at?: string;
             /**
-             * @description `missed`: the runner was not running at that time.
+             * @description `queued`: it waits; for one of the runner's own schedule, `error` says what for.
+             *     `missed`: its tick passed without a run, and `error` says why.
              * @enum {string}
              */
             state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "missed";
@@ -2155,10 +2644,49 @@ export interface components {
         };
         ActionTrigger: {
             component?: string;
-            /** @example *\/5 * * * * */
+            /**
+             * @description In UTC.
+             * @example *\/5 * * * *
+             */
             cron_schedule?: string;
+            /**
+             * Format: date-time
+             * @description The next tick of the schedule; absent while the install is not live.
+             */
+            next_at?: string;
             /** @example cron */
             type: string;
+        };
+        /** @description run_script; what is run. Text, image and plain values are templates, as those of actions are. */
+        AdHocScript: {
+            /** @description The component that it is about. While it runs nothing else changes that component; other components may change. */
+            component?: string;
+            /** @description Environment variables. The plan shows their names. */
+            env?: {
+                [key: string]: string;
+            };
+            /** @description The image it runs in, by digest, where engines run in pods; else the runner refuses it. */
+            image?: string;
+            /** @description Give it access to the install's cluster. */
+            kubeconfig?: boolean;
+            /** @description Give it access to this cluster instead, one that the app names. */
+            kubernetes_context?: string;
+            /**
+             * @description What people call it. Its runs are listed as those of action `script/NAME`.
+             * @example requeue
+             */
+            name?: string;
+            /** @description More of them whose values are secret. They are sealed before they are stored and never shown; only the install's runner opens them, and it takes them out of the log and the outputs. */
+            sensitive_env?: {
+                [key: string]: string;
+            };
+            /** @description The script; its first line may name a shell. People see all of it in the plan, so it must hold no secret. */
+            text: string;
+            /**
+             * @description After this time it is stopped.
+             * @default 300
+             */
+            timeout_seconds?: number;
         };
         Alarm: {
             /**
@@ -2290,9 +2818,58 @@ export interface components {
          * @enum {string}
          */
         ApprovalOption: "prompt" | "approve_all";
+        ApprovalPolicy: {
+            in_force: components["schemas"]["ApprovalRules"];
+            set?: components["schemas"]["ApprovalRules"];
+            /** Format: date-time */
+            updated_at?: string;
+            updated_by?: string;
+        };
+        ApprovalPolicyRequest: {
+            /**
+             * @description How many people have to approve a change.
+             * @example 2
+             */
+            approvals: number;
+            /** @description Of an app: how long its changes wait for a decision, in installs that say nothing about that themselves. */
+            hours?: number;
+            /** @description The approval of who asked for the workflow does not count, whatever token it comes with. */
+            no_self_approval?: boolean;
+            /** @description Only approvals of members who have one of these roles where the install is count; all who may decide when empty. */
+            roles?: components["schemas"]["ApproverRole"][];
+        };
+        ApprovalRules: {
+            approvals: number;
+            /** @description How long a change waits for a decision. */
+            hours?: number;
+            no_self_approval: boolean;
+            /** @description It asks for more than anybody's answer: `approve_all` approves nothing, and approvals of service accounts do not count. */
+            people_decide: boolean;
+            /** @description Empty for all that may decide. */
+            roles: components["schemas"]["ApproverRole"][];
+        };
+        /** @description How the vote on the effect stands, of a change that is proposed or approved. */
+        Approvals: {
+            /** @description Whose approvals count. */
+            by: string[];
+            /** @description How many more are needed. */
+            missing: number;
+            /** @description 0 when a standing answer approved it. */
+            needed: number;
+            /** @description Who asked for it and may not approve it. */
+            not_by?: string;
+            /** @description Whose approvals count; empty for all that may decide. */
+            roles: components["schemas"]["ApproverRole"][];
+            /** @example 1 of 2 approvals (ann); 1 more needed from admin, not bob */
+            summary: string;
+            /** @description Of each approval that does not count, why. */
+            void: string[];
+        };
         ApproveAllRequest: {
             note?: string;
         };
+        /** @enum {string} */
+        ApproverRole: "admin" | "operator" | "customer";
         /** @description What a build made, in the org's registry. */
         Artifact: {
             digest: components["schemas"]["Digest"];
@@ -2300,6 +2877,12 @@ export interface components {
             repository: string;
             /** Format: int64 */
             size_bytes?: number;
+        };
+        BeforeFailure: {
+            failure?: components["schemas"]["TimelineEntry"];
+            good?: components["schemas"]["TimelineEntry"];
+            /** @description What changed between the two, the likeliest cause first. */
+            suspects: components["schemas"]["Suspect"][];
         };
         Blob: {
             digest: components["schemas"]["Digest"];
@@ -2395,7 +2978,8 @@ export interface components {
             id?: string;
             items?: components["schemas"]["BulkItem"][];
             /** @enum {string} */
-            operation: "deploy";
+            operation: "deploy" | "pause" | "resume";
+            reason?: string;
             release?: string;
             /**
              * @description `done` when every workflow was started or refused; the workflows may still run.
@@ -2407,9 +2991,11 @@ export interface components {
         };
         /** @description How many installs the caller may see, by outcome. */
         BulkCounts: {
+            /** @description Paused or resumed: no workflow starts. */
+            done: number;
             pending: number;
             refused: number;
-            /** @description Of a dry run: would start. */
+            /** @description Of a dry run: would start, or would be done. */
             started: number;
         };
         /** @description Which installs; everything that is given must hold. */
@@ -2424,6 +3010,7 @@ export interface components {
             /** @description By id or name; one that is not there refuses the request. */
             installs?: string[];
             labels?: components["schemas"]["Labels"];
+            paused?: boolean;
             waiting?: string;
         };
         BulkItem: {
@@ -2432,7 +3019,7 @@ export interface components {
             detail?: string;
             install: components["schemas"]["Ref"];
             /** @enum {string} */
-            outcome: "pending" | "would_start" | "started" | "refused";
+            outcome: "pending" | "would_start" | "started" | "done" | "refused";
             remedy?: string;
             workflow_id?: string;
             workflow_state?: components["schemas"]["WorkflowState"];
@@ -2445,10 +3032,15 @@ export interface components {
             /** @description Only these; all when empty. */
             components?: string[];
             filter: components["schemas"]["BulkFilter"];
-            /** @enum {string} */
-            operation: "deploy";
+            /**
+             * @description `pause` and `resume` are for installs in every state; what is so already is left out.
+             * @enum {string}
+             */
+            operation: "deploy" | "pause" | "resume";
             /** @description Plan, and change nothing. */
             plan_only?: boolean;
+            /** @description Of a pause, which needs one. */
+            reason?: string;
             /** @description By id or number; the newest one when absent. Only with a filter for one app. */
             release?: string;
         };
@@ -2544,6 +3136,7 @@ export interface components {
             items: components["schemas"]["ChainRecord"][];
         };
         Change: {
+            approvals?: components["schemas"]["Approvals"];
             approved_effect_digest?: string;
             artifact?: components["schemas"]["Artifact"];
             /** Format: date-time */
@@ -2765,6 +3358,19 @@ export interface components {
             labels?: components["schemas"]["Labels"];
             name: components["schemas"]["Name"];
         };
+        DecidedChange: {
+            approvals?: components["schemas"]["Approvals"];
+            change_id: string;
+            /** @description Of the problem, when it was refused. */
+            code?: string;
+            detail?: string;
+            /**
+             * @description `counted`: your approval counts, and more are needed.
+             * @enum {string}
+             */
+            outcome: "approved" | "counted" | "refused";
+            remedy?: string;
+        };
         Decision: {
             /** @example ada */
             actor: string;
@@ -2968,6 +3574,63 @@ export interface components {
             /** @example input */
             path: string;
         };
+        Freeze: {
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+            /** Format: date-time */
+            ends_at?: string;
+            /** @example frz_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            in_force: boolean;
+            reason: string;
+            /**
+             * @description Whether it is for all installs of the app.
+             * @enum {string}
+             */
+            scope: "app" | "install";
+            /** Format: date-time */
+            starts_at?: string;
+            /**
+             * Format: date-time
+             * @description When it ends, of one in force.
+             */
+            until?: string;
+            weekly?: components["schemas"]["WeeklyFreeze"];
+            /**
+             * @description The same for people.
+             * @example mon,tue 22:00-06:00 Europe/Berlin
+             */
+            when: string;
+        };
+        FreezeList: {
+            /**
+             * Format: date-time
+             * @description When no freeze is in force for the first time; absent when none is now.
+             */
+            frozen_until?: string;
+            items: components["schemas"]["Freeze"][];
+        };
+        FreezeOverride: {
+            actor: string;
+            /** Format: date-time */
+            created_at: string;
+            freeze_id: string;
+            reason: string;
+            /** Format: date-time */
+            until: string;
+        };
+        FreezeOverrideRequest: {
+            reason: string;
+        };
+        FreezeRequest: {
+            /** Format: date-time */
+            ends_at?: string;
+            reason: string;
+            /** Format: date-time */
+            starts_at?: string;
+            weekly?: components["schemas"]["WeeklyFreeze"];
+        };
         /** @description A role, in the whole org or only within one customer, app or install. */
         Grant: {
             app_id?: string;
@@ -3045,6 +3708,22 @@ export interface components {
         };
         /** @enum {string} */
         HealthVerdict: "unknown" | "healthy" | "unhealthy";
+        /** @description Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown. */
+        Hold: {
+            freeze_id?: string;
+            /** @enum {string} */
+            reason: "freeze" | "paused_by_vendor";
+            /**
+             * @description For people.
+             * @example a freeze holds until 2026-12-01T00:00:00Z: Black Friday
+             */
+            text: string;
+            /**
+             * Format: date-time
+             * @description When it ends by itself.
+             */
+            until?: string;
+        };
         InputDefinition: {
             /** @description Absent: there is none. Not shown for sensitive inputs. */
             default?: string;
@@ -3134,6 +3813,7 @@ export interface components {
             name: string;
             /** @description Alarms about it that nobody has acknowledged. */
             open_alarms: number;
+            pause?: components["schemas"]["Pause"];
             rehearsal?: components["schemas"]["Rehearsal"];
             release?: components["schemas"]["NumberRef"];
             stack: components["schemas"]["StackKind"];
@@ -3162,6 +3842,13 @@ export interface components {
             next?: "provision" | "deploy";
             /** @description With `deploy`, the components that are enough; absent for all. */
             next_components?: string[];
+        };
+        InstallDecisions: {
+            items: components["schemas"]["DecidedChange"][];
+        };
+        InstallDecisionsRequest: {
+            changes: components["schemas"]["AlsoDecided"][];
+            note?: string;
         };
         /** @description Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones. */
         InstallFieldChange: {
@@ -3265,7 +3952,8 @@ export interface components {
             next?: components["schemas"]["Next"];
         };
         InstallUpdate: {
-            approval_hours?: components["schemas"]["ApprovalHours"];
+            /** @description How long a change waits for a decision before it is denied; 0 takes what the app's policy says, else 720. */
+            approval_hours?: number;
             approval_option?: components["schemas"]["ApprovalOption"];
             component_toggles?: components["schemas"]["ComponentToggles"];
             labels?: components["schemas"]["Labels"];
@@ -3472,6 +4160,11 @@ export interface components {
             fields?: components["schemas"]["FieldChange"][];
             reason?: string;
         };
+        /**
+         * @description What a workflow does after a step has failed or was denied. `stop`: what runs finishes and nothing new begins. `continue`: every step goes on that does not need the failed one, but for the checks at the end; the workflow fails when nothing is left to do.
+         * @enum {string}
+         */
+        OnFailure: "stop" | "continue";
         Org: {
             /** Format: date-time */
             created_at: string;
@@ -3520,6 +4213,16 @@ export interface components {
             /** @description What both change, by name. */
             resources?: string[];
             state: components["schemas"]["WorkflowState"];
+        };
+        /** @description Of an install that the vendor paused. */
+        Pause: {
+            /** Format: date-time */
+            at: string;
+            by: string;
+            reason: string;
+        };
+        PauseRequest: {
+            reason: string;
         };
         /**
          * @description How much a plan does. It is counted from the objects and outputs that the plan lists.
@@ -4090,6 +4793,11 @@ export interface components {
             last_seen_at?: string;
             /** @example acme */
             name: string;
+            /**
+             * @description The newest version on offer for its platform, when that is newer than the one it runs.
+             * @example 1.5.0
+             */
+            newest_version?: string;
             /** @description Whether it has been heard of within the last two minutes. */
             online: boolean;
             /** @description What keeps it from working, for people: that another process holds its key, or what it says of itself. Absent while all is well. */
@@ -4176,6 +4884,36 @@ export interface components {
          * @enum {string}
          */
         RunnerSwitch: "run" | "pause" | "read_only" | "stop_now" | "sever";
+        RunnerVersion: {
+            /** Format: date-time */
+            created_at: string;
+            /** @example ada */
+            created_by: string;
+            /**
+             * @description Of the artifact with list and archive.
+             * @example sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
+            digest: string;
+            /** @example linux_amd64 */
+            platform: string;
+            /** @description Ids of the release keys that the list names. Runners check the signature; this does not. */
+            signed_by: string[];
+            /** Format: int64 */
+            size_bytes: number;
+            /** @example 1.5.0 */
+            version: string;
+        };
+        RunnerVersionList: {
+            items: components["schemas"]["RunnerVersion"][];
+        };
+        RunnerVersionRequest: {
+            digest: string;
+            /** @description The signed list of the release (release.json), as it is. */
+            list: string;
+            platform: string;
+            /** Format: int64 */
+            size_bytes: number;
+        };
         SecretCopy: {
             /** @description The secret has another version now, or none; `sync_secrets` brings it. */
             behind: boolean;
@@ -4204,6 +4942,81 @@ export interface components {
              * @example 1
              */
             version: number;
+        };
+        Snapshot: {
+            /** @description The changes that waited for a decision. */
+            approvals: components["schemas"]["SnapshotApproval"][];
+            /** Format: date-time */
+            at: string;
+            /** @description The number of the release's config. */
+            config?: number;
+            inputs: components["schemas"]["SnapshotInputs"];
+            install: components["schemas"]["SnapshotInstall"];
+            release?: components["schemas"]["NumberRef"];
+            resources: components["schemas"]["SnapshotResource"][];
+            runner?: components["schemas"]["SnapshotRunner"];
+            /** @description The newest version of the state tree; 0 for none. */
+            state_version: number;
+        };
+        SnapshotApproval: {
+            change_id: string;
+            kind: string;
+            /** Format: date-time */
+            proposed_at: string;
+            resource?: string;
+            workflow_id: string;
+        };
+        SnapshotDiff: {
+            changes: components["schemas"]["TreeChange"][];
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+        };
+        SnapshotInputs: {
+            /** Format: date-time */
+            set_at?: string;
+            set_by?: string;
+            /** @description What the install set; sensitive ones as `(sealed)`. */
+            values: {
+                [key: string]: string;
+            };
+            /** @description 0 when none were set. */
+            version: number;
+        };
+        SnapshotInstall: {
+            approval_hours: number;
+            approval_option: string;
+            component_toggles: {
+                [key: string]: boolean;
+            };
+            labels: components["schemas"]["Labels"];
+            name: string;
+            /** @example live */
+            state: string;
+        };
+        SnapshotResource: {
+            artifact_digest?: string;
+            change_id?: string;
+            drift: string;
+            health: string;
+            inputs_version?: number;
+            kind: string;
+            name: string;
+            outputs: {
+                [key: string]: unknown;
+            };
+            release?: components["schemas"]["NumberRef"];
+            state: string;
+            type: string;
+        };
+        SnapshotRunner: {
+            id: string;
+            online: boolean;
+            state: string;
+            switch: string;
+            switch_reason?: string;
+            version: string;
         };
         Stack: {
             /** Format: date-time */
@@ -4242,6 +5055,13 @@ export interface components {
         };
         /** @enum {string} */
         StackKind: "local" | "kubernetes" | "aws" | "gcp" | "azure";
+        StateDiff: {
+            changes: components["schemas"]["TreeChange"][];
+            /** @description A version. */
+            from: number;
+            /** @description A version. */
+            to: number;
+        };
         /** @enum {string} */
         StateOfResource: "absent" | "live" | "rehearsed" | "changing" | "failed" | "unknown" | "orphaned";
         StateTree: {
@@ -4257,6 +5077,27 @@ export interface components {
             };
             /** @example 7 */
             version: number;
+        };
+        StateVersion: {
+            /** @description What happened since the version before that explains the changes, newest first. */
+            because: components["schemas"]["TimelineEntry"][];
+            /**
+             * @description What the tree was made for.
+             * @example plan of component/api
+             */
+            cause: string;
+            /** @description What differs from the version before. */
+            changes: components["schemas"]["TreeChange"][];
+            /** Format: date-time */
+            created_at: string;
+            inputs_version: number;
+            release?: components["schemas"]["NumberRef"];
+            /** @example 7 */
+            version: number;
+        };
+        StateVersionPage: {
+            items: components["schemas"]["StateVersion"][];
+            next?: components["schemas"]["Next"];
         };
         Step: {
             action?: string;
@@ -4338,6 +5179,24 @@ export interface components {
         };
         /** @enum {string} */
         StepState: "pending" | "running" | "waiting" | "succeeded" | "skipped" | "failed" | "cancelled";
+        Suspect: {
+            /** Format: date-time */
+            at?: string;
+            changes?: components["schemas"]["TreeChange"][];
+            entry?: components["schemas"]["TimelineEntry"];
+            /**
+             * @description What changed, in one line.
+             * @example release 4 became 5: api, web
+             */
+            text: string;
+            /** @description How likely it is, against the others; 0 to 100. */
+            weight: number;
+            /**
+             * @description Why it may be the cause.
+             * @example the change that failed is of api
+             */
+            why: string;
+        };
         /**
          * @example {
          *       "components": [
@@ -4602,6 +5461,44 @@ export interface components {
             /** Format: date-time */
             written_at: string;
         };
+        /**
+         * @description A time (RFC 3339), or a version by number.
+         * @example 7
+         */
+        TimeOrVersion: string;
+        TimelineEntry: {
+            /** @description Who did it. */
+            actor?: string;
+            /** Format: date-time */
+            at: string;
+            change_id?: string;
+            error?: string;
+            inputs_version?: number;
+            /** @example inputs.changed */
+            kind: string;
+            /** @description It happened to the app and not only to this install. */
+            of_app: boolean;
+            release?: components["schemas"]["NumberRef"];
+            resource?: string;
+            run_id?: string;
+            runner_id?: string;
+            /**
+             * Format: int64
+             * @description Its number in the org's event stream.
+             */
+            seq: number;
+            step_id?: string;
+            /**
+             * @description What happened, in one line.
+             * @example inputs set, version 3: size
+             */
+            text: string;
+            workflow_id?: string;
+        };
+        TimelinePage: {
+            items: components["schemas"]["TimelineEntry"][];
+            next?: components["schemas"]["Next"];
+        };
         Token: {
             account: components["schemas"]["Ref"];
             /** Format: date-time */
@@ -4649,6 +5546,20 @@ export interface components {
              */
             secret: string;
             token: components["schemas"]["Token"];
+        };
+        /** @description One path that differs. Sealed values are shown as `(sealed)`. */
+        TreeChange: {
+            /** @description Any JSON; missing for what was removed. */
+            new?: unknown;
+            /** @description Any JSON; missing for what was added. */
+            old?: unknown;
+            /**
+             * @description `replaced` is a sealed value by another one: nobody here can say whether the secret differs.
+             * @enum {string}
+             */
+            op: "added" | "removed" | "changed" | "replaced";
+            /** @example components.api.outputs.url */
+            path: string;
         };
         /** @description For what something waits, on whom, until when, and when Berth looks again by itself. */
         Waiting: {
@@ -4826,6 +5737,22 @@ export interface components {
          * @enum {string}
          */
         WebhookState: "enabled" | "disabled" | "failed";
+        WeeklyFreeze: {
+            /** @description The days on which it begins. */
+            days: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+            /** @example 22:00 */
+            from: string;
+            /**
+             * @description On the day after, when it is not later than `from`.
+             * @example 06:00
+             */
+            to: string;
+            /**
+             * @description A time zone of the IANA database.
+             * @example Europe/Berlin
+             */
+            zone: string;
+        };
         /**
          * @example {
          *       "items": [
@@ -4856,6 +5783,7 @@ export interface components {
          * @description Why something waits, or does not stand where it should. What waits:
          *     - `decision`, `release`: a person approves its change, or the release;
          *     - `lock`: another change holds the resource, or is before it in the queue;
+         *     - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
          *     - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
          *       runner's switch;
          *     - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
@@ -4867,7 +5795,7 @@ export interface components {
          *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
          * @enum {string}
          */
-        WhyCode: "decision" | "release" | "lock" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
+        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
         WhyItem: {
             code: components["schemas"]["WhyCode"];
             /**
@@ -4930,11 +5858,14 @@ export interface components {
             error?: string;
             /** Format: date-time */
             finished_at?: string;
+            /** @description The freezes that it is let through. Only where one workflow is shown. */
+            freeze_overrides?: components["schemas"]["FreezeOverride"][];
             /**
              * @description Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
              * @example the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
              */
             held?: string;
+            hold?: components["schemas"]["Hold"];
             /** @example wfl_01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             /** @description Below 0 for inputs that only this preview uses. */
@@ -4946,6 +5877,7 @@ export interface components {
              * @example 7
              */
             number: number;
+            on_failure: components["schemas"]["OnFailure"];
             /** @description The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request. */
             others?: components["schemas"]["OtherWorkflow"][];
             plan_only: boolean;
@@ -5014,7 +5946,7 @@ export interface components {
             seq: number;
         };
         /** @enum {string} */
-        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "rollback" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
+        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "toggle" | "rollback" | "action_run" | "run_script" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision" | "runner_update";
         WorkflowPage: {
             items: components["schemas"]["Workflow"][];
             next?: components["schemas"]["Next"];
@@ -5024,7 +5956,7 @@ export interface components {
             action?: string;
             /** @description Approve all changes of this workflow. This confirms no teardown. */
             approve_all?: boolean;
-            /** @description deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these. */
+            /** @description deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans, toggle; only these. */
             components?: string[];
             /** @description The install's name, when the workflow tears something down. */
             confirm?: string;
@@ -5033,16 +5965,21 @@ export interface components {
                 [key: string]: string;
             };
             kind: components["schemas"]["WorkflowKind"];
+            /** @description What happens after a step has failed; `stop` when absent. */
+            on_failure?: components["schemas"]["OnFailure"];
             /** @description Plan and show, apply nothing. */
             plan_only?: boolean;
             /** @description provision, deploy, input_update with plan_only; plan as if the inputs of the install were changed like this. They are not set. */
             preview_inputs?: components["schemas"]["InputsUpdate"];
-            /** @description provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed. */
+            /** @description provision, deploy, toggle with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed. */
             preview_toggles?: components["schemas"]["ComponentToggles"];
             /** @description By id or number. Absent for the newest of the app (provision, deploy), for the last good one before (rollback), else for the one that the install has. */
             release?: string;
             /** @description Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet. */
             role?: string;
+            /** @description runner_update; the version that the install's runner is to run, one that is on offer. */
+            runner_version?: string;
+            script?: components["schemas"]["AdHocScript"];
             /** @description deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it. */
             with_dependents?: boolean;
             /** @description reprovision_sandbox; leave the components alone. */
@@ -5089,6 +6026,8 @@ export interface components {
         DryRun: boolean;
         /** @description Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives. */
         EventKinds: string[];
+        /** @description A freeze by id. */
+        FreezeID: string;
         /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
         IdempotencyKey: string;
         /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
@@ -5403,6 +6342,67 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getAppApprovalPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The policy. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPolicy"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    putAppApprovalPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "approvals": 2,
+                 *       "no_self_approval": true,
+                 *       "roles": [
+                 *         "admin"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApprovalPolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description The policy. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPolicy"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listConfigs: {
         parameters: {
             query?: {
@@ -5484,6 +6484,92 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["SyncResult"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAppFreezes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The freezes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FreezeList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addAppFreeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ends_at": "2026-12-01T00:00:00Z",
+                 *       "reason": "Black Friday",
+                 *       "starts_at": "2026-11-26T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FreezeRequest"];
+            };
+        };
+        responses: {
+            /** @description The freeze. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Freeze"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    removeAppFreeze: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+                /** @description A freeze by id. */
+                freeze: components["parameters"]["FreezeID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The freeze is removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };
@@ -6484,6 +7570,8 @@ export interface operations {
                 behind?: boolean;
                 /** @description Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is. */
                 waiting?: string;
+                /** @description Only installs that the vendor paused, or with `false` only those that are not. */
+                paused?: boolean;
                 /**
                  * @description Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
                  * @example 24h
@@ -6720,6 +7808,109 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getInstallApprovalPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The policy. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPolicy"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    putInstallApprovalPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "approvals": 2,
+                 *       "no_self_approval": true,
+                 *       "roles": [
+                 *         "admin"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApprovalPolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description The policy. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPolicy"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    decideInstall: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "changes": [
+                 *         {
+                 *           "change_id": "chg_01jd2x7q9zr8w3v5k6m4n0tgha",
+                 *           "effect_digest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                 *         }
+                 *       ],
+                 *       "note": "looked at it with Acme"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InstallDecisionsRequest"];
+            };
+        };
+        responses: {
+            /** @description What became of each change. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InstallDecisions"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     createEnrolment: {
         parameters: {
             query?: never;
@@ -6752,6 +7943,92 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["EnrolmentSecret"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listInstallFreezes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The freezes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FreezeList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addInstallFreeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ends_at": "2026-12-01T00:00:00Z",
+                 *       "reason": "Black Friday",
+                 *       "starts_at": "2026-11-26T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FreezeRequest"];
+            };
+        };
+        responses: {
+            /** @description The freeze. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Freeze"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    removeInstallFreeze: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description A freeze by id. */
+                freeze: components["parameters"]["FreezeID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The freeze is removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };
@@ -6874,6 +8151,42 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    pauseInstall: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "the vendor investigates incident 4711"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PauseRequest"];
+            };
+        };
+        responses: {
+            /** @description The install. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Install"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     getInstallReadme: {
         parameters: {
             query?: never;
@@ -6948,6 +8261,33 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    resumeInstall: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The install. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Install"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listInstallSecrets: {
         parameters: {
             query?: never;
@@ -6989,6 +8329,62 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["InstallSecretPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getSnapshot: {
+        parameters: {
+            query?: {
+                /** @description The time; absent for now. */
+                at?: string;
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The install as it was. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snapshot"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    diffSnapshots: {
+        parameters: {
+            query: {
+                /** @description The earlier time. */
+                from: string;
+                /** @description The later time; absent for now. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What differs; no changes when nothing does. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SnapshotDiff"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7053,8 +8449,8 @@ export interface operations {
     getState: {
         parameters: {
             query?: {
-                /** @description An older version of the tree; absent for the newest. */
-                at?: number;
+                /** @description The tree as it was at a time (RFC 3339), or a version of it by number; absent for the newest. */
+                at?: components["schemas"]["TimeOrVersion"];
             };
             header?: never;
             path: {
@@ -7072,6 +8468,64 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StateTree"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    diffState: {
+        parameters: {
+            query: {
+                /** @description A time (RFC 3339) or a version by number. */
+                from: components["schemas"]["TimeOrVersion"];
+                /** @description The same; absent for the newest. */
+                to?: components["schemas"]["TimeOrVersion"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What differs; no changes when the trees are the same. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StateDiff"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listStateVersions: {
+        parameters: {
+            query?: {
+                /** @description How many versions a page has at most. */
+                limit?: number;
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of versions, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StateVersionPage"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7206,6 +8660,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TerraformState"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listTimeline: {
+        parameters: {
+            query?: {
+                /** @description Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives. */
+                kind?: components["parameters"]["EventKinds"];
+                /** @description Only what is about this component, or `sandbox`. */
+                resource?: string;
+                /** @description Only what this person or service did. */
+                actor?: string;
+                /** @description Only what happened at this time or later. */
+                since?: string;
+                /** @description Only what happened before this time. */
+                until?: string;
+                /** @description Which entries come first. */
+                order?: "newest" | "oldest";
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the timeline. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimelinePage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getBeforeFailure: {
+        parameters: {
+            query?: {
+                /** @description Look at what happened up to this time; absent for now. */
+                at?: string;
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The failure and what changed before it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BeforeFailure"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7583,6 +9105,108 @@ export interface operations {
                     "application/json": components["schemas"]["ResourceOfInstallPage"];
                     "text/csv": components["schemas"]["CSV"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listRunnerVersions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerVersionList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addRunnerVersion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "digest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                 *       "list": "{\"payloadType\":\"application/vnd.berth.release.v1+json\",\"payload\":\"e30=\",\"signatures\":[]}",
+                 *       "platform": "linux_amd64",
+                 *       "size_bytes": 48123456
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunnerVersionRequest"];
+            };
+        };
+        responses: {
+            /** @description The version. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerVersion"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    createRunnerVersionUpload: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The token, with its secret; `repositories` is the repository. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegistryToken"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    removeRunnerVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is not on offer any more. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };
@@ -8312,6 +9936,69 @@ export interface operations {
                      *     data: {"seq":7,"at":"2026-11-20T10:00:00Z","kind":"step","body":{"step":"deploy api","state":"running"}}
                      */
                     "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    overrideFreeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a workflow. */
+                workflow: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "fixes the outage of incident 4711"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FreezeOverrideRequest"];
+            };
+        };
+        responses: {
+            /** @description The workflow. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workflow"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    retryWorkflow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a workflow. */
+                workflow: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The workflow, going on. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workflow"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -92,6 +92,27 @@ func (e ApprovalOption) Valid() bool {
 	}
 }
 
+// Defines values for ApproverRole.
+const (
+	ApproverRoleAdmin    ApproverRole = "admin"
+	ApproverRoleCustomer ApproverRole = "customer"
+	ApproverRoleOperator ApproverRole = "operator"
+)
+
+// Valid indicates whether the value is a known member of the ApproverRole enum.
+func (e ApproverRole) Valid() bool {
+	switch e {
+	case ApproverRoleAdmin:
+		return true
+	case ApproverRoleCustomer:
+		return true
+	case ApproverRoleOperator:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BuildSourceKind.
 const (
 	BuildSourceKindChart BuildSourceKind = "chart"
@@ -146,12 +167,18 @@ func (e BuildState) Valid() bool {
 // Defines values for BulkOperation.
 const (
 	BulkOperationDeploy BulkOperation = "deploy"
+	BulkOperationPause  BulkOperation = "pause"
+	BulkOperationResume BulkOperation = "resume"
 )
 
 // Valid indicates whether the value is a known member of the BulkOperation enum.
 func (e BulkOperation) Valid() bool {
 	switch e {
 	case BulkOperationDeploy:
+		return true
+	case BulkOperationPause:
+		return true
+	case BulkOperationResume:
 		return true
 	default:
 		return false
@@ -181,6 +208,7 @@ func (e BulkState) Valid() bool {
 
 // Defines values for BulkItemOutcome.
 const (
+	BulkItemOutcomeDone       BulkItemOutcome = "done"
 	BulkItemOutcomePending    BulkItemOutcome = "pending"
 	BulkItemOutcomeRefused    BulkItemOutcome = "refused"
 	BulkItemOutcomeStarted    BulkItemOutcome = "started"
@@ -190,6 +218,8 @@ const (
 // Valid indicates whether the value is a known member of the BulkItemOutcome enum.
 func (e BulkItemOutcome) Valid() bool {
 	switch e {
+	case BulkItemOutcomeDone:
+		return true
 	case BulkItemOutcomePending:
 		return true
 	case BulkItemOutcomeRefused:
@@ -206,12 +236,18 @@ func (e BulkItemOutcome) Valid() bool {
 // Defines values for BulkRequestOperation.
 const (
 	BulkRequestOperationDeploy BulkRequestOperation = "deploy"
+	BulkRequestOperationPause  BulkRequestOperation = "pause"
+	BulkRequestOperationResume BulkRequestOperation = "resume"
 )
 
 // Valid indicates whether the value is a known member of the BulkRequestOperation enum.
 func (e BulkRequestOperation) Valid() bool {
 	switch e {
 	case BulkRequestOperationDeploy:
+		return true
+	case BulkRequestOperationPause:
+		return true
+	case BulkRequestOperationResume:
 		return true
 	default:
 		return false
@@ -344,6 +380,27 @@ func (e ConfigItemKind) Valid() bool {
 	case ConfigItemKindSandbox:
 		return true
 	case ConfigItemKindScripts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DecidedChangeOutcome.
+const (
+	DecidedChangeOutcomeApproved DecidedChangeOutcome = "approved"
+	DecidedChangeOutcomeCounted  DecidedChangeOutcome = "counted"
+	DecidedChangeOutcomeRefused  DecidedChangeOutcome = "refused"
+)
+
+// Valid indicates whether the value is a known member of the DecidedChangeOutcome enum.
+func (e DecidedChangeOutcome) Valid() bool {
+	switch e {
+	case DecidedChangeOutcomeApproved:
+		return true
+	case DecidedChangeOutcomeCounted:
+		return true
+	case DecidedChangeOutcomeRefused:
 		return true
 	default:
 		return false
@@ -530,6 +587,24 @@ func (e Ended) Valid() bool {
 	}
 }
 
+// Defines values for FreezeScope.
+const (
+	FreezeScopeApp     FreezeScope = "app"
+	FreezeScopeInstall FreezeScope = "install"
+)
+
+// Valid indicates whether the value is a known member of the FreezeScope enum.
+func (e FreezeScope) Valid() bool {
+	switch e {
+	case FreezeScopeApp:
+		return true
+	case FreezeScopeInstall:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GraphNodeKind.
 const (
 	GraphNodeKindComponent GraphNodeKind = "component"
@@ -587,6 +662,24 @@ func (e HealthVerdict) Valid() bool {
 	case HealthVerdictUnhealthy:
 		return true
 	case HealthVerdictUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HoldReason.
+const (
+	HoldReasonFreeze         HoldReason = "freeze"
+	HoldReasonPausedByVendor HoldReason = "paused_by_vendor"
+)
+
+// Valid indicates whether the value is a known member of the HoldReason enum.
+func (e HoldReason) Valid() bool {
+	switch e {
+	case HoldReasonFreeze:
+		return true
+	case HoldReasonPausedByVendor:
 		return true
 	default:
 		return false
@@ -992,6 +1085,24 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OnFailure.
+const (
+	OnFailureContinue OnFailure = "continue"
+	OnFailureStop     OnFailure = "stop"
+)
+
+// Valid indicates whether the value is a known member of the OnFailure enum.
+func (e OnFailure) Valid() bool {
+	switch e {
+	case OnFailureContinue:
+		return true
+	case OnFailureStop:
 		return true
 	default:
 		return false
@@ -1688,6 +1799,30 @@ func (e TerraformStateVersionKind) Valid() bool {
 	}
 }
 
+// Defines values for TreeChangeOp.
+const (
+	TreeChangeOpAdded    TreeChangeOp = "added"
+	TreeChangeOpChanged  TreeChangeOp = "changed"
+	TreeChangeOpRemoved  TreeChangeOp = "removed"
+	TreeChangeOpReplaced TreeChangeOp = "replaced"
+)
+
+// Valid indicates whether the value is a known member of the TreeChangeOp enum.
+func (e TreeChangeOp) Valid() bool {
+	switch e {
+	case TreeChangeOpAdded:
+		return true
+	case TreeChangeOpChanged:
+		return true
+	case TreeChangeOpRemoved:
+		return true
+	case TreeChangeOpReplaced:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookDeliveryCause.
 const (
 	WebhookDeliveryCauseEvent  WebhookDeliveryCause = "event"
@@ -1751,6 +1886,39 @@ func (e WebhookState) Valid() bool {
 	}
 }
 
+// Defines values for WeeklyFreezeDays.
+const (
+	WeeklyFreezeDaysFri WeeklyFreezeDays = "fri"
+	WeeklyFreezeDaysMon WeeklyFreezeDays = "mon"
+	WeeklyFreezeDaysSat WeeklyFreezeDays = "sat"
+	WeeklyFreezeDaysSun WeeklyFreezeDays = "sun"
+	WeeklyFreezeDaysThu WeeklyFreezeDays = "thu"
+	WeeklyFreezeDaysTue WeeklyFreezeDays = "tue"
+	WeeklyFreezeDaysWed WeeklyFreezeDays = "wed"
+)
+
+// Valid indicates whether the value is a known member of the WeeklyFreezeDays enum.
+func (e WeeklyFreezeDays) Valid() bool {
+	switch e {
+	case WeeklyFreezeDaysFri:
+		return true
+	case WeeklyFreezeDaysMon:
+		return true
+	case WeeklyFreezeDaysSat:
+		return true
+	case WeeklyFreezeDaysSun:
+		return true
+	case WeeklyFreezeDaysThu:
+		return true
+	case WeeklyFreezeDaysTue:
+		return true
+	case WeeklyFreezeDaysWed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WhyCode.
 const (
 	WhyCodeAlarm              WhyCode = "alarm"
@@ -1763,11 +1931,13 @@ const (
 	WhyCodeDeprovisioned      WhyCode = "deprovisioned"
 	WhyCodeEnrolment          WhyCode = "enrolment"
 	WhyCodeFailed             WhyCode = "failed"
+	WhyCodeFreeze             WhyCode = "freeze"
 	WhyCodeLock               WhyCode = "lock"
 	WhyCodeNeeds              WhyCode = "needs"
 	WhyCodeNotLive            WhyCode = "not_live"
 	WhyCodeNotProvisioned     WhyCode = "not_provisioned"
 	WhyCodeNotRemoved         WhyCode = "not_removed"
+	WhyCodePausedByVendor     WhyCode = "paused_by_vendor"
 	WhyCodeRelease            WhyCode = "release"
 	WhyCodeRollback           WhyCode = "rollback"
 	WhyCodeRunnerDisputed     WhyCode = "runner_disputed"
@@ -1804,6 +1974,8 @@ func (e WhyCode) Valid() bool {
 		return true
 	case WhyCodeFailed:
 		return true
+	case WhyCodeFreeze:
+		return true
 	case WhyCodeLock:
 		return true
 	case WhyCodeNeeds:
@@ -1813,6 +1985,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeNotProvisioned:
 		return true
 	case WhyCodeNotRemoved:
+		return true
+	case WhyCodePausedByVendor:
 		return true
 	case WhyCodeRelease:
 		return true
@@ -1919,9 +2093,12 @@ const (
 	WorkflowKindReprovision        WorkflowKind = "reprovision"
 	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
 	WorkflowKindRollback           WorkflowKind = "rollback"
+	WorkflowKindRunScript          WorkflowKind = "run_script"
+	WorkflowKindRunnerUpdate       WorkflowKind = "runner_update"
 	WorkflowKindSyncSecrets        WorkflowKind = "sync_secrets"
 	WorkflowKindTeardown           WorkflowKind = "teardown"
 	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
+	WorkflowKindToggle             WorkflowKind = "toggle"
 )
 
 // Valid indicates whether the value is a known member of the WorkflowKind enum.
@@ -1947,11 +2124,17 @@ func (e WorkflowKind) Valid() bool {
 		return true
 	case WorkflowKindRollback:
 		return true
+	case WorkflowKindRunScript:
+		return true
+	case WorkflowKindRunnerUpdate:
+		return true
 	case WorkflowKindSyncSecrets:
 		return true
 	case WorkflowKindTeardown:
 		return true
 	case WorkflowKindTeardownAll:
+		return true
+	case WorkflowKindToggle:
 		return true
 	default:
 		return false
@@ -2030,6 +2213,24 @@ func (e GetConfigGraphParamsDrawing) Valid() bool {
 	}
 }
 
+// Defines values for ListTimelineParamsOrder.
+const (
+	ListTimelineParamsOrderNewest ListTimelineParamsOrder = "newest"
+	ListTimelineParamsOrderOldest ListTimelineParamsOrder = "oldest"
+)
+
+// Valid indicates whether the value is a known member of the ListTimelineParamsOrder enum.
+func (e ListTimelineParamsOrder) Valid() bool {
+	switch e {
+	case ListTimelineParamsOrderNewest:
+		return true
+	case ListTimelineParamsOrderOldest:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListAllResourcesParamsKind.
 const (
 	ListAllResourcesParamsKindComponent ListAllResourcesParamsKind = "component"
@@ -2064,6 +2265,9 @@ type Action struct {
 	// Steps Names.
 	Steps    []string        `json:"steps"`
 	Triggers []ActionTrigger `json:"triggers"`
+
+	// Unattended The runner starts it by itself on its schedule, and it may change something. Accepting the release is the decision.
+	Unattended bool `json:"unattended"`
 }
 
 // ActionInput defines model for ActionInput.
@@ -2102,7 +2306,8 @@ type ActionRun struct {
 	ScheduledAt *time.Time      `json:"scheduled_at,omitempty"`
 	StartedAt   *time.Time      `json:"started_at,omitempty"`
 
-	// State `missed`: the runner was not running at that time.
+	// State `queued`: it waits; for one of the runner's own schedule, `error` says what for.
+	// `missed`: its tick passed without a run, and `error` says why.
 	State    ActionRunState `json:"state"`
 	StreamID *string        `json:"stream_id,omitempty"`
 
@@ -2113,7 +2318,8 @@ type ActionRun struct {
 	WorkflowID *string `json:"workflow_id,omitempty"`
 }
 
-// ActionRunState `missed`: the runner was not running at that time.
+// ActionRunState `queued`: it waits; for one of the runner's own schedule, `error` says what for.
+// `missed`: its tick passed without a run, and `error` says why.
 type ActionRunState string
 
 // ActionRunPage defines model for ActionRunPage.
@@ -2138,11 +2344,48 @@ type ActionRunRequest struct {
 type ActionTrigger struct {
 	Component *string `json:"component,omitempty"`
 
-	// CronSchedule Example: */5 * * * *
+	// CronSchedule In UTC.
+	//
+	// Example: */5 * * * *
 	CronSchedule *string `json:"cron_schedule,omitempty"`
+
+	// NextAt The next tick of the schedule; absent while the install is not live.
+	NextAt *time.Time `json:"next_at,omitempty"`
 
 	// Type Example: cron
 	Type string `json:"type"`
+}
+
+// AdHocScript run_script; what is run. Text, image and plain values are templates, as those of actions are.
+type AdHocScript struct {
+	// Component The component that it is about. While it runs nothing else changes that component; other components may change.
+	Component string `json:"component,omitempty"`
+
+	// Env Environment variables. The plan shows their names.
+	Env map[string]string `json:"env,omitempty"`
+
+	// Image The image it runs in, by digest, where engines run in pods; else the runner refuses it.
+	Image string `json:"image,omitempty"`
+
+	// Kubeconfig Give it access to the install's cluster.
+	Kubeconfig bool `json:"kubeconfig,omitempty"`
+
+	// KubernetesContext Give it access to this cluster instead, one that the app names.
+	KubernetesContext string `json:"kubernetes_context,omitempty"`
+
+	// Name What people call it. Its runs are listed as those of action `script/NAME`.
+	//
+	// Example: requeue
+	Name *string `json:"name,omitempty"`
+
+	// SensitiveEnv More of them whose values are secret. They are sealed before they are stored and never shown; only the install's runner opens them, and it takes them out of the log and the outputs.
+	SensitiveEnv map[string]string `json:"sensitive_env,omitempty"`
+
+	// Text The script; its first line may name a shell. People see all of it in the plan, so it must hold no secret.
+	Text string `json:"text"`
+
+	// TimeoutSeconds After this time it is stopped.
+	TimeoutSeconds int `json:"timeout_seconds,omitempty"`
 }
 
 // Alarm defines model for Alarm.
@@ -2317,10 +2560,77 @@ type ApprovalHours = int
 // ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 type ApprovalOption string
 
+// ApprovalPolicy defines model for ApprovalPolicy.
+type ApprovalPolicy struct {
+	InForce   ApprovalRules  `json:"in_force"`
+	Set       *ApprovalRules `json:"set,omitempty"`
+	UpdatedAt *time.Time     `json:"updated_at,omitempty"`
+	UpdatedBy *string        `json:"updated_by,omitempty"`
+}
+
+// ApprovalPolicyRequest defines model for ApprovalPolicyRequest.
+type ApprovalPolicyRequest struct {
+	// Approvals How many people have to approve a change.
+	//
+	// Example: 2
+	Approvals int `json:"approvals"`
+
+	// Hours Of an app: how long its changes wait for a decision, in installs that say nothing about that themselves.
+	Hours *int `json:"hours,omitempty"`
+
+	// NoSelfApproval The approval of who asked for the workflow does not count, whatever token it comes with.
+	NoSelfApproval bool `json:"no_self_approval,omitempty"`
+
+	// Roles Only approvals of members who have one of these roles where the install is count; all who may decide when empty.
+	Roles []ApproverRole `json:"roles,omitempty"`
+}
+
+// ApprovalRules defines model for ApprovalRules.
+type ApprovalRules struct {
+	Approvals int `json:"approvals"`
+
+	// Hours How long a change waits for a decision.
+	Hours          *int `json:"hours,omitempty"`
+	NoSelfApproval bool `json:"no_self_approval"`
+
+	// PeopleDecide It asks for more than anybody's answer: `approve_all` approves nothing, and approvals of service accounts do not count.
+	PeopleDecide bool `json:"people_decide"`
+
+	// Roles Empty for all that may decide.
+	Roles []ApproverRole `json:"roles"`
+}
+
+// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+type Approvals struct {
+	// By Whose approvals count.
+	By []string `json:"by"`
+
+	// Missing How many more are needed.
+	Missing int `json:"missing"`
+
+	// Needed 0 when a standing answer approved it.
+	Needed int `json:"needed"`
+
+	// NotBy Who asked for it and may not approve it.
+	NotBy string `json:"not_by,omitempty"`
+
+	// Roles Whose approvals count; empty for all that may decide.
+	Roles []ApproverRole `json:"roles"`
+
+	// Summary Example: 1 of 2 approvals (ann); 1 more needed from admin, not bob
+	Summary string `json:"summary"`
+
+	// Void Of each approval that does not count, why.
+	Void []string `json:"void"`
+}
+
 // ApproveAllRequest defines model for ApproveAllRequest.
 type ApproveAllRequest struct {
 	Note string `json:"note,omitempty"`
 }
+
+// ApproverRole defines model for ApproverRole.
+type ApproverRole string
 
 // Artifact What a build made, in the org's registry.
 type Artifact struct {
@@ -2330,6 +2640,15 @@ type Artifact struct {
 	// Repository Example: org01jd2x7q9zr8w3v5k6m4n0tgha/hello/api
 	Repository string `json:"repository"`
 	SizeBytes  *int64 `json:"size_bytes,omitempty"`
+}
+
+// BeforeFailure defines model for BeforeFailure.
+type BeforeFailure struct {
+	Failure *TimelineEntry `json:"failure,omitempty"`
+	Good    *TimelineEntry `json:"good,omitempty"`
+
+	// Suspects What changed between the two, the likeliest cause first.
+	Suspects []Suspect `json:"suspects"`
 }
 
 // Blob defines model for Blob.
@@ -2454,6 +2773,7 @@ type Bulk struct {
 	ID        string        `json:"id,omitempty"`
 	Items     []BulkItem    `json:"items,omitempty"`
 	Operation BulkOperation `json:"operation"`
+	Reason    string        `json:"reason,omitempty"`
 	Release   string        `json:"release,omitempty"`
 
 	// State `done` when every workflow was started or refused; the workflows may still run.
@@ -2471,10 +2791,12 @@ type BulkState string
 
 // BulkCounts How many installs the caller may see, by outcome.
 type BulkCounts struct {
+	// Done Paused or resumed: no workflow starts.
+	Done    int `json:"done"`
 	Pending int `json:"pending"`
 	Refused int `json:"refused"`
 
-	// Started Of a dry run: would start.
+	// Started Of a dry run: would start, or would be done.
 	Started int `json:"started"`
 }
 
@@ -2496,6 +2818,7 @@ type BulkFilter struct {
 	//
 	// Example: {"ring":"canary"}
 	Labels  *Labels `json:"labels,omitempty"`
+	Paused  *bool   `json:"paused,omitempty"`
 	Waiting *string `json:"waiting,omitempty"`
 }
 
@@ -2530,17 +2853,22 @@ type BulkRequest struct {
 	Components []string `json:"components,omitempty"`
 
 	// Filter Which installs; everything that is given must hold.
-	Filter    BulkFilter           `json:"filter"`
+	Filter BulkFilter `json:"filter"`
+
+	// Operation `pause` and `resume` are for installs in every state; what is so already is left out.
 	Operation BulkRequestOperation `json:"operation"`
 
 	// PlanOnly Plan, and change nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
 
+	// Reason Of a pause, which needs one.
+	Reason string `json:"reason,omitempty"`
+
 	// Release By id or number; the newest one when absent. Only with a filter for one app.
 	Release *string `json:"release,omitempty"`
 }
 
-// BulkRequestOperation defines model for BulkRequest.Operation.
+// BulkRequestOperation `pause` and `resume` are for installs in every state; what is so already is left out.
 type BulkRequestOperation string
 
 // CSV The page as comma-separated values (RFC 4180), answered to `Accept: text/csv`: a header row, then a row for each item, in UTF-8. Columns keep their names and order; new ones come last. A cell that a spreadsheet would take for a formula begins with `'`. The header `Link` (`rel="next"`) has the address of the next page, which has a header row too; it is missing on the last one.
@@ -2653,7 +2981,9 @@ type ChainRecords struct {
 
 // Change defines model for Change.
 type Change struct {
-	ApprovedEffectDigest *string `json:"approved_effect_digest,omitempty"`
+	// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+	Approvals            *Approvals `json:"approvals,omitempty"`
+	ApprovedEffectDigest *string    `json:"approved_effect_digest,omitempty"`
 
 	// Artifact What a build made, in the org's registry.
 	Artifact  *Artifact  `json:"artifact,omitempty"`
@@ -2951,6 +3281,24 @@ type CustomerRequest struct {
 	Name Name `json:"name"`
 }
 
+// DecidedChange defines model for DecidedChange.
+type DecidedChange struct {
+	// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+	Approvals *Approvals `json:"approvals,omitempty"`
+	ChangeID  string     `json:"change_id"`
+
+	// Code Of the problem, when it was refused.
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+
+	// Outcome `counted`: your approval counts, and more are needed.
+	Outcome DecidedChangeOutcome `json:"outcome"`
+	Remedy  string               `json:"remedy,omitempty"`
+}
+
+// DecidedChangeOutcome `counted`: your approval counts, and more are needed.
+type DecidedChangeOutcome string
+
 // Decision defines model for Decision.
 type Decision struct {
 	// Actor Example: ada
@@ -3177,6 +3525,63 @@ type FieldChange struct {
 	Path string `json:"path"`
 }
 
+// Freeze defines model for Freeze.
+type Freeze struct {
+	CreatedAt time.Time  `json:"created_at"`
+	CreatedBy string     `json:"created_by"`
+	EndsAt    *time.Time `json:"ends_at,omitempty"`
+
+	// ID Example: frz_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID      string `json:"id"`
+	InForce bool   `json:"in_force"`
+	Reason  string `json:"reason"`
+
+	// Scope Whether it is for all installs of the app.
+	Scope    FreezeScope `json:"scope"`
+	StartsAt *time.Time  `json:"starts_at,omitempty"`
+
+	// Until When it ends, of one in force.
+	Until  *time.Time    `json:"until,omitempty"`
+	Weekly *WeeklyFreeze `json:"weekly,omitempty"`
+
+	// When The same for people.
+	//
+	// Example: mon,tue 22:00-06:00 Europe/Berlin
+	When string `json:"when"`
+}
+
+// FreezeScope Whether it is for all installs of the app.
+type FreezeScope string
+
+// FreezeList defines model for FreezeList.
+type FreezeList struct {
+	// FrozenUntil When no freeze is in force for the first time; absent when none is now.
+	FrozenUntil *time.Time `json:"frozen_until,omitempty"`
+	Items       []Freeze   `json:"items"`
+}
+
+// FreezeOverride defines model for FreezeOverride.
+type FreezeOverride struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+	FreezeID  string    `json:"freeze_id"`
+	Reason    string    `json:"reason"`
+	Until     time.Time `json:"until"`
+}
+
+// FreezeOverrideRequest defines model for FreezeOverrideRequest.
+type FreezeOverrideRequest struct {
+	Reason string `json:"reason"`
+}
+
+// FreezeRequest defines model for FreezeRequest.
+type FreezeRequest struct {
+	EndsAt   *time.Time    `json:"ends_at,omitempty"`
+	Reason   string        `json:"reason"`
+	StartsAt *time.Time    `json:"starts_at,omitempty"`
+	Weekly   *WeeklyFreeze `json:"weekly,omitempty"`
+}
+
 // Grant A role, in the whole org or only within one customer, app or install.
 type Grant struct {
 	AppID      *string `json:"app_id,omitempty"`
@@ -3266,6 +3671,23 @@ type Health struct {
 
 // HealthVerdict defines model for HealthVerdict.
 type HealthVerdict string
+
+// Hold Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown.
+type Hold struct {
+	FreezeID string     `json:"freeze_id,omitempty"`
+	Reason   HoldReason `json:"reason"`
+
+	// Text For people.
+	//
+	// Example: a freeze holds until 2026-12-01T00:00:00Z: Black Friday
+	Text string `json:"text"`
+
+	// Until When it ends by itself.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// HoldReason defines model for Hold.Reason.
+type HoldReason string
 
 // InputDefinition defines model for InputDefinition.
 type InputDefinition struct {
@@ -3375,6 +3797,9 @@ type Install struct {
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
 
+	// Pause Of an install that the vendor paused.
+	Pause *Pause `json:"pause,omitempty"`
+
 	// Rehearsal That an install is a rehearsal, and of what.
 	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
 
@@ -3417,6 +3842,17 @@ type InstallDecisionAction string
 
 // InstallDecisionNext What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs, toggles or overrides yet.
 type InstallDecisionNext string
+
+// InstallDecisions defines model for InstallDecisions.
+type InstallDecisions struct {
+	Items []DecidedChange `json:"items"`
+}
+
+// InstallDecisionsRequest defines model for InstallDecisionsRequest.
+type InstallDecisionsRequest struct {
+	Changes []AlsoDecided `json:"changes"`
+	Note    string        `json:"note,omitempty"`
+}
 
 // InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
 type InstallFieldChange struct {
@@ -3576,11 +4012,8 @@ type InstallStatusPage struct {
 
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
-	// ApprovalHours How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
-	//
-	//
-	// Example: 72
-	ApprovalHours *ApprovalHours `json:"approval_hours,omitempty"`
+	// ApprovalHours How long a change waits for a decision before it is denied; 0 takes what the app's policy says, else 720.
+	ApprovalHours *int `json:"approval_hours,omitempty"`
 
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
@@ -3830,6 +4263,9 @@ type ObjectChange struct {
 	Reason  string        `json:"reason,omitempty"`
 }
 
+// OnFailure What a workflow does after a step has failed or was denied. `stop`: what runs finishes and nothing new begins. `continue`: every step goes on that does not need the failed one, but for the checks at the end; the workflow fails when nothing is left to do.
+type OnFailure string
+
 // Org defines model for Org.
 type Org struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -3896,6 +4332,18 @@ type OtherWorkflow struct {
 
 // OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
 type OtherWorkflowMeeting string
+
+// Pause Of an install that the vendor paused.
+type Pause struct {
+	At     time.Time `json:"at"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+}
+
+// PauseRequest defines model for PauseRequest.
+type PauseRequest struct {
+	Reason string `json:"reason"`
+}
 
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
@@ -4546,6 +4994,11 @@ type Runner struct {
 	// Name Example: acme
 	Name string `json:"name"`
 
+	// NewestVersion The newest version on offer for its platform, when that is newer than the one it runs.
+	//
+	// Example: 1.5.0
+	NewestVersion *string `json:"newest_version,omitempty"`
+
 	// Online Whether it has been heard of within the last two minutes.
 	Online bool `json:"online"`
 
@@ -4654,6 +5107,44 @@ type RunnerPage struct {
 // RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 type RunnerSwitch string
 
+// RunnerVersion defines model for RunnerVersion.
+type RunnerVersion struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// CreatedBy Example: ada
+	CreatedBy string `json:"created_by"`
+
+	// Digest Of the artifact with list and archive.
+	//
+	// Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest string `json:"digest"`
+
+	// Platform Example: linux_amd64
+	Platform string `json:"platform"`
+
+	// SignedBy Ids of the release keys that the list names. Runners check the signature; this does not.
+	SignedBy  []string `json:"signed_by"`
+	SizeBytes int64    `json:"size_bytes"`
+
+	// Version Example: 1.5.0
+	Version string `json:"version"`
+}
+
+// RunnerVersionList defines model for RunnerVersionList.
+type RunnerVersionList struct {
+	Items []RunnerVersion `json:"items"`
+}
+
+// RunnerVersionRequest defines model for RunnerVersionRequest.
+type RunnerVersionRequest struct {
+	Digest string `json:"digest"`
+
+	// List The signed list of the release (release.json), as it is.
+	List      string `json:"list"`
+	Platform  string `json:"platform"`
+	SizeBytes int64  `json:"size_bytes"`
+}
+
 // SecretCopy defines model for SecretCopy.
 type SecretCopy struct {
 	// Behind The secret has another version now, or none; `sync_secrets` brings it.
@@ -4688,6 +5179,97 @@ type SecretUse struct {
 	//
 	// Example: 1
 	Version int `json:"version"`
+}
+
+// Snapshot defines model for Snapshot.
+type Snapshot struct {
+	// Approvals The changes that waited for a decision.
+	Approvals []SnapshotApproval `json:"approvals"`
+	At        time.Time          `json:"at"`
+
+	// Config The number of the release's config.
+	Config  *int            `json:"config,omitempty"`
+	Inputs  SnapshotInputs  `json:"inputs"`
+	Install SnapshotInstall `json:"install"`
+
+	// Release A config or release by id and number.
+	Release   *NumberRef         `json:"release,omitempty"`
+	Resources []SnapshotResource `json:"resources"`
+	Runner    *SnapshotRunner    `json:"runner,omitempty"`
+
+	// StateVersion The newest version of the state tree; 0 for none.
+	StateVersion int `json:"state_version"`
+}
+
+// SnapshotApproval defines model for SnapshotApproval.
+type SnapshotApproval struct {
+	ChangeID   string    `json:"change_id"`
+	Kind       string    `json:"kind"`
+	ProposedAt time.Time `json:"proposed_at"`
+	Resource   *string   `json:"resource,omitempty"`
+	WorkflowID string    `json:"workflow_id"`
+}
+
+// SnapshotDiff defines model for SnapshotDiff.
+type SnapshotDiff struct {
+	Changes []TreeChange `json:"changes"`
+	From    time.Time    `json:"from"`
+	To      time.Time    `json:"to"`
+}
+
+// SnapshotInputs defines model for SnapshotInputs.
+type SnapshotInputs struct {
+	SetAt *time.Time `json:"set_at,omitempty"`
+	SetBy *string    `json:"set_by,omitempty"`
+
+	// Values What the install set; sensitive ones as `(sealed)`.
+	Values map[string]string `json:"values"`
+
+	// Version 0 when none were set.
+	Version int `json:"version"`
+}
+
+// SnapshotInstall defines model for SnapshotInstall.
+type SnapshotInstall struct {
+	ApprovalHours    int             `json:"approval_hours"`
+	ApprovalOption   string          `json:"approval_option"`
+	ComponentToggles map[string]bool `json:"component_toggles"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels Labels `json:"labels"`
+	Name   string `json:"name"`
+
+	// State Example: live
+	State string `json:"state"`
+}
+
+// SnapshotResource defines model for SnapshotResource.
+type SnapshotResource struct {
+	ArtifactDigest *string         `json:"artifact_digest,omitempty"`
+	ChangeID       *string         `json:"change_id,omitempty"`
+	Drift          string          `json:"drift"`
+	Health         string          `json:"health"`
+	InputsVersion  *int            `json:"inputs_version,omitempty"`
+	Kind           string          `json:"kind"`
+	Name           string          `json:"name"`
+	Outputs        json.RawMessage `json:"outputs"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+	State   string     `json:"state"`
+	Type    string     `json:"type"`
+}
+
+// SnapshotRunner defines model for SnapshotRunner.
+type SnapshotRunner struct {
+	ID           string  `json:"id"`
+	Online       bool    `json:"online"`
+	State        string  `json:"state"`
+	Switch       string  `json:"switch"`
+	SwitchReason *string `json:"switch_reason,omitempty"`
+	Version      string  `json:"version"`
 }
 
 // Stack defines model for Stack.
@@ -4729,6 +5311,17 @@ type StackCode struct {
 // StackKind defines model for StackKind.
 type StackKind string
 
+// StateDiff defines model for StateDiff.
+type StateDiff struct {
+	Changes []TreeChange `json:"changes"`
+
+	// From A version.
+	From int `json:"from"`
+
+	// To A version.
+	To int `json:"to"`
+}
+
 // StateOfResource defines model for StateOfResource.
 type StateOfResource string
 
@@ -4743,6 +5336,36 @@ type StateTree struct {
 
 	// Version Example: 7
 	Version int `json:"version"`
+}
+
+// StateVersion defines model for StateVersion.
+type StateVersion struct {
+	// Because What happened since the version before that explains the changes, newest first.
+	Because []TimelineEntry `json:"because"`
+
+	// Cause What the tree was made for.
+	//
+	// Example: plan of component/api
+	Cause string `json:"cause"`
+
+	// Changes What differs from the version before.
+	Changes       []TreeChange `json:"changes"`
+	CreatedAt     time.Time    `json:"created_at"`
+	InputsVersion int          `json:"inputs_version"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+
+	// Version Example: 7
+	Version int `json:"version"`
+}
+
+// StateVersionPage defines model for StateVersionPage.
+type StateVersionPage struct {
+	Items []StateVersion `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
 }
 
 // Step defines model for Step.
@@ -4832,6 +5455,26 @@ type StepProgress struct {
 
 // StepState defines model for StepState.
 type StepState string
+
+// Suspect defines model for Suspect.
+type Suspect struct {
+	At      *time.Time     `json:"at,omitempty"`
+	Changes *[]TreeChange  `json:"changes,omitempty"`
+	Entry   *TimelineEntry `json:"entry,omitempty"`
+
+	// Text What changed, in one line.
+	//
+	// Example: release 4 became 5: api, web
+	Text string `json:"text"`
+
+	// Weight How likely it is, against the others; 0 to 100.
+	Weight int `json:"weight"`
+
+	// Why Why it may be the cause.
+	//
+	// Example: the change that failed is of api
+	Why string `json:"why"`
+}
 
 // SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built again"}],"install":{"id":"ins01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
 type SyncInstall struct {
@@ -5103,6 +5746,51 @@ type TerraformStateVersion struct {
 // TerraformStateVersionKind The newest one is current; `orphaned` was refused, and is kept as evidence.
 type TerraformStateVersionKind string
 
+// TimeOrVersion A time (RFC 3339), or a version by number.
+//
+// Example: 7
+type TimeOrVersion = string
+
+// TimelineEntry defines model for TimelineEntry.
+type TimelineEntry struct {
+	// Actor Who did it.
+	Actor         *string   `json:"actor,omitempty"`
+	At            time.Time `json:"at"`
+	ChangeID      *string   `json:"change_id,omitempty"`
+	Error         *string   `json:"error,omitempty"`
+	InputsVersion *int      `json:"inputs_version,omitempty"`
+
+	// Kind Example: inputs.changed
+	Kind string `json:"kind"`
+
+	// OfApp It happened to the app and not only to this install.
+	OfApp bool `json:"of_app"`
+
+	// Release A config or release by id and number.
+	Release  *NumberRef `json:"release,omitempty"`
+	Resource *string    `json:"resource,omitempty"`
+	RunID    *string    `json:"run_id,omitempty"`
+	RunnerID *string    `json:"runner_id,omitempty"`
+
+	// Seq Its number in the org's event stream.
+	Seq    int64   `json:"seq"`
+	StepID *string `json:"step_id,omitempty"`
+
+	// Text What happened, in one line.
+	//
+	// Example: inputs set, version 3: size
+	Text       string  `json:"text"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// TimelinePage defines model for TimelinePage.
+type TimelinePage struct {
+	Items []TimelineEntry `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // Token defines model for Token.
 type Token struct {
 	// Account A thing by id and name.
@@ -5159,6 +5847,24 @@ type TokenSecret struct {
 	Secret string `json:"secret"`
 	Token  Token  `json:"token"`
 }
+
+// TreeChange One path that differs. Sealed values are shown as `(sealed)`.
+type TreeChange struct {
+	// New Any JSON; missing for what was removed.
+	New *json.RawMessage `json:"new,omitempty"`
+
+	// Old Any JSON; missing for what was added.
+	Old *json.RawMessage `json:"old,omitempty"`
+
+	// Op `replaced` is a sealed value by another one: nobody here can say whether the secret differs.
+	Op TreeChangeOp `json:"op"`
+
+	// Path Example: components.api.outputs.url
+	Path string `json:"path"`
+}
+
+// TreeChangeOp `replaced` is a sealed value by another one: nobody here can say whether the secret differs.
+type TreeChangeOp string
 
 // Waiting For what something waits, on whom, until when, and when Berth looks again by itself.
 type Waiting struct {
@@ -5374,6 +6080,28 @@ type WebhookRequest struct {
 // WebhookState `failed`: Berth disabled it, because nothing arrived for three days.
 type WebhookState string
 
+// WeeklyFreeze defines model for WeeklyFreeze.
+type WeeklyFreeze struct {
+	// Days The days on which it begins.
+	Days []WeeklyFreezeDays `json:"days"`
+
+	// From Example: 22:00
+	From string `json:"from"`
+
+	// To On the day after, when it is not later than `from`.
+	//
+	// Example: 06:00
+	To string `json:"to"`
+
+	// Zone A time zone of the IANA database.
+	//
+	// Example: Europe/Berlin
+	Zone string `json:"zone"`
+}
+
+// WeeklyFreezeDays defines model for WeeklyFreeze.Days.
+type WeeklyFreezeDays string
+
 // Why Example: {"items":[{"code":"decision","deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\"","who":"approver","woken_by":"decision"}],"summary":"acme waits for 1 decision"}
 type Why struct {
 	Items []WhyItem `json:"items"`
@@ -5387,6 +6115,7 @@ type Why struct {
 // WhyCode Why something waits, or does not stand where it should. What waits:
 //   - `decision`, `release`: a person approves its change, or the release;
 //   - `lock`: another change holds the resource, or is before it in the queue;
+//   - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
 //   - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
 //     runner's switch;
 //   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
@@ -5403,6 +6132,7 @@ type WhyItem struct {
 	// Code Why something waits, or does not stand where it should. What waits:
 	// - `decision`, `release`: a person approves its change, or the release;
 	// - `lock`: another change holds the resource, or is before it in the queue;
+	// - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
 	// - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
 	//   runner's switch;
 	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
@@ -5476,11 +6206,17 @@ type Workflow struct {
 	Error      *string    `json:"error,omitempty"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
+	// FreezeOverrides The freezes that it is let through. Only where one workflow is shown.
+	FreezeOverrides []FreezeOverride `json:"freeze_overrides,omitempty"`
+
 	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
 	//
 	//
 	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
 	Held *string `json:"held,omitempty"`
+
+	// Hold Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown.
+	Hold *Hold `json:"hold,omitempty"`
 
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID string `json:"id"`
@@ -5496,6 +6232,9 @@ type Workflow struct {
 	//
 	// Example: 7
 	Number int `json:"number"`
+
+	// OnFailure What a workflow does after a step has failed or was denied. `stop`: what runs finishes and nothing new begins. `continue`: every step goes on that does not need the failed one, but for the checks at the end; the workflow fails when nothing is left to do.
+	OnFailure OnFailure `json:"on_failure"`
 
 	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
 	Others   []OtherWorkflow `json:"others,omitempty"`
@@ -5581,7 +6320,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these.
+	// Components deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans, toggle; only these.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -5591,13 +6330,16 @@ type WorkflowRequest struct {
 	Inputs *map[string]string `json:"inputs,omitempty"`
 	Kind   WorkflowKind       `json:"kind"`
 
+	// OnFailure What happens after a step has failed; `stop` when absent.
+	OnFailure OnFailure `json:"on_failure,omitempty"`
+
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
 
 	// PreviewInputs provision, deploy, input_update with plan_only; plan as if the inputs of the install were changed like this. They are not set.
 	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
-	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
+	// PreviewToggles provision, deploy, toggle with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
 	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
 	// Release By id or number. Absent for the newest of the app (provision, deploy), for the last good one before (rollback), else for the one that the install has.
@@ -5605,6 +6347,12 @@ type WorkflowRequest struct {
 
 	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
 	Role string `json:"role,omitempty"`
+
+	// RunnerVersion runner_update; the version that the install's runner is to run, one that is on offer.
+	RunnerVersion string `json:"runner_version,omitempty"`
+
+	// Script run_script; what is run. Text, image and plain values are templates, as those of actions are.
+	Script *AdHocScript `json:"script,omitempty"`
 
 	// WithDependents deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
 	WithDependents bool `json:"with_dependents,omitempty"`
@@ -5654,6 +6402,9 @@ type DryRun = bool
 
 // EventKinds defines model for EventKinds.
 type EventKinds = []string
+
+// FreezeID defines model for FreezeID.
+type FreezeID = string
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
@@ -5777,6 +6528,12 @@ type SyncAppParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AddAppFreezeParams defines parameters for AddAppFreeze.
+type AddAppFreezeParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -6017,6 +6774,9 @@ type ListInstallsParams struct {
 	// Waiting Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is.
 	Waiting *string `form:"waiting,omitempty" json:"waiting,omitempty"`
 
+	// Paused Only installs that the vendor paused, or with `false` only those that are not.
+	Paused *bool `form:"paused,omitempty" json:"paused,omitempty"`
+
 	// Expiring Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
 	Expiring *string `form:"expiring,omitempty" json:"expiring,omitempty"`
 
@@ -6057,8 +6817,20 @@ type RunActionParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DecideInstallParams defines parameters for DecideInstall.
+type DecideInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // CreateEnrolmentParams defines parameters for CreateEnrolment.
 type CreateEnrolmentParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AddInstallFreezeParams defines parameters for AddInstallFreeze.
+type AddInstallFreezeParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -6072,6 +6844,33 @@ type SetInputsParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// PauseInstallParams defines parameters for PauseInstall.
+type PauseInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ResumeInstallParams defines parameters for ResumeInstall.
+type ResumeInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GetSnapshotParams defines parameters for GetSnapshot.
+type GetSnapshotParams struct {
+	// At The time; absent for now.
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// DiffSnapshotsParams defines parameters for DiffSnapshots.
+type DiffSnapshotsParams struct {
+	// From The earlier time.
+	From time.Time `form:"from" json:"from"`
+
+	// To The later time; absent for now.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+}
+
 // CreateStackVersionParams defines parameters for CreateStackVersion.
 type CreateStackVersionParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
@@ -6080,8 +6879,26 @@ type CreateStackVersionParams struct {
 
 // GetStateParams defines parameters for GetState.
 type GetStateParams struct {
-	// At An older version of the tree; absent for the newest.
-	At *int `form:"at,omitempty" json:"at,omitempty"`
+	// At The tree as it was at a time (RFC 3339), or a version of it by number; absent for the newest.
+	At *TimeOrVersion `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// DiffStateParams defines parameters for DiffState.
+type DiffStateParams struct {
+	// From A time (RFC 3339) or a version by number.
+	From TimeOrVersion `form:"from" json:"from"`
+
+	// To The same; absent for the newest.
+	To *TimeOrVersion `form:"to,omitempty" json:"to,omitempty"`
+}
+
+// ListStateVersionsParams defines parameters for ListStateVersions.
+type ListStateVersionsParams struct {
+	// Limit How many versions a page has at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ListTerraformStateHistoryParams defines parameters for ListTerraformStateHistory.
@@ -6097,6 +6914,42 @@ type ListTerraformStateHistoryParams struct {
 type UnlockTerraformStateParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListTimelineParams defines parameters for ListTimeline.
+type ListTimelineParams struct {
+	// Kind Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives.
+	Kind *EventKinds `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Resource Only what is about this component, or `sandbox`.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
+
+	// Actor Only what this person or service did.
+	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Since Only what happened at this time or later.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only what happened before this time.
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Order Which entries come first.
+	Order *ListTimelineParamsOrder `form:"order,omitempty" json:"order,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListTimelineParamsOrder defines parameters for ListTimeline.
+type ListTimelineParamsOrder string
+
+// GetBeforeFailureParams defines parameters for GetBeforeFailure.
+type GetBeforeFailureParams struct {
+	// At Look at what happened up to this time; absent for now.
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
 }
 
 // CreateWorkflowParams defines parameters for CreateWorkflow.
@@ -6176,6 +7029,18 @@ type ListAllResourcesParams struct {
 
 // ListAllResourcesParamsKind defines parameters for ListAllResources.
 type ListAllResourcesParamsKind string
+
+// AddRunnerVersionParams defines parameters for AddRunnerVersion.
+type AddRunnerVersionParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// CreateRunnerVersionUploadParams defines parameters for CreateRunnerVersionUpload.
+type CreateRunnerVersionUploadParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
 
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
@@ -6339,6 +7204,18 @@ type StreamWorkflowEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// OverrideFreezeParams defines parameters for OverrideFreeze.
+type OverrideFreezeParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RetryWorkflowParams defines parameters for RetryWorkflow.
+type RetryWorkflowParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
 type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
 
@@ -6348,8 +7225,14 @@ type CreateAppJSONRequestBody = AppRequest
 // UpdateAppJSONRequestBody defines body for UpdateApp for application/json ContentType.
 type UpdateAppJSONRequestBody = AppUpdate
 
+// PutAppApprovalPolicyJSONRequestBody defines body for PutAppApprovalPolicy for application/json ContentType.
+type PutAppApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
+
 // SyncAppJSONRequestBody defines body for SyncApp for application/json ContentType.
 type SyncAppJSONRequestBody = SyncRequest
+
+// AddAppFreezeJSONRequestBody defines body for AddAppFreeze for application/json ContentType.
+type AddAppFreezeJSONRequestBody = FreezeRequest
 
 // SyncInstallsJSONRequestBody defines body for SyncInstalls for application/json ContentType.
 type SyncInstallsJSONRequestBody = InstallsRequest
@@ -6384,11 +7267,23 @@ type UpdateInstallJSONRequestBody = InstallUpdate
 // RunActionJSONRequestBody defines body for RunAction for application/json ContentType.
 type RunActionJSONRequestBody = ActionRunRequest
 
+// PutInstallApprovalPolicyJSONRequestBody defines body for PutInstallApprovalPolicy for application/json ContentType.
+type PutInstallApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
+
+// DecideInstallJSONRequestBody defines body for DecideInstall for application/json ContentType.
+type DecideInstallJSONRequestBody = InstallDecisionsRequest
+
 // CreateEnrolmentJSONRequestBody defines body for CreateEnrolment for application/json ContentType.
 type CreateEnrolmentJSONRequestBody = EnrolmentRequest
 
+// AddInstallFreezeJSONRequestBody defines body for AddInstallFreeze for application/json ContentType.
+type AddInstallFreezeJSONRequestBody = FreezeRequest
+
 // SetInputsJSONRequestBody defines body for SetInputs for application/json ContentType.
 type SetInputsJSONRequestBody = InputsUpdate
+
+// PauseInstallJSONRequestBody defines body for PauseInstall for application/json ContentType.
+type PauseInstallJSONRequestBody = PauseRequest
 
 // CreateStackVersionJSONRequestBody defines body for CreateStackVersion for application/json ContentType.
 type CreateStackVersionJSONRequestBody = EnrolmentRequest
@@ -6405,6 +7300,9 @@ type CreateOrgJSONRequestBody = OrgRequest
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
+// AddRunnerVersionJSONRequestBody defines body for AddRunnerVersion for application/json ContentType.
+type AddRunnerVersionJSONRequestBody = RunnerVersionRequest
+
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
 
@@ -6419,6 +7317,9 @@ type ReplayWebhookJSONRequestBody = WebhookReplay
 
 // ApproveAllJSONRequestBody defines body for ApproveAll for application/json ContentType.
 type ApproveAllJSONRequestBody = ApproveAllRequest
+
+// OverrideFreezeJSONRequestBody defines body for OverrideFreeze for application/json ContentType.
+type OverrideFreezeJSONRequestBody = FreezeOverrideRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
@@ -6449,12 +7350,27 @@ type ServerInterface interface {
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
 	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
+	// GetAppApprovalPolicy Show who has to approve the changes of an app
+	// (GET /apps/{app}/approval-policy)
+	GetAppApprovalPolicy(c *gin.Context, app AppIDOrName)
+	// PutAppApprovalPolicy Say who has to approve the changes of an app
+	// (PUT /apps/{app}/approval-policy)
+	PutAppApprovalPolicy(c *gin.Context, app AppIDOrName)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
 	// SyncApp Sync an app folder
 	// (POST /apps/{app}/configs)
 	SyncApp(c *gin.Context, app AppIDOrName, params SyncAppParams)
+	// ListAppFreezes List the freezes of an app
+	// (GET /apps/{app}/freezes)
+	ListAppFreezes(c *gin.Context, app AppIDOrName)
+	// AddAppFreeze Freeze an app
+	// (POST /apps/{app}/freezes)
+	AddAppFreeze(c *gin.Context, app AppIDOrName, params AddAppFreezeParams)
+	// RemoveAppFreeze Remove a freeze of an app
+	// (DELETE /apps/{app}/freezes/{freeze})
+	RemoveAppFreeze(c *gin.Context, app AppIDOrName, freeze FreezeID)
 	// SyncInstalls Make the installs of an app what its folder says
 	// (PUT /apps/{app}/installs)
 	SyncInstalls(c *gin.Context, app AppIDOrName, params SyncInstallsParams)
@@ -6566,9 +7482,27 @@ type ServerInterface interface {
 	// RunAction Run an action
 	// (POST /installs/{install}/actions/{action}/runs)
 	RunAction(c *gin.Context, install InstallIDOrName, action string, params RunActionParams)
+	// GetInstallApprovalPolicy Show who has to approve the changes of an install
+	// (GET /installs/{install}/approval-policy)
+	GetInstallApprovalPolicy(c *gin.Context, install InstallIDOrName)
+	// PutInstallApprovalPolicy Say who has to approve the changes of an install
+	// (PUT /installs/{install}/approval-policy)
+	PutInstallApprovalPolicy(c *gin.Context, install InstallIDOrName)
+	// DecideInstall Approve several changes of an install
+	// (POST /installs/{install}/decisions)
+	DecideInstall(c *gin.Context, install InstallIDOrName, params DecideInstallParams)
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(c *gin.Context, install InstallIDOrName, params CreateEnrolmentParams)
+	// ListInstallFreezes List the freezes of an install
+	// (GET /installs/{install}/freezes)
+	ListInstallFreezes(c *gin.Context, install InstallIDOrName)
+	// AddInstallFreeze Freeze an install
+	// (POST /installs/{install}/freezes)
+	AddInstallFreeze(c *gin.Context, install InstallIDOrName, params AddInstallFreezeParams)
+	// RemoveInstallFreeze Remove a freeze of an install
+	// (DELETE /installs/{install}/freezes/{freeze})
+	RemoveInstallFreeze(c *gin.Context, install InstallIDOrName, freeze FreezeID)
 	// GetInstallGraph Show which resources of an install need which
 	// (GET /installs/{install}/graph)
 	GetInstallGraph(c *gin.Context, install InstallIDOrName)
@@ -6581,6 +7515,9 @@ type ServerInterface interface {
 	// SetInputs Set inputs of an install
 	// (PUT /installs/{install}/inputs)
 	SetInputs(c *gin.Context, install InstallIDOrName, params SetInputsParams)
+	// PauseInstall Pause an install
+	// (POST /installs/{install}/pause)
+	PauseInstall(c *gin.Context, install InstallIDOrName, params PauseInstallParams)
 	// GetInstallReadme Show the README of an install
 	// (GET /installs/{install}/readme)
 	GetInstallReadme(c *gin.Context, install InstallIDOrName)
@@ -6590,9 +7527,18 @@ type ServerInterface interface {
 	// GetResource Show a resource of an install
 	// (GET /installs/{install}/resources/{resource})
 	GetResource(c *gin.Context, install InstallIDOrName, resource string)
+	// ResumeInstall Resume a paused install
+	// (POST /installs/{install}/resume)
+	ResumeInstall(c *gin.Context, install InstallIDOrName, params ResumeInstallParams)
 	// ListInstallSecrets List the secrets of an install
 	// (GET /installs/{install}/secrets)
 	ListInstallSecrets(c *gin.Context, install InstallIDOrName)
+	// GetSnapshot Show an install as it was at a time
+	// (GET /installs/{install}/snapshot)
+	GetSnapshot(c *gin.Context, install InstallIDOrName, params GetSnapshotParams)
+	// DiffSnapshots Compare an install at two times
+	// (GET /installs/{install}/snapshot/diff)
+	DiffSnapshots(c *gin.Context, install InstallIDOrName, params DiffSnapshotsParams)
 	// GetStack Show how the runner of an install gets in
 	// (GET /installs/{install}/stack)
 	GetStack(c *gin.Context, install InstallIDOrName)
@@ -6602,6 +7548,12 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// DiffState Compare two versions of the state tree
+	// (GET /installs/{install}/state/diff)
+	DiffState(c *gin.Context, install InstallIDOrName, params DiffStateParams)
+	// ListStateVersions List the versions of the state tree
+	// (GET /installs/{install}/state/versions)
+	ListStateVersions(c *gin.Context, install InstallIDOrName, params ListStateVersionsParams)
 	// GetInstallStatus How an install is
 	// (GET /installs/{install}/status)
 	GetInstallStatus(c *gin.Context, install InstallIDOrName)
@@ -6617,6 +7569,12 @@ type ServerInterface interface {
 	// UnlockTerraformState Free the lock of a Terraform state
 	// (POST /installs/{install}/terraform-states/{resource}/unlock)
 	UnlockTerraformState(c *gin.Context, install InstallIDOrName, resource StatefulResource, params UnlockTerraformStateParams)
+	// ListTimeline List what happened to an install
+	// (GET /installs/{install}/timeline)
+	ListTimeline(c *gin.Context, install InstallIDOrName, params ListTimelineParams)
+	// GetBeforeFailure Show what changed before an install broke
+	// (GET /installs/{install}/timeline/before-failure)
+	GetBeforeFailure(c *gin.Context, install InstallIDOrName, params GetBeforeFailureParams)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -6656,6 +7614,18 @@ type ServerInterface interface {
 	// ListAllResources List resources of all installs
 	// (GET /resources)
 	ListAllResources(c *gin.Context, params ListAllResourcesParams)
+	// ListRunnerVersions List the runner versions on offer
+	// (GET /runner-versions)
+	ListRunnerVersions(c *gin.Context)
+	// AddRunnerVersion Offer a runner version
+	// (POST /runner-versions)
+	AddRunnerVersion(c *gin.Context, params AddRunnerVersionParams)
+	// CreateRunnerVersionUpload Make a token to push a runner version
+	// (POST /runner-versions/uploads)
+	CreateRunnerVersionUpload(c *gin.Context, params CreateRunnerVersionUploadParams)
+	// RemoveRunnerVersion Withdraw a runner version
+	// (DELETE /runner-versions/{version})
+	RemoveRunnerVersion(c *gin.Context, version string)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(c *gin.Context, params ListRunnersParams)
@@ -6674,7 +7644,7 @@ type ServerInterface interface {
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
-	// RetryStep Retry a failed step
+	// RetryStep Retry a failed or cancelled step
 	// (POST /steps/{step}/retry)
 	RetryStep(c *gin.Context, step StepID, params RetryStepParams)
 	// SkipStep Go on without a failed step
@@ -6731,6 +7701,12 @@ type ServerInterface interface {
 	// StreamWorkflowEvents Follow a workflow live (server-sent events)
 	// (GET /workflows/{workflow}/events)
 	StreamWorkflowEvents(c *gin.Context, workflow WorkflowID, params StreamWorkflowEventsParams)
+	// OverrideFreeze Let a workflow through the freezes that hold it
+	// (POST /workflows/{workflow}/freeze-override)
+	OverrideFreeze(c *gin.Context, workflow WorkflowID, params OverrideFreezeParams)
+	// RetryWorkflow Retry all that failed in a workflow
+	// (POST /workflows/{workflow}/retry)
+	RetryWorkflow(c *gin.Context, workflow WorkflowID, params RetryWorkflowParams)
 	// WhyWorkflow Why a workflow does not go on
 	// (GET /workflows/{workflow}/why)
 	WhyWorkflow(c *gin.Context, workflow WorkflowID)
@@ -7106,6 +8082,56 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 	siw.Handler.UpdateApp(c, app, params)
 }
 
+// GetAppApprovalPolicy operation middleware
+func (siw *ServerInterfaceWrapper) GetAppApprovalPolicy(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetAppApprovalPolicy(c, app)
+}
+
+// PutAppApprovalPolicy operation middleware
+func (siw *ServerInterfaceWrapper) PutAppApprovalPolicy(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutAppApprovalPolicy(c, app)
+}
+
 // ListConfigs operation middleware
 func (siw *ServerInterfaceWrapper) ListConfigs(c *gin.Context) {
 
@@ -7205,6 +8231,114 @@ func (siw *ServerInterfaceWrapper) SyncApp(c *gin.Context) {
 	}
 
 	siw.Handler.SyncApp(c, app, params)
+}
+
+// ListAppFreezes operation middleware
+func (siw *ServerInterfaceWrapper) ListAppFreezes(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAppFreezes(c, app)
+}
+
+// AddAppFreeze operation middleware
+func (siw *ServerInterfaceWrapper) AddAppFreeze(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AddAppFreezeParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AddAppFreeze(c, app, params)
+}
+
+// RemoveAppFreeze operation middleware
+func (siw *ServerInterfaceWrapper) RemoveAppFreeze(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "freeze" -------------
+	var freeze FreezeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "freeze", c.Param("freeze"), &freeze, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter freeze: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RemoveAppFreeze(c, app, freeze)
 }
 
 // SyncInstalls operation middleware
@@ -8572,6 +9706,14 @@ func (siw *ServerInterfaceWrapper) ListInstalls(c *gin.Context) {
 		return
 	}
 
+	// ------------- Optional query parameter "paused" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "paused", c.Request.URL.Query(), &params.Paused, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter paused: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	// ------------- Optional query parameter "expiring" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "expiring", c.Request.URL.Query(), &params.Expiring, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -8855,6 +9997,105 @@ func (siw *ServerInterfaceWrapper) RunAction(c *gin.Context) {
 	siw.Handler.RunAction(c, install, action, params)
 }
 
+// GetInstallApprovalPolicy operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallApprovalPolicy(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallApprovalPolicy(c, install)
+}
+
+// PutInstallApprovalPolicy operation middleware
+func (siw *ServerInterfaceWrapper) PutInstallApprovalPolicy(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutInstallApprovalPolicy(c, install)
+}
+
+// DecideInstall operation middleware
+func (siw *ServerInterfaceWrapper) DecideInstall(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DecideInstallParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DecideInstall(c, install, params)
+}
+
 // CreateEnrolment operation middleware
 func (siw *ServerInterfaceWrapper) CreateEnrolment(c *gin.Context) {
 
@@ -8902,6 +10143,114 @@ func (siw *ServerInterfaceWrapper) CreateEnrolment(c *gin.Context) {
 	}
 
 	siw.Handler.CreateEnrolment(c, install, params)
+}
+
+// ListInstallFreezes operation middleware
+func (siw *ServerInterfaceWrapper) ListInstallFreezes(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListInstallFreezes(c, install)
+}
+
+// AddInstallFreeze operation middleware
+func (siw *ServerInterfaceWrapper) AddInstallFreeze(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AddInstallFreezeParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AddInstallFreeze(c, install, params)
+}
+
+// RemoveInstallFreeze operation middleware
+func (siw *ServerInterfaceWrapper) RemoveInstallFreeze(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "freeze" -------------
+	var freeze FreezeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "freeze", c.Param("freeze"), &freeze, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter freeze: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RemoveInstallFreeze(c, install, freeze)
 }
 
 // GetInstallGraph operation middleware
@@ -9036,6 +10385,55 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 	siw.Handler.SetInputs(c, install, params)
 }
 
+// PauseInstall operation middleware
+func (siw *ServerInterfaceWrapper) PauseInstall(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PauseInstallParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PauseInstall(c, install, params)
+}
+
 // GetInstallReadme operation middleware
 func (siw *ServerInterfaceWrapper) GetInstallReadme(c *gin.Context) {
 
@@ -9120,6 +10518,55 @@ func (siw *ServerInterfaceWrapper) GetResource(c *gin.Context) {
 	siw.Handler.GetResource(c, install, resource)
 }
 
+// ResumeInstall operation middleware
+func (siw *ServerInterfaceWrapper) ResumeInstall(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ResumeInstallParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ResumeInstall(c, install, params)
+}
+
 // ListInstallSecrets operation middleware
 func (siw *ServerInterfaceWrapper) ListInstallSecrets(c *gin.Context) {
 
@@ -9143,6 +10590,86 @@ func (siw *ServerInterfaceWrapper) ListInstallSecrets(c *gin.Context) {
 	}
 
 	siw.Handler.ListInstallSecrets(c, install)
+}
+
+// GetSnapshot operation middleware
+func (siw *ServerInterfaceWrapper) GetSnapshot(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetSnapshotParams
+
+	// ------------- Optional query parameter "at" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", c.Request.URL.Query(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter at: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetSnapshot(c, install, params)
+}
+
+// DiffSnapshots operation middleware
+func (siw *ServerInterfaceWrapper) DiffSnapshots(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DiffSnapshotsParams
+
+	// ------------- Required query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "from", c.Request.URL.Query(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter from: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", c.Request.URL.Query(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter to: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DiffSnapshots(c, install, params)
 }
 
 // GetStack operation middleware
@@ -9239,7 +10766,7 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 
 	// ------------- Optional query parameter "at" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", c.Request.URL.Query(), &params.At, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", c.Request.URL.Query(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter at: %w", err), http.StatusBadRequest)
 		return
@@ -9253,6 +10780,94 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	}
 
 	siw.Handler.GetState(c, install, params)
+}
+
+// DiffState operation middleware
+func (siw *ServerInterfaceWrapper) DiffState(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DiffStateParams
+
+	// ------------- Required query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "from", c.Request.URL.Query(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter from: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", c.Request.URL.Query(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter to: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DiffState(c, install, params)
+}
+
+// ListStateVersions operation middleware
+func (siw *ServerInterfaceWrapper) ListStateVersions(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStateVersionsParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStateVersions(c, install, params)
 }
 
 // GetInstallStatus operation middleware
@@ -9448,6 +11063,134 @@ func (siw *ServerInterfaceWrapper) UnlockTerraformState(c *gin.Context) {
 	}
 
 	siw.Handler.UnlockTerraformState(c, install, resource, params)
+}
+
+// ListTimeline operation middleware
+func (siw *ServerInterfaceWrapper) ListTimeline(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListTimelineParams
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", c.Request.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter kind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "resource" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource", c.Request.URL.Query(), &params.Resource, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "actor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "actor", c.Request.URL.Query(), &params.Actor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter actor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", c.Request.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter since: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "until" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "until", c.Request.URL.Query(), &params.Until, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter until: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "order" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "order", c.Request.URL.Query(), &params.Order, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter order: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListTimeline(c, install, params)
+}
+
+// GetBeforeFailure operation middleware
+func (siw *ServerInterfaceWrapper) GetBeforeFailure(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetBeforeFailureParams
+
+	// ------------- Optional query parameter "at" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", c.Request.URL.Query(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter at: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetBeforeFailure(c, install, params)
 }
 
 // WhyInstall operation middleware
@@ -9907,6 +11650,124 @@ func (siw *ServerInterfaceWrapper) ListAllResources(c *gin.Context) {
 	}
 
 	siw.Handler.ListAllResources(c, params)
+}
+
+// ListRunnerVersions operation middleware
+func (siw *ServerInterfaceWrapper) ListRunnerVersions(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListRunnerVersions(c)
+}
+
+// AddRunnerVersion operation middleware
+func (siw *ServerInterfaceWrapper) AddRunnerVersion(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AddRunnerVersionParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AddRunnerVersion(c, params)
+}
+
+// CreateRunnerVersionUpload operation middleware
+func (siw *ServerInterfaceWrapper) CreateRunnerVersionUpload(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateRunnerVersionUploadParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateRunnerVersionUpload(c, params)
+}
+
+// RemoveRunnerVersion operation middleware
+func (siw *ServerInterfaceWrapper) RemoveRunnerVersion(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "version" -------------
+	var version string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "version", c.Param("version"), &version, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter version: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RemoveRunnerVersion(c, version)
 }
 
 // ListRunners operation middleware
@@ -10938,6 +12799,104 @@ func (siw *ServerInterfaceWrapper) StreamWorkflowEvents(c *gin.Context) {
 	siw.Handler.StreamWorkflowEvents(c, workflow, params)
 }
 
+// OverrideFreeze operation middleware
+func (siw *ServerInterfaceWrapper) OverrideFreeze(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "workflow" -------------
+	var workflow WorkflowID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "workflow", c.Param("workflow"), &workflow, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter workflow: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params OverrideFreezeParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.OverrideFreeze(c, workflow, params)
+}
+
+// RetryWorkflow operation middleware
+func (siw *ServerInterfaceWrapper) RetryWorkflow(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "workflow" -------------
+	var workflow WorkflowID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "workflow", c.Param("workflow"), &workflow, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter workflow: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetryWorkflowParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RetryWorkflow(c, workflow, params)
+}
+
 // WhyWorkflow operation middleware
 func (siw *ServerInterfaceWrapper) WhyWorkflow(c *gin.Context) {
 
@@ -10999,8 +12958,13 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/apps/:app", wrapper.DeleteApp)
 	router.GET(options.BaseURL+"/apps/:app", wrapper.GetApp)
 	router.PATCH(options.BaseURL+"/apps/:app", wrapper.UpdateApp)
+	router.GET(options.BaseURL+"/apps/:app/approval-policy", wrapper.GetAppApprovalPolicy)
+	router.PUT(options.BaseURL+"/apps/:app/approval-policy", wrapper.PutAppApprovalPolicy)
 	router.GET(options.BaseURL+"/apps/:app/configs", wrapper.ListConfigs)
 	router.POST(options.BaseURL+"/apps/:app/configs", wrapper.SyncApp)
+	router.GET(options.BaseURL+"/apps/:app/freezes", wrapper.ListAppFreezes)
+	router.POST(options.BaseURL+"/apps/:app/freezes", wrapper.AddAppFreeze)
+	router.DELETE(options.BaseURL+"/apps/:app/freezes/:freeze", wrapper.RemoveAppFreeze)
 	router.PUT(options.BaseURL+"/apps/:app/installs", wrapper.SyncInstalls)
 	router.GET(options.BaseURL+"/apps/:app/releases", wrapper.ListReleases)
 	router.POST(options.BaseURL+"/apps/:app/releases", wrapper.CreateRelease)
@@ -11038,23 +13002,37 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PATCH(options.BaseURL+"/installs/:install", wrapper.UpdateInstall)
 	router.GET(options.BaseURL+"/installs/:install/actions", wrapper.ListActions)
 	router.POST(options.BaseURL+"/installs/:install/actions/:action/runs", wrapper.RunAction)
+	router.GET(options.BaseURL+"/installs/:install/approval-policy", wrapper.GetInstallApprovalPolicy)
+	router.PUT(options.BaseURL+"/installs/:install/approval-policy", wrapper.PutInstallApprovalPolicy)
+	router.POST(options.BaseURL+"/installs/:install/decisions", wrapper.DecideInstall)
 	router.POST(options.BaseURL+"/installs/:install/enrolments", wrapper.CreateEnrolment)
+	router.GET(options.BaseURL+"/installs/:install/freezes", wrapper.ListInstallFreezes)
+	router.POST(options.BaseURL+"/installs/:install/freezes", wrapper.AddInstallFreeze)
+	router.DELETE(options.BaseURL+"/installs/:install/freezes/:freeze", wrapper.RemoveInstallFreeze)
 	router.GET(options.BaseURL+"/installs/:install/graph", wrapper.GetInstallGraph)
 	router.GET(options.BaseURL+"/installs/:install/health", wrapper.GetHealth)
 	router.GET(options.BaseURL+"/installs/:install/inputs", wrapper.GetInputs)
 	router.PUT(options.BaseURL+"/installs/:install/inputs", wrapper.SetInputs)
+	router.POST(options.BaseURL+"/installs/:install/pause", wrapper.PauseInstall)
 	router.GET(options.BaseURL+"/installs/:install/readme", wrapper.GetInstallReadme)
 	router.GET(options.BaseURL+"/installs/:install/resources", wrapper.ListResources)
 	router.GET(options.BaseURL+"/installs/:install/resources/:resource", wrapper.GetResource)
+	router.POST(options.BaseURL+"/installs/:install/resume", wrapper.ResumeInstall)
 	router.GET(options.BaseURL+"/installs/:install/secrets", wrapper.ListInstallSecrets)
+	router.GET(options.BaseURL+"/installs/:install/snapshot", wrapper.GetSnapshot)
+	router.GET(options.BaseURL+"/installs/:install/snapshot/diff", wrapper.DiffSnapshots)
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/state/diff", wrapper.DiffState)
+	router.GET(options.BaseURL+"/installs/:install/state/versions", wrapper.ListStateVersions)
 	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/terraform-states", wrapper.ListTerraformStates)
 	router.GET(options.BaseURL+"/installs/:install/terraform-states/:resource", wrapper.GetTerraformState)
 	router.GET(options.BaseURL+"/installs/:install/terraform-states/:resource/history", wrapper.ListTerraformStateHistory)
 	router.POST(options.BaseURL+"/installs/:install/terraform-states/:resource/unlock", wrapper.UnlockTerraformState)
+	router.GET(options.BaseURL+"/installs/:install/timeline", wrapper.ListTimeline)
+	router.GET(options.BaseURL+"/installs/:install/timeline/before-failure", wrapper.GetBeforeFailure)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -11068,6 +13046,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
 	router.GET(options.BaseURL+"/resources", wrapper.ListAllResources)
+	router.GET(options.BaseURL+"/runner-versions", wrapper.ListRunnerVersions)
+	router.POST(options.BaseURL+"/runner-versions", wrapper.AddRunnerVersion)
+	router.POST(options.BaseURL+"/runner-versions/uploads", wrapper.CreateRunnerVersionUpload)
+	router.DELETE(options.BaseURL+"/runner-versions/:version", wrapper.RemoveRunnerVersion)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.GET(options.BaseURL+"/runners/:runner/jobs", wrapper.ListRunnerJobs)
@@ -11093,6 +13075,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/workflows/:workflow/approve-all", wrapper.ApproveAll)
 	router.POST(options.BaseURL+"/workflows/:workflow/cancel", wrapper.CancelWorkflow)
 	router.GET(options.BaseURL+"/workflows/:workflow/events", wrapper.StreamWorkflowEvents)
+	router.POST(options.BaseURL+"/workflows/:workflow/freeze-override", wrapper.OverrideFreeze)
+	router.POST(options.BaseURL+"/workflows/:workflow/retry", wrapper.RetryWorkflow)
 	router.GET(options.BaseURL+"/workflows/:workflow/why", wrapper.WhyWorkflow)
 }
 
@@ -11509,6 +13493,85 @@ func (response UpdateAppdefaultApplicationProblemPlusJSONResponse) VisitUpdateAp
 	return err
 }
 
+type GetAppApprovalPolicyRequestObject struct {
+	App AppIDOrName `json:"app"`
+}
+
+type GetAppApprovalPolicyResponseObject interface {
+	VisitGetAppApprovalPolicyResponse(w http.ResponseWriter) error
+}
+
+type GetAppApprovalPolicy200JSONResponse ApprovalPolicy
+
+func (response GetAppApprovalPolicy200JSONResponse) VisitGetAppApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAppApprovalPolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetAppApprovalPolicydefaultApplicationProblemPlusJSONResponse) VisitGetAppApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutAppApprovalPolicyRequestObject struct {
+	App  AppIDOrName `json:"app"`
+	Body *PutAppApprovalPolicyJSONRequestBody
+}
+
+type PutAppApprovalPolicyResponseObject interface {
+	VisitPutAppApprovalPolicyResponse(w http.ResponseWriter) error
+}
+
+type PutAppApprovalPolicy200JSONResponse ApprovalPolicy
+
+func (response PutAppApprovalPolicy200JSONResponse) VisitPutAppApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutAppApprovalPolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutAppApprovalPolicydefaultApplicationProblemPlusJSONResponse) VisitPutAppApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListConfigsRequestObject struct {
 	App    AppIDOrName `json:"app"`
 	Params ListConfigsParams
@@ -11593,6 +13656,120 @@ type SyncAppdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SyncAppdefaultApplicationProblemPlusJSONResponse) VisitSyncAppResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAppFreezesRequestObject struct {
+	App AppIDOrName `json:"app"`
+}
+
+type ListAppFreezesResponseObject interface {
+	VisitListAppFreezesResponse(w http.ResponseWriter) error
+}
+
+type ListAppFreezes200JSONResponse FreezeList
+
+func (response ListAppFreezes200JSONResponse) VisitListAppFreezesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAppFreezesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAppFreezesdefaultApplicationProblemPlusJSONResponse) VisitListAppFreezesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAppFreezeRequestObject struct {
+	App    AppIDOrName `json:"app"`
+	Params AddAppFreezeParams
+	Body   *AddAppFreezeJSONRequestBody
+}
+
+type AddAppFreezeResponseObject interface {
+	VisitAddAppFreezeResponse(w http.ResponseWriter) error
+}
+
+type AddAppFreeze201JSONResponse Freeze
+
+func (response AddAppFreeze201JSONResponse) VisitAddAppFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAppFreezedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AddAppFreezedefaultApplicationProblemPlusJSONResponse) VisitAddAppFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveAppFreezeRequestObject struct {
+	App    AppIDOrName `json:"app"`
+	Freeze FreezeID    `json:"freeze"`
+}
+
+type RemoveAppFreezeResponseObject interface {
+	VisitRemoveAppFreezeResponse(w http.ResponseWriter) error
+}
+
+type RemoveAppFreeze204Response struct {
+}
+
+func (response RemoveAppFreeze204Response) VisitRemoveAppFreezeResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RemoveAppFreezedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RemoveAppFreezedefaultApplicationProblemPlusJSONResponse) VisitRemoveAppFreezeResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13298,6 +15475,126 @@ func (response RunActiondefaultApplicationProblemPlusJSONResponse) VisitRunActio
 	return err
 }
 
+type GetInstallApprovalPolicyRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallApprovalPolicyResponseObject interface {
+	VisitGetInstallApprovalPolicyResponse(w http.ResponseWriter) error
+}
+
+type GetInstallApprovalPolicy200JSONResponse ApprovalPolicy
+
+func (response GetInstallApprovalPolicy200JSONResponse) VisitGetInstallApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallApprovalPolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallApprovalPolicydefaultApplicationProblemPlusJSONResponse) VisitGetInstallApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutInstallApprovalPolicyRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Body    *PutInstallApprovalPolicyJSONRequestBody
+}
+
+type PutInstallApprovalPolicyResponseObject interface {
+	VisitPutInstallApprovalPolicyResponse(w http.ResponseWriter) error
+}
+
+type PutInstallApprovalPolicy200JSONResponse ApprovalPolicy
+
+func (response PutInstallApprovalPolicy200JSONResponse) VisitPutInstallApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutInstallApprovalPolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutInstallApprovalPolicydefaultApplicationProblemPlusJSONResponse) VisitPutInstallApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DecideInstallRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  DecideInstallParams
+	Body    *DecideInstallJSONRequestBody
+}
+
+type DecideInstallResponseObject interface {
+	VisitDecideInstallResponse(w http.ResponseWriter) error
+}
+
+type DecideInstall200JSONResponse InstallDecisions
+
+func (response DecideInstall200JSONResponse) VisitDecideInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DecideInstalldefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DecideInstalldefaultApplicationProblemPlusJSONResponse) VisitDecideInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CreateEnrolmentRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 	Params  CreateEnrolmentParams
@@ -13328,6 +15625,120 @@ type CreateEnrolmentdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CreateEnrolmentdefaultApplicationProblemPlusJSONResponse) VisitCreateEnrolmentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListInstallFreezesRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type ListInstallFreezesResponseObject interface {
+	VisitListInstallFreezesResponse(w http.ResponseWriter) error
+}
+
+type ListInstallFreezes200JSONResponse FreezeList
+
+func (response ListInstallFreezes200JSONResponse) VisitListInstallFreezesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListInstallFreezesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListInstallFreezesdefaultApplicationProblemPlusJSONResponse) VisitListInstallFreezesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddInstallFreezeRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  AddInstallFreezeParams
+	Body    *AddInstallFreezeJSONRequestBody
+}
+
+type AddInstallFreezeResponseObject interface {
+	VisitAddInstallFreezeResponse(w http.ResponseWriter) error
+}
+
+type AddInstallFreeze201JSONResponse Freeze
+
+func (response AddInstallFreeze201JSONResponse) VisitAddInstallFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddInstallFreezedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AddInstallFreezedefaultApplicationProblemPlusJSONResponse) VisitAddInstallFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveInstallFreezeRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Freeze  FreezeID        `json:"freeze"`
+}
+
+type RemoveInstallFreezeResponseObject interface {
+	VisitRemoveInstallFreezeResponse(w http.ResponseWriter) error
+}
+
+type RemoveInstallFreeze204Response struct {
+}
+
+func (response RemoveInstallFreeze204Response) VisitRemoveInstallFreezeResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RemoveInstallFreezedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RemoveInstallFreezedefaultApplicationProblemPlusJSONResponse) VisitRemoveInstallFreezeResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13517,6 +15928,47 @@ func (response SetInputsdefaultApplicationProblemPlusJSONResponse) VisitSetInput
 	return err
 }
 
+type PauseInstallRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  PauseInstallParams
+	Body    *PauseInstallJSONRequestBody
+}
+
+type PauseInstallResponseObject interface {
+	VisitPauseInstallResponse(w http.ResponseWriter) error
+}
+
+type PauseInstall200JSONResponse Install
+
+func (response PauseInstall200JSONResponse) VisitPauseInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PauseInstalldefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PauseInstalldefaultApplicationProblemPlusJSONResponse) VisitPauseInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetInstallReadmeRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -13635,6 +16087,46 @@ func (response GetResourcedefaultApplicationProblemPlusJSONResponse) VisitGetRes
 	return err
 }
 
+type ResumeInstallRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  ResumeInstallParams
+}
+
+type ResumeInstallResponseObject interface {
+	VisitResumeInstallResponse(w http.ResponseWriter) error
+}
+
+type ResumeInstall200JSONResponse Install
+
+func (response ResumeInstall200JSONResponse) VisitResumeInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeInstalldefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ResumeInstalldefaultApplicationProblemPlusJSONResponse) VisitResumeInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListInstallSecretsRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -13663,6 +16155,86 @@ type ListInstallSecretsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListInstallSecretsdefaultApplicationProblemPlusJSONResponse) VisitListInstallSecretsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSnapshotRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  GetSnapshotParams
+}
+
+type GetSnapshotResponseObject interface {
+	VisitGetSnapshotResponse(w http.ResponseWriter) error
+}
+
+type GetSnapshot200JSONResponse Snapshot
+
+func (response GetSnapshot200JSONResponse) VisitGetSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSnapshotdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetSnapshotdefaultApplicationProblemPlusJSONResponse) VisitGetSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffSnapshotsRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  DiffSnapshotsParams
+}
+
+type DiffSnapshotsResponseObject interface {
+	VisitDiffSnapshotsResponse(w http.ResponseWriter) error
+}
+
+type DiffSnapshots200JSONResponse SnapshotDiff
+
+func (response DiffSnapshots200JSONResponse) VisitDiffSnapshotsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffSnapshotsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DiffSnapshotsdefaultApplicationProblemPlusJSONResponse) VisitDiffSnapshotsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13783,6 +16355,86 @@ type GetStatedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffStateRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  DiffStateParams
+}
+
+type DiffStateResponseObject interface {
+	VisitDiffStateResponse(w http.ResponseWriter) error
+}
+
+type DiffState200JSONResponse StateDiff
+
+func (response DiffState200JSONResponse) VisitDiffStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffStatedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DiffStatedefaultApplicationProblemPlusJSONResponse) VisitDiffStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStateVersionsRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  ListStateVersionsParams
+}
+
+type ListStateVersionsResponseObject interface {
+	VisitListStateVersionsResponse(w http.ResponseWriter) error
+}
+
+type ListStateVersions200JSONResponse StateVersionPage
+
+func (response ListStateVersions200JSONResponse) VisitListStateVersionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStateVersionsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStateVersionsdefaultApplicationProblemPlusJSONResponse) VisitListStateVersionsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13983,6 +16635,86 @@ type UnlockTerraformStatedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response UnlockTerraformStatedefaultApplicationProblemPlusJSONResponse) VisitUnlockTerraformStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTimelineRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  ListTimelineParams
+}
+
+type ListTimelineResponseObject interface {
+	VisitListTimelineResponse(w http.ResponseWriter) error
+}
+
+type ListTimeline200JSONResponse TimelinePage
+
+func (response ListTimeline200JSONResponse) VisitListTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTimelinedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListTimelinedefaultApplicationProblemPlusJSONResponse) VisitListTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBeforeFailureRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  GetBeforeFailureParams
+}
+
+type GetBeforeFailureResponseObject interface {
+	VisitGetBeforeFailureResponse(w http.ResponseWriter) error
+}
+
+type GetBeforeFailure200JSONResponse BeforeFailure
+
+func (response GetBeforeFailure200JSONResponse) VisitGetBeforeFailureResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBeforeFailuredefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetBeforeFailuredefaultApplicationProblemPlusJSONResponse) VisitGetBeforeFailureResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -14508,6 +17240,156 @@ type ListAllResourcesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListAllResourcesdefaultApplicationProblemPlusJSONResponse) VisitListAllResourcesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunnerVersionsRequestObject struct {
+}
+
+type ListRunnerVersionsResponseObject interface {
+	VisitListRunnerVersionsResponse(w http.ResponseWriter) error
+}
+
+type ListRunnerVersions200JSONResponse RunnerVersionList
+
+func (response ListRunnerVersions200JSONResponse) VisitListRunnerVersionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunnerVersionsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRunnerVersionsdefaultApplicationProblemPlusJSONResponse) VisitListRunnerVersionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddRunnerVersionRequestObject struct {
+	Params AddRunnerVersionParams
+	Body   *AddRunnerVersionJSONRequestBody
+}
+
+type AddRunnerVersionResponseObject interface {
+	VisitAddRunnerVersionResponse(w http.ResponseWriter) error
+}
+
+type AddRunnerVersion201JSONResponse RunnerVersion
+
+func (response AddRunnerVersion201JSONResponse) VisitAddRunnerVersionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddRunnerVersiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AddRunnerVersiondefaultApplicationProblemPlusJSONResponse) VisitAddRunnerVersionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRunnerVersionUploadRequestObject struct {
+	Params CreateRunnerVersionUploadParams
+}
+
+type CreateRunnerVersionUploadResponseObject interface {
+	VisitCreateRunnerVersionUploadResponse(w http.ResponseWriter) error
+}
+
+type CreateRunnerVersionUpload201JSONResponse RegistryToken
+
+func (response CreateRunnerVersionUpload201JSONResponse) VisitCreateRunnerVersionUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRunnerVersionUploaddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateRunnerVersionUploaddefaultApplicationProblemPlusJSONResponse) VisitCreateRunnerVersionUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveRunnerVersionRequestObject struct {
+	Version string `json:"version"`
+}
+
+type RemoveRunnerVersionResponseObject interface {
+	VisitRemoveRunnerVersionResponse(w http.ResponseWriter) error
+}
+
+type RemoveRunnerVersion204Response struct {
+}
+
+func (response RemoveRunnerVersion204Response) VisitRemoveRunnerVersionResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RemoveRunnerVersiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RemoveRunnerVersiondefaultApplicationProblemPlusJSONResponse) VisitRemoveRunnerVersionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -15588,6 +18470,87 @@ func (response StreamWorkflowEventsdefaultApplicationProblemPlusJSONResponse) Vi
 	return err
 }
 
+type OverrideFreezeRequestObject struct {
+	Workflow WorkflowID `json:"workflow"`
+	Params   OverrideFreezeParams
+	Body     *OverrideFreezeJSONRequestBody
+}
+
+type OverrideFreezeResponseObject interface {
+	VisitOverrideFreezeResponse(w http.ResponseWriter) error
+}
+
+type OverrideFreeze200JSONResponse Workflow
+
+func (response OverrideFreeze200JSONResponse) VisitOverrideFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OverrideFreezedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response OverrideFreezedefaultApplicationProblemPlusJSONResponse) VisitOverrideFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryWorkflowRequestObject struct {
+	Workflow WorkflowID `json:"workflow"`
+	Params   RetryWorkflowParams
+}
+
+type RetryWorkflowResponseObject interface {
+	VisitRetryWorkflowResponse(w http.ResponseWriter) error
+}
+
+type RetryWorkflow202JSONResponse Workflow
+
+func (response RetryWorkflow202JSONResponse) VisitRetryWorkflowResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryWorkflowdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RetryWorkflowdefaultApplicationProblemPlusJSONResponse) VisitRetryWorkflowResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type WhyWorkflowRequestObject struct {
 	Workflow WorkflowID `json:"workflow"`
 }
@@ -15656,12 +18619,27 @@ type StrictServerInterface interface {
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
 	UpdateApp(ctx context.Context, request UpdateAppRequestObject) (UpdateAppResponseObject, error)
+	// GetAppApprovalPolicy Show who has to approve the changes of an app
+	// (GET /apps/{app}/approval-policy)
+	GetAppApprovalPolicy(ctx context.Context, request GetAppApprovalPolicyRequestObject) (GetAppApprovalPolicyResponseObject, error)
+	// PutAppApprovalPolicy Say who has to approve the changes of an app
+	// (PUT /apps/{app}/approval-policy)
+	PutAppApprovalPolicy(ctx context.Context, request PutAppApprovalPolicyRequestObject) (PutAppApprovalPolicyResponseObject, error)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(ctx context.Context, request ListConfigsRequestObject) (ListConfigsResponseObject, error)
 	// SyncApp Sync an app folder
 	// (POST /apps/{app}/configs)
 	SyncApp(ctx context.Context, request SyncAppRequestObject) (SyncAppResponseObject, error)
+	// ListAppFreezes List the freezes of an app
+	// (GET /apps/{app}/freezes)
+	ListAppFreezes(ctx context.Context, request ListAppFreezesRequestObject) (ListAppFreezesResponseObject, error)
+	// AddAppFreeze Freeze an app
+	// (POST /apps/{app}/freezes)
+	AddAppFreeze(ctx context.Context, request AddAppFreezeRequestObject) (AddAppFreezeResponseObject, error)
+	// RemoveAppFreeze Remove a freeze of an app
+	// (DELETE /apps/{app}/freezes/{freeze})
+	RemoveAppFreeze(ctx context.Context, request RemoveAppFreezeRequestObject) (RemoveAppFreezeResponseObject, error)
 	// SyncInstalls Make the installs of an app what its folder says
 	// (PUT /apps/{app}/installs)
 	SyncInstalls(ctx context.Context, request SyncInstallsRequestObject) (SyncInstallsResponseObject, error)
@@ -15773,9 +18751,27 @@ type StrictServerInterface interface {
 	// RunAction Run an action
 	// (POST /installs/{install}/actions/{action}/runs)
 	RunAction(ctx context.Context, request RunActionRequestObject) (RunActionResponseObject, error)
+	// GetInstallApprovalPolicy Show who has to approve the changes of an install
+	// (GET /installs/{install}/approval-policy)
+	GetInstallApprovalPolicy(ctx context.Context, request GetInstallApprovalPolicyRequestObject) (GetInstallApprovalPolicyResponseObject, error)
+	// PutInstallApprovalPolicy Say who has to approve the changes of an install
+	// (PUT /installs/{install}/approval-policy)
+	PutInstallApprovalPolicy(ctx context.Context, request PutInstallApprovalPolicyRequestObject) (PutInstallApprovalPolicyResponseObject, error)
+	// DecideInstall Approve several changes of an install
+	// (POST /installs/{install}/decisions)
+	DecideInstall(ctx context.Context, request DecideInstallRequestObject) (DecideInstallResponseObject, error)
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(ctx context.Context, request CreateEnrolmentRequestObject) (CreateEnrolmentResponseObject, error)
+	// ListInstallFreezes List the freezes of an install
+	// (GET /installs/{install}/freezes)
+	ListInstallFreezes(ctx context.Context, request ListInstallFreezesRequestObject) (ListInstallFreezesResponseObject, error)
+	// AddInstallFreeze Freeze an install
+	// (POST /installs/{install}/freezes)
+	AddInstallFreeze(ctx context.Context, request AddInstallFreezeRequestObject) (AddInstallFreezeResponseObject, error)
+	// RemoveInstallFreeze Remove a freeze of an install
+	// (DELETE /installs/{install}/freezes/{freeze})
+	RemoveInstallFreeze(ctx context.Context, request RemoveInstallFreezeRequestObject) (RemoveInstallFreezeResponseObject, error)
 	// GetInstallGraph Show which resources of an install need which
 	// (GET /installs/{install}/graph)
 	GetInstallGraph(ctx context.Context, request GetInstallGraphRequestObject) (GetInstallGraphResponseObject, error)
@@ -15788,6 +18784,9 @@ type StrictServerInterface interface {
 	// SetInputs Set inputs of an install
 	// (PUT /installs/{install}/inputs)
 	SetInputs(ctx context.Context, request SetInputsRequestObject) (SetInputsResponseObject, error)
+	// PauseInstall Pause an install
+	// (POST /installs/{install}/pause)
+	PauseInstall(ctx context.Context, request PauseInstallRequestObject) (PauseInstallResponseObject, error)
 	// GetInstallReadme Show the README of an install
 	// (GET /installs/{install}/readme)
 	GetInstallReadme(ctx context.Context, request GetInstallReadmeRequestObject) (GetInstallReadmeResponseObject, error)
@@ -15797,9 +18796,18 @@ type StrictServerInterface interface {
 	// GetResource Show a resource of an install
 	// (GET /installs/{install}/resources/{resource})
 	GetResource(ctx context.Context, request GetResourceRequestObject) (GetResourceResponseObject, error)
+	// ResumeInstall Resume a paused install
+	// (POST /installs/{install}/resume)
+	ResumeInstall(ctx context.Context, request ResumeInstallRequestObject) (ResumeInstallResponseObject, error)
 	// ListInstallSecrets List the secrets of an install
 	// (GET /installs/{install}/secrets)
 	ListInstallSecrets(ctx context.Context, request ListInstallSecretsRequestObject) (ListInstallSecretsResponseObject, error)
+	// GetSnapshot Show an install as it was at a time
+	// (GET /installs/{install}/snapshot)
+	GetSnapshot(ctx context.Context, request GetSnapshotRequestObject) (GetSnapshotResponseObject, error)
+	// DiffSnapshots Compare an install at two times
+	// (GET /installs/{install}/snapshot/diff)
+	DiffSnapshots(ctx context.Context, request DiffSnapshotsRequestObject) (DiffSnapshotsResponseObject, error)
 	// GetStack Show how the runner of an install gets in
 	// (GET /installs/{install}/stack)
 	GetStack(ctx context.Context, request GetStackRequestObject) (GetStackResponseObject, error)
@@ -15809,6 +18817,12 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// DiffState Compare two versions of the state tree
+	// (GET /installs/{install}/state/diff)
+	DiffState(ctx context.Context, request DiffStateRequestObject) (DiffStateResponseObject, error)
+	// ListStateVersions List the versions of the state tree
+	// (GET /installs/{install}/state/versions)
+	ListStateVersions(ctx context.Context, request ListStateVersionsRequestObject) (ListStateVersionsResponseObject, error)
 	// GetInstallStatus How an install is
 	// (GET /installs/{install}/status)
 	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
@@ -15824,6 +18838,12 @@ type StrictServerInterface interface {
 	// UnlockTerraformState Free the lock of a Terraform state
 	// (POST /installs/{install}/terraform-states/{resource}/unlock)
 	UnlockTerraformState(ctx context.Context, request UnlockTerraformStateRequestObject) (UnlockTerraformStateResponseObject, error)
+	// ListTimeline List what happened to an install
+	// (GET /installs/{install}/timeline)
+	ListTimeline(ctx context.Context, request ListTimelineRequestObject) (ListTimelineResponseObject, error)
+	// GetBeforeFailure Show what changed before an install broke
+	// (GET /installs/{install}/timeline/before-failure)
+	GetBeforeFailure(ctx context.Context, request GetBeforeFailureRequestObject) (GetBeforeFailureResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -15863,6 +18883,18 @@ type StrictServerInterface interface {
 	// ListAllResources List resources of all installs
 	// (GET /resources)
 	ListAllResources(ctx context.Context, request ListAllResourcesRequestObject) (ListAllResourcesResponseObject, error)
+	// ListRunnerVersions List the runner versions on offer
+	// (GET /runner-versions)
+	ListRunnerVersions(ctx context.Context, request ListRunnerVersionsRequestObject) (ListRunnerVersionsResponseObject, error)
+	// AddRunnerVersion Offer a runner version
+	// (POST /runner-versions)
+	AddRunnerVersion(ctx context.Context, request AddRunnerVersionRequestObject) (AddRunnerVersionResponseObject, error)
+	// CreateRunnerVersionUpload Make a token to push a runner version
+	// (POST /runner-versions/uploads)
+	CreateRunnerVersionUpload(ctx context.Context, request CreateRunnerVersionUploadRequestObject) (CreateRunnerVersionUploadResponseObject, error)
+	// RemoveRunnerVersion Withdraw a runner version
+	// (DELETE /runner-versions/{version})
+	RemoveRunnerVersion(ctx context.Context, request RemoveRunnerVersionRequestObject) (RemoveRunnerVersionResponseObject, error)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(ctx context.Context, request ListRunnersRequestObject) (ListRunnersResponseObject, error)
@@ -15881,7 +18913,7 @@ type StrictServerInterface interface {
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
-	// RetryStep Retry a failed step
+	// RetryStep Retry a failed or cancelled step
 	// (POST /steps/{step}/retry)
 	RetryStep(ctx context.Context, request RetryStepRequestObject) (RetryStepResponseObject, error)
 	// SkipStep Go on without a failed step
@@ -15938,6 +18970,12 @@ type StrictServerInterface interface {
 	// StreamWorkflowEvents Follow a workflow live (server-sent events)
 	// (GET /workflows/{workflow}/events)
 	StreamWorkflowEvents(ctx context.Context, request StreamWorkflowEventsRequestObject) (StreamWorkflowEventsResponseObject, error)
+	// OverrideFreeze Let a workflow through the freezes that hold it
+	// (POST /workflows/{workflow}/freeze-override)
+	OverrideFreeze(ctx context.Context, request OverrideFreezeRequestObject) (OverrideFreezeResponseObject, error)
+	// RetryWorkflow Retry all that failed in a workflow
+	// (POST /workflows/{workflow}/retry)
+	RetryWorkflow(ctx context.Context, request RetryWorkflowRequestObject) (RetryWorkflowResponseObject, error)
 	// WhyWorkflow Why a workflow does not go on
 	// (GET /workflows/{workflow}/why)
 	WhyWorkflow(ctx context.Context, request WhyWorkflowRequestObject) (WhyWorkflowResponseObject, error)
@@ -16291,6 +19329,76 @@ func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params Upd
 	}
 }
 
+// GetAppApprovalPolicy operation middleware
+func (sh *strictHandler) GetAppApprovalPolicy(ctx *gin.Context, app AppIDOrName) {
+	var request GetAppApprovalPolicyRequestObject
+
+	request.App = app
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAppApprovalPolicy(ctx.Request.Context(), request.(GetAppApprovalPolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAppApprovalPolicy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetAppApprovalPolicyResponseObject); ok {
+		if err := validResponse.VisitGetAppApprovalPolicyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutAppApprovalPolicy operation middleware
+func (sh *strictHandler) PutAppApprovalPolicy(ctx *gin.Context, app AppIDOrName) {
+	var request PutAppApprovalPolicyRequestObject
+
+	request.App = app
+
+	var body PutAppApprovalPolicyJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutAppApprovalPolicy(ctx.Request.Context(), request.(PutAppApprovalPolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutAppApprovalPolicy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutAppApprovalPolicyResponseObject); ok {
+		if err := validResponse.VisitPutAppApprovalPolicyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListConfigs operation middleware
 func (sh *strictHandler) ListConfigs(ctx *gin.Context, app AppIDOrName, params ListConfigsParams) {
 	var request ListConfigsRequestObject
@@ -16356,6 +19464,104 @@ func (sh *strictHandler) SyncApp(ctx *gin.Context, app AppIDOrName, params SyncA
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(SyncAppResponseObject); ok {
 		if err := validResponse.VisitSyncAppResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAppFreezes operation middleware
+func (sh *strictHandler) ListAppFreezes(ctx *gin.Context, app AppIDOrName) {
+	var request ListAppFreezesRequestObject
+
+	request.App = app
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAppFreezes(ctx.Request.Context(), request.(ListAppFreezesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAppFreezes")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAppFreezesResponseObject); ok {
+		if err := validResponse.VisitListAppFreezesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AddAppFreeze operation middleware
+func (sh *strictHandler) AddAppFreeze(ctx *gin.Context, app AppIDOrName, params AddAppFreezeParams) {
+	var request AddAppFreezeRequestObject
+
+	request.App = app
+	request.Params = params
+
+	var body AddAppFreezeJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AddAppFreeze(ctx.Request.Context(), request.(AddAppFreezeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AddAppFreeze")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AddAppFreezeResponseObject); ok {
+		if err := validResponse.VisitAddAppFreezeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveAppFreeze operation middleware
+func (sh *strictHandler) RemoveAppFreeze(ctx *gin.Context, app AppIDOrName, freeze FreezeID) {
+	var request RemoveAppFreezeRequestObject
+
+	request.App = app
+	request.Freeze = freeze
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveAppFreeze(ctx.Request.Context(), request.(RemoveAppFreezeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveAppFreeze")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RemoveAppFreezeResponseObject); ok {
+		if err := validResponse.VisitRemoveAppFreezeResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -17545,6 +20751,121 @@ func (sh *strictHandler) RunAction(ctx *gin.Context, install InstallIDOrName, ac
 	}
 }
 
+// GetInstallApprovalPolicy operation middleware
+func (sh *strictHandler) GetInstallApprovalPolicy(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallApprovalPolicyRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallApprovalPolicy(ctx.Request.Context(), request.(GetInstallApprovalPolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallApprovalPolicy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallApprovalPolicyResponseObject); ok {
+		if err := validResponse.VisitGetInstallApprovalPolicyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutInstallApprovalPolicy operation middleware
+func (sh *strictHandler) PutInstallApprovalPolicy(ctx *gin.Context, install InstallIDOrName) {
+	var request PutInstallApprovalPolicyRequestObject
+
+	request.Install = install
+
+	var body PutInstallApprovalPolicyJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutInstallApprovalPolicy(ctx.Request.Context(), request.(PutInstallApprovalPolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutInstallApprovalPolicy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutInstallApprovalPolicyResponseObject); ok {
+		if err := validResponse.VisitPutInstallApprovalPolicyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DecideInstall operation middleware
+func (sh *strictHandler) DecideInstall(ctx *gin.Context, install InstallIDOrName, params DecideInstallParams) {
+	var request DecideInstallRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	var body DecideInstallJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DecideInstall(ctx.Request.Context(), request.(DecideInstallRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DecideInstall")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DecideInstallResponseObject); ok {
+		if err := validResponse.VisitDecideInstallResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // CreateEnrolment operation middleware
 func (sh *strictHandler) CreateEnrolment(ctx *gin.Context, install InstallIDOrName, params CreateEnrolmentParams) {
 	var request CreateEnrolmentRequestObject
@@ -17583,6 +20904,104 @@ func (sh *strictHandler) CreateEnrolment(ctx *gin.Context, install InstallIDOrNa
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(CreateEnrolmentResponseObject); ok {
 		if err := validResponse.VisitCreateEnrolmentResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListInstallFreezes operation middleware
+func (sh *strictHandler) ListInstallFreezes(ctx *gin.Context, install InstallIDOrName) {
+	var request ListInstallFreezesRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListInstallFreezes(ctx.Request.Context(), request.(ListInstallFreezesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListInstallFreezes")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListInstallFreezesResponseObject); ok {
+		if err := validResponse.VisitListInstallFreezesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AddInstallFreeze operation middleware
+func (sh *strictHandler) AddInstallFreeze(ctx *gin.Context, install InstallIDOrName, params AddInstallFreezeParams) {
+	var request AddInstallFreezeRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	var body AddInstallFreezeJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AddInstallFreeze(ctx.Request.Context(), request.(AddInstallFreezeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AddInstallFreeze")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AddInstallFreezeResponseObject); ok {
+		if err := validResponse.VisitAddInstallFreezeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveInstallFreeze operation middleware
+func (sh *strictHandler) RemoveInstallFreeze(ctx *gin.Context, install InstallIDOrName, freeze FreezeID) {
+	var request RemoveInstallFreezeRequestObject
+
+	request.Install = install
+	request.Freeze = freeze
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveInstallFreeze(ctx.Request.Context(), request.(RemoveInstallFreezeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveInstallFreeze")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RemoveInstallFreezeResponseObject); ok {
+		if err := validResponse.VisitRemoveInstallFreezeResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -17713,6 +21132,51 @@ func (sh *strictHandler) SetInputs(ctx *gin.Context, install InstallIDOrName, pa
 	}
 }
 
+// PauseInstall operation middleware
+func (sh *strictHandler) PauseInstall(ctx *gin.Context, install InstallIDOrName, params PauseInstallParams) {
+	var request PauseInstallRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	var body PauseInstallJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PauseInstall(ctx.Request.Context(), request.(PauseInstallRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PauseInstall")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PauseInstallResponseObject); ok {
+		if err := validResponse.VisitPauseInstallResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetInstallReadme operation middleware
 func (sh *strictHandler) GetInstallReadme(ctx *gin.Context, install InstallIDOrName) {
 	var request GetInstallReadmeRequestObject
@@ -17792,6 +21256,33 @@ func (sh *strictHandler) GetResource(ctx *gin.Context, install InstallIDOrName, 
 	}
 }
 
+// ResumeInstall operation middleware
+func (sh *strictHandler) ResumeInstall(ctx *gin.Context, install InstallIDOrName, params ResumeInstallParams) {
+	var request ResumeInstallRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ResumeInstall(ctx.Request.Context(), request.(ResumeInstallRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ResumeInstall")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ResumeInstallResponseObject); ok {
+		if err := validResponse.VisitResumeInstallResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListInstallSecrets operation middleware
 func (sh *strictHandler) ListInstallSecrets(ctx *gin.Context, install InstallIDOrName) {
 	var request ListInstallSecretsRequestObject
@@ -17811,6 +21302,60 @@ func (sh *strictHandler) ListInstallSecrets(ctx *gin.Context, install InstallIDO
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(ListInstallSecretsResponseObject); ok {
 		if err := validResponse.VisitListInstallSecretsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetSnapshot operation middleware
+func (sh *strictHandler) GetSnapshot(ctx *gin.Context, install InstallIDOrName, params GetSnapshotParams) {
+	var request GetSnapshotRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSnapshot(ctx.Request.Context(), request.(GetSnapshotRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSnapshot")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetSnapshotResponseObject); ok {
+		if err := validResponse.VisitGetSnapshotResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DiffSnapshots operation middleware
+func (sh *strictHandler) DiffSnapshots(ctx *gin.Context, install InstallIDOrName, params DiffSnapshotsParams) {
+	var request DiffSnapshotsRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DiffSnapshots(ctx.Request.Context(), request.(DiffSnapshotsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DiffSnapshots")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DiffSnapshotsResponseObject); ok {
+		if err := validResponse.VisitDiffSnapshotsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -17909,6 +21454,60 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetStateResponseObject); ok {
 		if err := validResponse.VisitGetStateResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DiffState operation middleware
+func (sh *strictHandler) DiffState(ctx *gin.Context, install InstallIDOrName, params DiffStateParams) {
+	var request DiffStateRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DiffState(ctx.Request.Context(), request.(DiffStateRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DiffState")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DiffStateResponseObject); ok {
+		if err := validResponse.VisitDiffStateResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListStateVersions operation middleware
+func (sh *strictHandler) ListStateVersions(ctx *gin.Context, install InstallIDOrName, params ListStateVersionsParams) {
+	var request ListStateVersionsRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStateVersions(ctx.Request.Context(), request.(ListStateVersionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStateVersions")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStateVersionsResponseObject); ok {
+		if err := validResponse.VisitListStateVersionsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -18044,6 +21643,60 @@ func (sh *strictHandler) UnlockTerraformState(ctx *gin.Context, install InstallI
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(UnlockTerraformStateResponseObject); ok {
 		if err := validResponse.VisitUnlockTerraformStateResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListTimeline operation middleware
+func (sh *strictHandler) ListTimeline(ctx *gin.Context, install InstallIDOrName, params ListTimelineParams) {
+	var request ListTimelineRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListTimeline(ctx.Request.Context(), request.(ListTimelineRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListTimeline")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListTimelineResponseObject); ok {
+		if err := validResponse.VisitListTimelineResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetBeforeFailure operation middleware
+func (sh *strictHandler) GetBeforeFailure(ctx *gin.Context, install InstallIDOrName, params GetBeforeFailureParams) {
+	var request GetBeforeFailureRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBeforeFailure(ctx.Request.Context(), request.(GetBeforeFailureRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBeforeFailure")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetBeforeFailureResponseObject); ok {
+		if err := validResponse.VisitGetBeforeFailureResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -18452,6 +22105,126 @@ func (sh *strictHandler) ListAllResources(ctx *gin.Context, params ListAllResour
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(ListAllResourcesResponseObject); ok {
 		if err := validResponse.VisitListAllResourcesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListRunnerVersions operation middleware
+func (sh *strictHandler) ListRunnerVersions(ctx *gin.Context) {
+	var request ListRunnerVersionsRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRunnerVersions(ctx.Request.Context(), request.(ListRunnerVersionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRunnerVersions")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListRunnerVersionsResponseObject); ok {
+		if err := validResponse.VisitListRunnerVersionsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AddRunnerVersion operation middleware
+func (sh *strictHandler) AddRunnerVersion(ctx *gin.Context, params AddRunnerVersionParams) {
+	var request AddRunnerVersionRequestObject
+
+	request.Params = params
+
+	var body AddRunnerVersionJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AddRunnerVersion(ctx.Request.Context(), request.(AddRunnerVersionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AddRunnerVersion")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AddRunnerVersionResponseObject); ok {
+		if err := validResponse.VisitAddRunnerVersionResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateRunnerVersionUpload operation middleware
+func (sh *strictHandler) CreateRunnerVersionUpload(ctx *gin.Context, params CreateRunnerVersionUploadParams) {
+	var request CreateRunnerVersionUploadRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateRunnerVersionUpload(ctx.Request.Context(), request.(CreateRunnerVersionUploadRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateRunnerVersionUpload")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateRunnerVersionUploadResponseObject); ok {
+		if err := validResponse.VisitCreateRunnerVersionUploadResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveRunnerVersion operation middleware
+func (sh *strictHandler) RemoveRunnerVersion(ctx *gin.Context, version string) {
+	var request RemoveRunnerVersionRequestObject
+
+	request.Version = version
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveRunnerVersion(ctx.Request.Context(), request.(RemoveRunnerVersionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveRunnerVersion")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RemoveRunnerVersionResponseObject); ok {
+		if err := validResponse.VisitRemoveRunnerVersionResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -19211,6 +22984,78 @@ func (sh *strictHandler) StreamWorkflowEvents(ctx *gin.Context, workflow Workflo
 	}
 }
 
+// OverrideFreeze operation middleware
+func (sh *strictHandler) OverrideFreeze(ctx *gin.Context, workflow WorkflowID, params OverrideFreezeParams) {
+	var request OverrideFreezeRequestObject
+
+	request.Workflow = workflow
+	request.Params = params
+
+	var body OverrideFreezeJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.OverrideFreeze(ctx.Request.Context(), request.(OverrideFreezeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OverrideFreeze")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(OverrideFreezeResponseObject); ok {
+		if err := validResponse.VisitOverrideFreezeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RetryWorkflow operation middleware
+func (sh *strictHandler) RetryWorkflow(ctx *gin.Context, workflow WorkflowID, params RetryWorkflowParams) {
+	var request RetryWorkflowRequestObject
+
+	request.Workflow = workflow
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetryWorkflow(ctx.Request.Context(), request.(RetryWorkflowRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetryWorkflow")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RetryWorkflowResponseObject); ok {
+		if err := validResponse.VisitRetryWorkflowResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyWorkflow operation middleware
 func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 	var request WhyWorkflowRequestObject
@@ -19242,675 +23087,806 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3P2Lkhs3ki8OvwqC34mwrS1R3a2LbXZM7Mq2PNb4Ih9JM/52LR0SrALJcheBmgLYFEdHEfs0+2D7JP9A",
-	"ZgKFqkKRRTal3T1xTuxYzbqggEQiL7/85ftRqtalkkIaPZq8H60Ez0QF//nsNV/a/82ETqu8NLmSo8no",
-	"9UqwW1HpXEmmFmy74oalXLK5YOmKy6XIErZQFZs9X9z/mZt0NRuPkpFOV2LN7dPMrhSjyUibKpfL0YcP",
-	"H5JRySu+FoZe+3RhRBV/70yKd2ZmX2tWgpV8KdhcLFQlrhmfayENUxJ+WuSVNnCBfXlu7//7RlS7UTKS",
-	"fG3fz+Et4cDW/N1PQi7NajR5fHmVdAaa4Mj+ht/eHeBvuVmx2ZbnZpYwLvVWVIxrppWS9n9NMG+5Zqt8",
-	"uRIVMytuR5zrveOc0o2N8S5UteZmNBnl0jx5NErsB+TrzXo0+fri4svLr7++evzoy0cXX399mYzWucSf",
-	"Lvx35dKIpajww8ry+Xcvql/gle3veioZL0s237E8Y6pidmB+tCU3q2CwZTlKRpX4+yavRDaamGojeqb4",
-	"8uorGJb/d3TCy/JvvMr5vBDxsVmhsO+2IsHZLV07YYUwVpwSluXL3GjGZcY20gp2qiqhE/iDVPgzSkvP",
-	"J7lnnvW7vtnkRfb8u/j32Fm2XzO3F/WMCn4765C+hb17aEy4w3sGhT+ed1RKLvJlbFRPWQq/oVwmVjDn",
-	"OxBUWNrNeo7bL5dsthJFof7l4axv3PCg84+7Wu8XWFCduWaVWKtbkY2Z/dGOQWj6+2KjRca2uVmpjWG5",
-	"6VMSKb1u35Ajg9xoo9ai2rP1WUrXDNr+7uKzTuV3+WLxWsVnUhmrQ5UUCS01HgtmBfKgZLFjdvejNPRN",
-	"nlF7xyve8XVZ2Asfo449bvQV39r/7k5toZU7JeyolxUvV/YrODPincGPyTUruFxu9pxjGb2gMWRpVf3v",
-	"I/ugUTLKlP2/a1GteZ6N3saHuXu5iZxpf+NFnnEjYFPRaEFst2pTZGzFy1LIhNQCk8qscrnsH+puWm2a",
-	"h1gmFnxTmNFkwQst/NDmShWCSxjbs1shzY+5zHR3fC/sEpuV0ILd2CsSpjcpTOOMVNWC54XIZiAQs62q",
-	"bhaF2o7vzcBG4UWBek2qjbxmWtyKiheMV4LxwohKcpPfit6z2b6y8TW5EWvdEvInjzoTDmL0HK99XJ/I",
-	"vKr4Dj75eSbWpTJCprsfxS62LytRCrsM1uaw4qOtTrkRO1ioucp2bCmMDmwhZ5AseS6vm7fAQ7jEzQT3",
-	"tpQPe3Tx9fiNdLOAJmI9DcFo79vh3mW3P1+Azdhj/lmLdGZtJgNfQGKXazbndqxKjtlvKyFZDvrTfZKS",
-	"wqovqbZJ67bmR15esVlZiVTJLLdvnZLs7Pt0snGP1LzPpTa8KPbaXDleM0jx0rVn1bs/8bkoenec0sIJ",
-	"HyipuShAB89uxO5Pt7zYiFm9n9YbK4BFwVYKLRqvU38f2ff9KeWSVzurmmLbDJ5+cJ9dPX5iPQlr99ln",
-	"/J/f/8+f3v7Tn8b3/tdo7/67fBLZfz/l69x0v/0HtWVrLu2hItZWU4MHsrJK27C10r3ncwHPi+o9u/+9",
-	"4f744iKw1S+jtvrPwh5m+87sNVwxSHDw0rPKzYvF07LcKzfgvtn9WZZJzyjbThD4FcfssBcL2mODRkL7",
-	"Z+Bo6t12zIhebqS067bfwK7gqp7Vwh/PulqvDDdisSleCq02VdrjYmkus7l6ZyeGMx8vSAaJWOWefN5h",
-	"i/LQVGojyp4x2Z/OOp7X6kbIQwMy9qKEzYy6mf7nv//HLLEGExioWqSV6PNA4bazjvY33qfdCiWXcEaS",
-	"ubDmOzYXbCWKjM15esM20uSFvaKCA1SrtQCbjxnFNN8laMH+WbFsU3FDMSLSjmz25ELP6lBNxWYXekav",
-	"Ah2qZCqC07a177a8pURr0/zhhW4a5181zoLPP39y8X9/v7z/+O0//35x/+u3X+j/+/mTi4uLxh/fXyaP",
-	"Pnyx1l9ETgw7aWK+Uuom7otu8cdhO4IuPu+SkmV7SAa9BdwzNPr5jGP7YB+lSyW1gCP710rNCwGucaqk",
-	"ERJEkZdlkacgMQ9KvOKf/tAYZqvf/L8qsRhNRv+/B3XM8gH+qh+458IbuxPg/Oot17DttKhuRYaWMNi8",
-	"mu802652Y5hPeirEI1ND8b6yUqWoTC66nsj7ro2xErwwq2m6EulNcIF3bewClBuMunqDZt8X4kCe25vs",
-	"3U2rJRkVXBvwrwY9xrp7H9y6h1uJtmPMarJqM+KEWTsEfST3FZ0722M1Vb5cUrz3iG9/jbd1n/ghlNff",
-	"8auaUtBaj2AIfh3cB9Yespr/IVKY7HDuj5YEN8mdH+oxv495vgc/yV/QP+Rf+VJ0R+zn/IjJj62jFO/M",
-	"obt/sde0Pwff2z9sikY0R839ThwkrujnTfMsOvdpJbgR2ZSbRjA940bcNzlMdu898130kaKqVBX/5V1u",
-	"pqnKQjHwRn0yWuQy16sjB4PfFcxEJacXl39kV+++/PvX/6i+2j68fXzzZP1IXpjlikefUJvI+xbwpVjY",
-	"q9XGOHXFM/SQefFrsEB4TjQXNBm9u79U9+mPVqOPX/Ltz0JrK5cgFKWqjl0HO7JsUxx7l+HHv8nax12V",
-	"N1vnWotsNoHzA+1yf7TYf1qTCKIU9v/kaAq4sNzfN2IjIHqPF1rFs0lTITL4K0YdRsko5TIVBf43vi8S",
-	"vLNDrARf94k5qblIusoOjaaE5WZiPdsNLxKWVtZqs5Z+qXJrp2G2rcgXgqW7tBAND35kL4/NnDMl4gNr",
-	"q4NslAR+FW30evRuIWopbGzGxm7eq1TOpw7pAP2UGvEl2jD9O5CCqC2tWZaVuhXTqDP8FH8M42LOKa42",
-	"cjzqRGSDDX1f3+TlfVXiOO6DtFhJs3qgYd3EB9uMkj5+/PBJ0ms41JNRqSKyH19uJOb3aOiqEODUC57h",
-	"91hv38cNeVmCuTdmLykAuLAWu9pOKBJ4dcVmG3kj1VZO7bNmEFa1t0rBK2tGQg5nuxKYcqhEIbgWLBNp",
-	"YX9nUmEg2t6cMFG4aBk9WW9K1HqzhOlcpgIu1GzFb4W9VywWIjVsJwx6Q/ujC0OX5EOvbL2ulURTdrzw",
-	"9hyhSk6dLm4eRvcePGb38P+Nepf1/UE10toj8Gt0ixQcs20t0Z+rjelRfeIdT02xmzDO1jxd5ZBEYpVI",
-	"VZXZ//pDzZuKDn9iD7+MfRBPrbQUIlseecA0buyxK1K+0aLnMzAFI7LxPnvlmAFlwvC8OHTKN0fyPNMJ",
-	"Zdkw157lS6GNDgY11B7oWDXF+qNaNZDDaUriiudyOhcrzO5EjHauo/iP1Y4SD1oYU/QsSSXWItv1LKZR",
-	"LFMMpJayvd37wdYYfqhSjgp3ghMlP4zweX7pD5+mdrc9rQV37Zz44YfS4Em8pn/i7rOmCqpcVS0/0wzW",
-	"atzUkC6IvjdeEs4TjaX3S89iM4CC+kT2QqHVdyLNM3Qsj1iVhscU7ojl/j14IPqdjPBAm6JaOPS53+FV",
-	"7Q+uB9d+XnQSMAnRPs4A6XFoukGRkX44TYXujwdkuS4Lvpt2gy8/iKJQg5y9sjxOK0IS7aCY/oRXRQND",
-	"q76xkfVzxLTGFJULcIRz04530EccVlBleZZNW5afasuW5WnGfUvUgo346OLrmEHdlr2DW/dUwdk7O/aa",
-	"aISrZ3L+Wmbkh/8PnpsP8W9zCMfGbntfp8+WLtbH0UD8/T0ZLYF1HmRK89GHt8lIC6lzk98KPzcbmEJU",
-	"ZKOri6sn9y8e3r+4en15Mbl8PLm4+LdRfY19zYgXOWTtIJs/mozE5n4qpKm4tRAcIHXy8EN72ruaw39D",
-	"zJZyVm/EHLK/ajj/JTlfW+t7oRZPGC+0sj5Yhe4ruGS5RtgX+G7ooDn7wbqHaJQN3fxuZV4i6iOiCoJp",
-	"jgX4wzkfeniEa9A0hHE5OjfQ+nQ8e8qyLZgfJFNSoH2eS1bkTQM9eGAfwvlbtZEEKsLDWENSqSg88la7",
-	"aBEvy2v0xZUULAVv2TrADas2hDVEYt315NZjasxPY4JrYXq7f5+d6WTw2/aTnRAtcex8gndlKM5IWXt7",
-	"XAaKgmJrsUhiJBlU5gedcvIw9qnveuSnnHGNTeaBMzE/9LeVMCsCVMK2ABiYS6+z3zyQNkGtEIlv9W+o",
-	"1+KdCbPZTx6xH/NvWs5HPI7VmjF8Qc9cVeqWFz+oTaX3pOgdEptteW40YhlZJtIcyguwJoIUXyZkLrIx",
-	"e+pugTAY3scLu2d27EaIEvd1JnhW5JKuyg3TK7XVGIXyYvHlVYBZ+urLJwdAS/VnvfCHcXzdnFaxo6OP",
-	"KkWllWSfz8pKrUsz+4KpipVcazYH5Odai4Igmk7u8Uor6kHkMybvFPx8WhSnCaZURgywLO4Un6tMvuBp",
-	"XxCLqgTYmmciabrG9tDVptrZmWnZRUd5YZii0blRVetEUtWy3wd5AO7Cg6gCSUY6/4eYzncGB9SpZDlw",
-	"PgQDSkZ7fMBvCjWPZGuP/PzmWP3n40ofO3R6eeOpfUPHIehjrd76rkFHWf2hASjy4uLiQIrdvSY6eKhO",
-	"6UZj0SUfEJTjgdTvPYbddR9ctmxKOI9jE7thnHvAAE+JCvRnh8+S/p0X2ZGB0j9wd+z73L+o+QgN/Fsh",
-	"7QTHjML12h6oRqkCjUs7Yg1IMB+08zh1t7InRIYPhAy3XDOubzCZ04zcIwDRlSfG/RAnNT0h+EpstMim",
-	"i0r1FPWgHt5Cosl9ZG0AG6VumLpFZGdXG3ro5b61gF31Ci+9azb78Hvgyn3OwMtc25PapcDg0e4At195",
-	"UDMmCOgbMhoALEajRogMDu1blyiuPQYSHD/PreU+GE2CIZzDa0C9+Gn8BXjXyQnj7nJ/0wY2HoUCTFpV",
-	"xhEA2TWbkcOCtTmmxh2P2bN1aXYASkCvlop3Gs78wWhNWHTTPt6OsNHC+bdT1Tv7r/y27iRVo+UFy9xM",
-	"qCgQ1VkltCpuRcaMumb5mi/FBODCePZCSdPrp3/+l++e//nZq9eEH7f779ruw8pM2N+evXz1/MUvdAVW",
-	"v+DNdQ11alUmXB/VTbW11BxsoVJeTCJP5FW6ym9Fz8MqkTpDMvLxC1VkonJ2bG3m+Q+i0ENlPtNeEDtv",
-	"afvBMNRRYl9h5cXO4wjQYZWJugWwCaPjm1dcpquEGb60k48LaQ+6bZUbI6RfJboAVqPxO32HL6DvXtOT",
-	"NSxVdEyJeyLGwez5dM2CtannMIA/4ApZlS0zKJukE3OAn98v7O5oOR3lFFuLWv13vv57RbWIzgmCD5QK",
-	"0LxbVd3Yoxcd3TF7bqBORyrv4V7jLrP7CUHt6C774XT9pjb00M4ljI+9dIUZe5LF9X34Ipwfr+r2Pyie",
-	"sUxGPWnLbzbFTV8lx9r69rlcsswaJrmkiiZMmuvuV6cQ9Dt8tBU3GB78SNjKO9jI0bgo6RiqcwDdmVU7",
-	"B3oKzeqbY8zqI+BRR5oOxY09vDrWw/AX2kXlHkBLuzQTZaF2PWrQp/VO/cY+9KQVvRnajuJWVDtflgDH",
-	"ngMlWuWI+CyE6buLNJSlaJMXhV8vH/oRt7nYjhB+iIO1L4t+YK9pC/YIqU+sGnDwr3Cb7N+i9WzHTFLa",
-	"VMeBGIM9tqc0kUaIRyUvCqri0UJAdYramFThwdnc56WQGVWqdy11Wof4j7RekUq7YFdNqGQcLh6QA3DD",
-	"qR9fj6Jvcr7PCxOHuubpys/MNcoclS0RB8MyvxUSC1Vdkeo6l6GpfHkeM7kjhQQ0iuaPPKHCGd4j3pV5",
-	"RQscXhxLhGKpxCGd9ANc9TdRZTmugZvhA8O9RpeYZl4qQ/VkuLyNjbfXwD/gcbTM/XUuXXQrVjtzXJLb",
-	"2g3duXx41axA5vf/MX37T/FysqgAg4aP+AuZiG4uMOCx7CnxuU50HGCjjO9wPNUwwJMPuGOrC6xeCs+m",
-	"WgWA6piCIjigEGJAu1M/YC+C/YTHDIq+uEI+CsC0/X0PkXfz1acLzxOvKG4+WbiiuAmiFT0o5L0MINeQ",
-	"iUajYl2a3acPDlgr1Z1Ah+aVzqoT7LKy4HKqZBFxon8tuERuqy4jy8k4/sAO7FPqgOy6DjEaVsPDUmDA",
-	"ZsxgnZBphOEsgetjr+NlOeAE22Nf0azH5OrbV3+LO0JA3cA1+PD8vhYlr6zthWljzT5/+f237NHlVxdf",
-	"OC43CMOw2dM0FaWZAEnPg1TfziaMM6QFYRUxjEjG7X/DBwpuTQ9jNXQu2V9ff3//qzH7VhWbtdSQd7U3",
-	"5HgwYvhcVZmdTCm2iNew25wVXBvI4YqiwKOTM10CQGYlhOPjMfxGUN7UOkibgrO5WOZS48zPPpshyRSN",
-	"d/ZTLm9m7PNZJYo/vYFt/WY0+wI8ZXCOsqwS2mM67O8wb/awsRYVMF8EH8+MUg6vu861tgYWEfLZ8dvP",
-	"aWWSR3mW2C9PbnKZvaneyEpW/d5WwtO1SEgH2qtjPt+3vNRUjrAH3No1j+StKFTZQ4Dw3atXz5i7xNrR",
-	"BucZ/oNrd+7qfClFBqsIUt+TdZnG/FL7mj/U3CfeQQx6QOQ3YjfNY3xI9iE3YqfxKTSc3BxXnAtvPqTD",
-	"aJpfVISMKvmuUDyb9sULX3cChTQ6yIGCa4JCFbhZDuBNmwM9GnhtdFbcELrFJWF1+a3MxnNRmdUYvnN8",
-	"e4mF5ocUTgg/pjWsF6L18s50BPLl5jeqrcJJ7SkRaM0c0zyS4uepUdEnqDpHBkV/XDKegjf6mXY8ehgX",
-	"rqh6McvjMggxt6gkQ7B+gkE5qmmCT3aKJK+Y2sbjnAf2aBtFHrWIqXiKYC5AM1MBv96ozysS+qio0kJQ",
-	"InRAioskue+Lcq03R8a0av3RH/gOMdvrKUa6ozYP1D1NUYp7tYnbsHQ5zuya75iai110Vte5nFJhSW+Q",
-	"Bfj7iswqBKqf9c8V70S6MYLl5hpNOTzTZPxlUkXz0j/zGwGKealUhswisbub1ldDY+yi11fLvulXVb7M",
-	"Ze9MIg9bXWTJGQCt1IJZi04Dhgf52eAAqYSp8o5mJOHO9YHPAiMRFMSh7VLm0ioTe4ObbcwlSAV/JDUj",
-	"3uW6pyIJ7cO+WXH8P72/7yloSka6FOmhL7DXOBm1J2hwHvcdwuBC7gujAYbBakchl3aViAjHhSZRfY6j",
-	"Wx7cvINjhnQ5pmTEuiy4nWNrzvk1IKyitZkOBxtRKBvqplna1drq4RGG8M3Qng6XLGkcfF7ph9LeEIHm",
-	"krVmw098qPkaSjiqOxI6z9onQEzMnXp2eiF6zFqj4iVgU7pm4lzFyvPsBoaKUdoOeLrYbbLieiWyBCgI",
-	"nzxqJg/Ew4s/xcTP3tN9x6sfnt6/evzEibIdSMJW4l3zmV8vvnqSXXx1+dVXj9IvsyePv+ZXC8H5Rfr4",
-	"Mc8uLh/zh/PFo8Xl/Gp+Mf/q6irNLh9nT9LLx/OLxcUFv/gqvoURp3McmET8vaEzL6+Oh8PZZ9B0JDjz",
-	"zcEcWD3dXT7rjUzj8/vcaFgtmNRA18maz0rGt1uCj6UvbiULkGrYsSRYPwe/4Jpd9Dx9iN1wVKAmFOhD",
-	"3Dj4wOCLkmDOeuZbxmJJzq6adsyybpHzKXi+kwrvoOrx6HusljkCMUl3xHynLF8sRAy6/Y2A0lvkfban",
-	"+SIXRaZbEdvEHgyFADO8UBrZ4TihpweXrnwHgwA1GBkiLtdxBd6/dTl/qX7+ugMByTXLVLpZQ5ZVY4q+",
-	"FKoshDPFTwD/HTD9W6oz5VLJPOUF2Uvj4/CYZH8eCe9seBIdfLt00fpSaTsumWl/xtfQ/YZ2OJsTchZ8",
-	"6cEi4EghfrkxOvQAev2jgUmCP9R8+DYl7Gpb/J2TdECfyqX40V5JtvRB9rmCy1eb9ZpXOwLMlkofOePH",
-	"19H2ZzkQM1TwVPREicJiEA9TJZ8DSizAJwF3pMfqH4ZadcSiNN5BORCcfg9BRRNyrxhpI8o+F2IIyvQ3",
-	"yufdkbcovLcelLexHQ6gtTHaXxieSfWJQtJ/ECUQyG4XeMEhek20VfiLJuAgUdgA9zlcBRGmVjgODfNr",
-	"Nluoainsg3JDl6N5Y710tlaVC/Q20xnJyAheZWqLJPD29WDc2/tR8y0FeAlQsDXVO5lau7AS/Ga6LLjW",
-	"tVeDlX/RBAnOwDkSYCSI9b7+BJmwUPg7C3gfGMpLbj91NmFzkcslbFUpsmv7G6qd2SRaGHb9Rt5nM2e3",
-	"zRI2w5POPiyBH4ocblYSDI8tELrKDKBieLNUU9QcJEMQIcg1GtPXbIbVZrMJMMMSr2aeManwdhrqDHGs",
-	"HvUDJbtQaYZ6J2FaWcmCU9Jaz3i33pSi0iKDB3BINVUN1irCtzndxEgFZiw3+AR74mYV38r2CKwN5qF/",
-	"YH6lXEpl2FIBihBrV2kY1kSbTXz/jiK/FQxaeBCZk5sYeI59DYQ/4R1g1LlqiDeSudhXXbI3F0sur13m",
-	"Dm7KsMOFzCi3QrNIZP4wJrIfW4R0YLDZr8gUFD1CYgJ5Tr0JykjB4HM2MhWV4bmdIC5duGnNdxjHdWxD",
-	"1zj9uPyL3C6T2pjmnveCOqrPw7ooD1g8nPThn63wgd8+9Z1k6EtBJUr8uRYCq3DdeqISpTY9CAoIMKb+",
-	"q/boC7fLI9nnIQBIawDcDQB5ivNywCymGkFfGCodU+tRxvAntWvPYXaewv90hDnYtO1ajggogBqLkxsN",
-	"WsD+l+uMdsq0nGhuVaoo5jy9maZweh682ZogvPgWLj7ZWvufZIodNKaIvLnbEg3K6Kngi8A4GqynPzbZ",
-	"MgYfP4pquRIpVSN2TXfMpdMrE4e4qJuYDbNsRHrzgjBEMWKLvBDS9G96+D0VbO2yLESXOFyi4agcrulu",
-	"CWZ4HCYxTizhnuUG4ae7VwRe1Oi0VhDsCGWtemjAq40cJOEQHlc38VG6qXhxK6oqz47lyoFEIWJfol2g",
-	"NsT1geUmUNz5r09//mkI+8FwpJFZTG95FR1AQC/C2WtRVdzOOVurbFNg968fvv3JKtq/vHrxyzlH9WHI",
-	"ZO9lOd27DTvL1iGvrydf53JZiLr/BuYGAT5D+YhcQpEpAOEibKevfaYJqx/WoK8cMw4r8hsRNkZBZFYT",
-	"sPN+tBXzjsBArCFPuZ6whyC2a/4unIQQUheZxtdquSz2T2J318Qg3vXUNPq6ML3NTboSUBD0uV3WLxBp",
-	"tViwz2E7fEEAtcYDrO1UCTYzMDwrfzPX6dROOlQleF5ZDhlTJIbN0IvWzelvT+RamCpP3YYcPmmOwi7G",
-	"jd5XXOkXFK8as5/EAs6QBhPQQIjQ8A09vOJ/vpFZIabHcjOkRR4JDH1Ukvdjh7gQVvSyPXAeqnqEGvFF",
-	"pdbAF4w5+BDUrXcyFdmhpds3qO9xKN/nEdaiI3DdbQt9cVpguGdGfAELVq2Yu3ww9Gv4TixymUc7GJxQ",
-	"rRWJpAb6OBOl1aYyzYUmi+wOw6fup3cr+0JwbmPJHibREp/jo8999V0AE8jlcuZLK7WDg1nN6PIR12xG",
-	"b82oGqyOQ6qFk/s1z8Q1m1EzPncdlnziH9HBCms3G4EIN5oaqBAEB44qDKs5DwQcs459R91i0DzkAs9x",
-	"5IPyvf3MBrR6SU0c09SUTRUYLTU7osIsELguLgKgH/1xghAP2PPjCfQTDWKWA7xk1iaot1/jht9H2Rza",
-	"Cw4Gwd7EA+gUM5/hCc98QbsLojerraGfDPyE5y6rNpLljYrFOEkbvSbe7+EUtpAuJtY4I3qKRvRhAGww",
-	"vpuAG7s17Q2QULju/QJ3llA92kWfKEYf1OW1goUnGBydA3Wjp5+a3Jen68MSEPL0DqXidVN1ljV20/5p",
-	"V/k0FpX/et5cj1OJOQuqaglAFpUsDFENRcQ8xatPJcg6iCNq75RMpEfuFEfZF4GhxvqKzJB+cHbt02ZT",
-	"XhSzBNpLcihPpPKgaza7EaWZJXUaipInIQad8jzXYSIt8bkeoxgmAcAw4hlUecHLoGlZK70CI2uxHCaj",
-	"G0ylhkkU/6h47++u5YGr2EVbOhRmhccFzOVBBdCSjcgUF1xOIZU1Yy6foxtZBepXbURJ8cY6+eRKkaI8",
-	"mGBDaig2aEwdzRhmlXYORgpDiJ647hNOpFMqdIS75UWD8DLMXvqcpI/gwJ+JqSKHr0ywrszTqtX4q60r",
-	"e9BCyDF7ih3OfbCHkkyQk5C+HmtgC4O6rcD+FuZHBAhOVC8n9RNIzk3YmYzMSsgGKy24FaNOdMrT3+Ei",
-	"zqzczRJcrLnA3IGTASPKMbo7CK+w/6Uxd+sUhZV+KuwjHhPf15PN7Ijxzlwz+4/Srre9HV4nhcioLgIC",
-	"YnTH1BlxRrdvprJNF1N0D0g8KwZ0RPKPg0AaAj7ssMnyxaJUkd5oF0NrDM2EXYZ9qSiQXflxTdiji6+t",
-	"5jRTuBcics2dTbNvf6b/Cb7rsPrr0Xw9aq3glciCNtN7dUJvf3eooVzkBdaESIgXUkTIt5PCUoMY/JYX",
-	"U+VJdQ8wVocUvKFrNTV1/HVQsNrFazu0bkeFuvURDBcObxAUBtKNwPCcAcdkB2vt8ahAksGe1txxni+e",
-	"Np1vAE6/+ae7aswVbwdwwWS+n6qqPJ4Mrw6AHYxeYfj/4zZigLAB5jn3XfzKXoRZ8MEmaL5YtPoaUEzY",
-	"mnIHu5hQUwPsPOLLAzX0QJgjySxtLzJ2JqOa5JMwZ4RnRrg13MkXoMJHb0ZPV2r3ZmT9VDDL4G/QggX+",
-	"CK2Ru47y+JZXemzAl3ibDOjF4EhD4ZMPRktdvO6hPV7UsPvmwX2PP3xITibe9RP8fjjS/IVf7bZP5j58",
-	"cDwRv/e0JjIYL4NXwoPqj+kTTBp4PNIV6/Ltx8Pa/JSOwBzPTfsAg6H8ukG6KLS4Ew9D6uswvB2bZUSD",
-	"siZElZP+t/HgGOyH075L16y2QCpvn+VMAwXXaGFMLpf6Th/ptmmkbA6sF/rAsC7UW7x4DABr2NoV/A7L",
-	"i9iXUpnL4FDgb3Qy5Eh17FJ9dHSnkMLAc9st11oYnnFjN3kd9asc4x+qYDobpstKbUr3L4+IjbdySKwv",
-	"CHwL8I8mXLZURZ5So7c5dp13GZYpsEraG7hMV2ENIDS9tHffbOaiksIIPYVm7e9MoykrPYn+Oy02mdjb",
-	"WCJSJ14voT+68eRuVr0d24jCbxcvUn1agAplOloAbmt3WMYdUHvEnS9dKtODfIr20Gx9Ab6TrsaHxYft",
-	"3J6A43rFrx4/mZyhOjCwZb68bBBa0Tt+v7j/Nb+/ePv+yaMP/ys2Cc9kFkt4/qC2jAeJHI/+rdC3hy4x",
-	"RoGyEZIMOo+DteppWym5tC5PbiYea5zUWGP8i++Occ1miF7MIMhCl4AHC35THliF8LJaW2c5JpfG7ClU",
-	"RexcQYTMGNc3rjKiBXIniCq9NLoVnslKFWshzWnBhP1FHa5Cv9EAZKmkuAavzRnJdoOtuJ3kShXNRpXH",
-	"auwYPMZ/4itUWp2tdQrpQjv0J2R1ZOgvnLooCGtfGbr/khbcc6W2Vka36J5jVtDVzAQkokJO3b8GheDC",
-	"0m2v+v0HNEC5MQXx7JYyZi07cBGlR7SSI30V69ZXBFGwYsWzWqBqYLpasJ3aVJoVudBsLsxWCDmwupWX",
-	"vRDRY2TClWof26iWA24SslIUmADg9rVbQOodhP44nMCJ7yLkTCTsQ45pP6NUcUJNo3Mye8lBIjr0leE7",
-	"HcQK7Zl5Sx2PxC2VXDrag2C33Jrpw/kTcTF//ChdXKSPsoeCP8ou55fzR+IJv1h8nV3twVIfIhxpU7J5",
-	"v/oGSgN8ILMSdNzWQIhG3125FOOgVKCv5Lxb1k3im7teBJXgazcGVS1PScJjaTRumYQC40HqE2Svd++d",
-	"I9uFmzhij67BVY3sYjSf7M+us1O8wRUkqaMAh39VGyz00MJx8+Ju35T2ZMZgCsz1BJswIf35DKZpdhLW",
-	"gcrR/Zjo+2JTG+KXIm4MBNEo786pJEXnWYhmJPM8CThCfAcLstwDqFU35oaEaC2OHWNKPXnwgP4yTtX6",
-	"gV7xSmQPEB853vF1sZ9bfyCULPrhyC1T+M90cDKI1QL4LzcU2HIeC1uLaglGkFGtTVi/fyvmY6PiI78R",
-	"u366oMabr9kMAQszfCn1c2y+Fedpar/i94u3Y3A1kB/5zJ2jYAZx+IlfzWRwV6bQUew/XU9NJrggVHte",
-	"//LqxS8Jm33u++B9MbPLOfscm1zCexkQFn0xuwvlK8a7Gkz15H3ut1jgvth0/bnisRqGp8y6l75d2Xal",
-	"CtDSDPggKfafo5nqzsgEdq+qXKQ2Gg/vO6YOHrT7Tzk72oPxM3tNh6bf/rFnYsoIQckvKhPapWrydOUz",
-	"d5hygb9F2rlVfEtcxN39aF32gAot7I90qpiI7JgIIXzqsyweWSn4LkqW4QjYqXqtLNQO4KDAbwkqfb6D",
-	"/01ASOAxtA/gxDcrUY3Zb3WjQ+Rr0qJYMICFB7nPGiNWg7HeJgQY+50CD1sxH719G6NlOQgk6wBVVHbs",
-	"9Fm5OMjrgs91y+Pntlf8YE26UY9og6vf6rxfPb+H4zOu/cWRn/sSu1vE5lK18B/zg8opDAi70fTOyS/E",
-	"tN2hFDqFDX1IO9Y7dGHtMKu1rGJUrkv7Wd6T8arztM5ggMp8sXA1hnAfVlZkU7VYxDWQy3OurF1FV2OO",
-	"rY46LxZ3Chp3wY37eA/jNWEhorFXPl72tKB7IV1TFeIwdCCVmBHprLio0cXLPG50DZ+NHuQq1KDPrPoL",
-	"IvwOPoMIBPLysSWHHxRU9dcAT3gE9SpiWgFUiby6mef74Z7VDpt4X7MZxY/9CNJio42zU71WwblrxtWQ",
-	"L7UDM/WvhR2FwenYforEsO9gpBW5FBEOkmPotIOQcy0DY7lRclxLwjibjzHGoMeb6nR5GNrE6Qev5Nqs",
-	"ySK9OYYxQ6RRzninrIY/yqkZGlm0SPXTl5DWtaM0M+Gn9U/s3+p3O7GmitmRa7cB/cyl+++YJLfLWbqt",
-	"bR0MKd70aNKiomO/KGzwDB3Agj7xiE+It3ALnxstj9JlwXdTd4p1MySQ2Yr90j34lpUQxA8RbdmJixIL",
-	"5x5ozO9PDHc2u03l6y3sxdaKysEvBIbotwOPksYUNGfMfb6HzvvbwyHHxKgGgww32uxa163QUcfbaxv1",
-	"BxBadoIDrJn7c3j/LReit2l7mN1pCD+6WQPFPr7OtIRkYdYfGly8fyX3VrwebCrfUyhMJcFj9gyO8bAN",
-	"PtyYYOwVC2BhUNYv9HXTAVLH774JAGVGQ0tUn3t0U/AwUvm/O2klwSOoTLDR64mmBFggQfSX9klIa+9G",
-	"GX8FL/Mpxn3qN2CKIHgB/qE10W+DirCrD8ne5iQnIODOX6J6XJw50CyRM7a3Fu6Cavu0WiNrmBZD+nrV",
-	"hWn9hRcoQH9Fhq/j8qMbqTFP96k7v9TcCYMhfR+in+7hpCc3T3fA0JXaVHooLvQHuDi8/b8WV3r+XRFC",
-	"TQdM46k90LJ2CFWfnzXzY9V7AQRITnnBq1i181P4O+NzqGY2jYar0AsmtRZtIRz/TazIeCV4pfkAdiZ3",
-	"4emlyUchWgeGQGh/HsNNuZF6U5Yq3iLxt5Clg+pVXAUxMLUhOD7XvmVwpgQ2zeOpYUpSJYiSKfTVKxx7",
-	"PzZ3xdBLrtHKP6LY4zdeyZ6AZouVKYIlQEKiZh0Ldfpzpd/jo4oNqcu728A1WK6trDraLyxU7Oilulya",
-	"NntT/gcQdR5TXE2is7cqL3rSQsUD1QJkED+pg3luD2IGUGIjdczxFWJhGC+Ic9wZ2DhI62ri8QrkeB4z",
-	"Hb4pamYfCxCmjz6EsBSliYUw7ezX9CpauEas7U8+rr/RcG3oikrjyM8tl5RacEyQbuqYUWwuqLN2KibA",
-	"zHkLyz5jc2ICzw3hTbZcJxBjK9Su/lmqegdBQy5+I5CWE6UyYSTGkDZzFiXbiQ4NI725hsS/7fnU6b5G",
-	"e1DD5EaZNCO4wSIJqTbL1fW+Rv3nYZeJ+2QeEusElYRrz4ZsJXW7X21Pu5kqshmm14E0c8uDzqWJZzyc",
-	"SbGdueKqayZFjvBpUsDA4uTdTSWFjoWHO7hT8kv3RUOk2MZ70hR9gLY9bnkPKvVQgAJm8xzIF2cEf5oy",
-	"b3rbicWdg5oANxIThTq+YOjORnlYJNyztWsVlbh6ZSj6a9So8vpcv1sxAxxD0/7yr6dZ1qzEOlTedafR",
-	"DO+z3Dk0/qeXftXnQwxsWJlGeSlKgL9FN5sgndJb9Fh/wG3TfY1JXwc0PEbVwwW+vGbLUt6qCQTTdVA/",
-	"7XOUzHUs2z36qQ9MnaoyF7ov/IumICFtgupJTL4lAWgCWEX1TqaDy2ZwRN+qcncHeipvbUZXkZflZ7VD",
-	"tALU3phB7TxSSYGRC5yHyJzGqyIXlbtDx/GPrRzGHo9Mc9dLEycyCp1pIPmi3b4gOJQwzYuAVd8teryD",
-	"Hs96BNvd5tn4PQerxvfEv7lr9Gbzacm13qoqi1sUIlrF8Qvhv8MqsLreAFvC7hmHFmbodwXPQte494lH",
-	"9q0yFCLqNse0LkZuJgHsjMbyOebJoUdfbr4APCUlTVoAytpJ7bx5o310KsLqa01CVwKPoHRvXSPLcLNR",
-	"XLut6+Gd+ld9XIQX6cxrAdZhNTRb8SxhF27pjWtw2JiNq4PhYJ8jIy3g5Y62QEJB/NrldpN4UFWe0RIl",
-	"3Tustda+ganKNOki6Puds0b/9OEIqPPYwaxsm0wEYVY4CEl1gwdWrmYQH3KIZ38eiuyardSWbUVR2B8h",
-	"tJRrNsP3z7D4iQ5e+IH+BWEIqY3gLao964YEJgU6K4VLitG96Ig2rwn+gOx8qloqY4Q89MmbSA+4gQzw",
-	"gZthD7+hnfm/qXIMMeKaTE+JTpYCuIP2MPYD5hEbOMztZ088V6I1zyWCZSDIpwPL5ZrN0MCcgQoh6lo9",
-	"S+rgCYQR5rtGfMEHDfymcAvqPs4brsnIRc9iC9NBfWB16yHjDq7y8+qYlXojL5raZ64Fl9YV2IYBFqCd",
-	"3K7yQjBef2HDZE2Cy6cNXklwK2Ab1N02rJtvRRhjNPH7ONYcYwOE+kAMCijsxlvWoFO3X5SZNgW/tS/a",
-	"7zt+O9U3HrfH3NQduS3aKtET8vtVraV/n6aErX1OFY664pOGFE7KYP4/kb47zmHdkwjVp4VlXIn7MT0d",
-	"G3Q+B/LCPWK+Vxr0S6EJnHVqajerdtNqI+NQmh6KYoSBuHRBXQrlyeOPYFNuJjCOsSUR0U9xcuyIgmeb",
-	"SLC7FLjgs+eL+z9zk65mh/ND6Dm7GUkGAQv+ouaxcpQyFyl25lTVjSs7cD2UrN7Ob7G0td37wVrkJl7o",
-	"rhampu5ecTgV1KZpHl/GUqSeYTdC1YpVPhMm3uVQ5GY2ml1Gu0Oeo+PjH2p+ZIl1o5l6c06AVCUhzj74",
-	"DGDq2Mh2HUFP3/W/b8SxnfKpWfex95gGIA3fa49dRxytN2nqfBR/ttZNpzwJdZy8F0pTp3nWU8FfqCWV",
-	"r2qXDiYxs7sG2+V3/SzAze1bqyOoj2Np2LA5uEuZOulvfFO4Tj0b8NVHnuEfRaSHFy+WqsrNah2+WGRX",
-	"jx9ffj1KRu/wP94m5+kg0N5IN2J3Wg+r3rpr7OLeWzeFdZi5ZDpfSm42lWjVWme5Lq2evX+5uEiv5rEh",
-	"lJt5kadTqvSsb/35W7X95n//63c/Xv1t+3T37Omf518/+/a39bN/LJ58/7/n1Tf/9vX2y0Kv/vfq72pr",
-	"qvlP332/fVT9/5+++7fNsz/F31OV6rD79KPY/UpXgoQaK6BHrEpMrH0zfDeGJBCUxgwcTO7b4Z3BWLXC",
-	"+2lM1GA+uzEDJx4zECDqX4g+kWN5Smp/lC5yMVf7C5ydCFWgg/QzzfJMSJObXcJmWvAiqBaRQWgaaRY0",
-	"Zfx5Adn0hM1cYG2GbA2iug+vbfpTtbvqPqFBsSR4EY+21+L4k7dcBwBzrx4fhuV+XwlCKcD8YSQNG8G5",
-	"rtgERF7khRGVbqFwK0TgplxSD9IWBvfJo8jq/sxlvhDaxKn8j607b1ey+XbuvonrsDo2l8Ce5npag+AH",
-	"8jnt4eL8me96i7IhvxMjjXCuPaYUd6InuqwWPWEIF3WfMF6Haq1oYwgXS7SpS9wvT39+Nmtq4P2lDbzP",
-	"PsCSIEJ6QSQEO526RjFrvmNz7MJLxcPx144dl9feFcCBwCQkbiqjCyDaJI8pbNKa6DE9QNTtQNoZxxoR",
-	"DhiU399T8fWIZ+tchnyLGw1bulDL6aYqiIZh8uDB5dWX44vxxfhy8tWXF1d27NXSD0NVyyGjyGVuRIol",
-	"R+pGYHc2+5/7v8E7P6OL8eX4YtTlYaxnZYCz5yZheOlsnC6kvXtp5rSobvM0XuvhZzWeVAyNVOwgxrOk",
-	"JqPWyON1I+Kdw2lBBsxAPfnvj2jSYreJA0s6hMA3ojKrAT4lLZAvB7Vj9SsRDCh0N91kxTeGa75z9zYR",
-	"Wa75vDiWU3/N86KnDus84tU2dg9u9V4WoSMEtHu20Ml/f67MUdBSWmi/xAfsPFzQc5h6JBqfxtrDl50R",
-	"4vQi4OlAsjCKKDXRMgdRFP3Im84b6pxs8zXsJU2BR3HYM6ORXj84DL9NGsbdo/3dhQ+M13NKHz8rH2FH",
-	"HAlTcpwnNdWsPX9dJAC6QNzmAsnS99jTe2vte+lRfs61zuXym0LNI9m9Nf56BEexs2P3BjrcY2MD+iXK",
-	"X/qT2orqfsq1YIUw1nRPWJYvcyquy7heCX3NNjL/+0Y4DA6xke2DkT152F6egIPzd37/Hxf3v377Of3H",
-	"/bf33J+++OcoG+cvYvuiinWMhCUddhIPOLPtO9yZfeja1/Yil1RvrQMeuU7e8HHRNYlis3/tkJIxo9hS",
-	"GEqSvjOs5EvhgV9K1uAn+8NdiHHqDG+UY1ku8iWyEyOaCdUC8EbCjd0Ac/torURxbLubbvO/R8Paz9Gd",
-	"sZlH3uxej6unigEP1oRh3UHCiM0yYZkohBHRaLCvUegCYmNMbDVTe8YN34uXrnmm78wQfQza0dGHnIXL",
-	"oeYvozmPLlZs658jqHnIlxpwQjk/6xh77YB99qI6Szc5p8w+vmX2olqeaJY59d0NAXsmwLzShsGFrTMH",
-	"mn0daRLcrUGZU+nxOciX+C1HtFBBV5QTV6PnXfckB0nQGifz3XWUBMI5d1duJugbMm1URSE6vVLbusEN",
-	"Na1xgPOckDKtxdiYleqj1g1WJFXrdW4+0wxvaK7KUymbq3IV5J2PPo3wVfEhLXNDQ6npdwL6S95GQD95",
-	"dPo41kR429j5T/WNt9ZLVZnOd9/hw9cqyxd5H6KYPnPFM1/Y4GuXgBeOJubMnNgAWf4tgNTcXSEfIgHY",
-	"T9k7BNLjKmPXjgeikygAdr3ZxCHQarwV0u4hDKsmd+JlCWzR2PdKmRWtAZSTSaJYt9bbkufyms30phSV",
-	"Fpmw79g2iaKIJxi3bPAsyNZrtuU7ZKxtDgwa+fHK4Jh37h5Hap1LWH7VYnaHr4HEpBsPQPd5FY98N7iO",
-	"IqHjxpfHUBjn6r8+qKTZrTbVNEcTZeiwudRvX9VrLSkxLf9rwSVCiuOIifUmXTEOQgAQvDHDID2mezIE",
-	"+MP6O9YSmVE8PKCYhtu77NJui8HRhhbnaHIR9kl0pww9ES4kGxWuBNzNha+bjTGB0BtiReDulbHfgjHE",
-	"cD0g7vsSUrG3dRFAtAMxITHH5IEVvIRpmHgoblgKk0A7a2uOb8plRR2se5nNDwign8xOtCRcN2L+7mEM",
-	"oCWIfSdhoVpVS9g7GcRjpdRNDVuvNlLH37LxSL1DePWgr2a3lNoN1q83DrGeh7594Ygn214jdpyyiwG8",
-	"UdYiIfHHLhiApOKScWOqfL4xwlXpRdBKPX7ZC2xcjRprwoa7aaeez4Hrtmck2GmDJmDiOuwYpQogHxSt",
-	"0rPjR/Gx2JpfLBoLMmFI38w7RFRYQizvFHJIV3mRVRhwGeTYeGE7/VBZ5VkmZJyHn+pErDElHbfchPla",
-	"TbGm9gRYR3yn0sF2jNR3MXcShBglXIU4MaRUWzkFQZgi7qyrf4eP51j2uruFAmrmtL27GWwmrSpoVOEU",
-	"hz1Vm55HM3ByVq7JpL85oJXFV5v1mle7HkPJASQqUdfPo4UAxsFKFZndQ4QZ6TnwLw4d+GhOYGtAUpK1",
-	"Svfaak906fTegkiw/uHth7dNY8OdR5efysiApqp2imtu/R4LzS4B8I7kGlQYVmBuTOKZK8iGq0kPZLGj",
-	"BhJfsZ/zb6CtnF1S320p14zC70gsAazlUHupFTZ/JjTujRClDljjc2TEsAvCsrwSqVHVbsyso0fdt6kz",
-	"cqpuRQW+hVEKjftDvQOOsHKcBA2NLoUB1NMVcWBcfdIgpqs7GVayjd2i95txwi7OkCJwus6Ovp+axRsK",
-	"xPgO8Zy7nLIfyzrsU4qvKyFiTLz2yb09Drxndej4Jx/sDDrhqa8sB5V83j11pHCfwbCplDrHC9tCUa9b",
-	"sy0/rZh7b1QYKjUvxLqvqANKBaxCRsbuSlkHALiCrHIGWrbPX37/Lfv60eMvEzaD6EsKOO4HJT75n/7Q",
-	"Ss6+GLNfK7Ws+FozbAbJlGSzVGVidu0OYag5nmXC8Lyg6sJKrEW2m43ZU8ly4mWai0LJpbbK3lUpGiE5",
-	"NqbCjmIiY0V+g7FYuMdTmol3uY7GV9Oof4QNHnxjQGjpNbf2QlopHQJSC7UV1VRLfiPa7W7kokA65wiM",
-	"0xAoYO9bcbJNbj3pGtTZfI2rvnkD2d43I9eeCT842ucG1jbKwVcwe1AWgkENsfbk/re8yDNWYTIhgfmE",
-	"k7dRmj1MtFE4ADwapfK2y96nfBXLlKcITJzDg/xYYHG3u34pZW0GkhWMSKiKWUMi4KzAR/RPF312FBX/",
-	"PTUhy7WbHae2CrWs++4juKI5ukr8HTKuF+nDmy/XfQUjmx6w5g+vX/9KZTqNxz66+DoWhDC56evvFDzJ",
-	"jh1SGs2RfrtHkuOuwtNiay2sGazVZF5weTO79l3b7LSQkoDKb1AGrSxSfePBFB5xJeMn+llLcGPvUX0O",
-	"wNzttwDST6hDawPC2eoWFnQfdAsKmus3e4CNByoZIJPZuM5i1uKdV+pGyD1ahZjdqXIgclQXm3WUb8H+",
-	"3ctmLkXSDH5eNl7zMCZD8RZhv3KzqpOChZ+m5mwc15Ai6IXQgsXk0r/AvmzvR1w+in1FNGdEswqlLW/A",
-	"q9RlKt6MJtCsdac2UA/uf+L2t3+OVpy4c78bb/vLqxe/MPoduqNR20LUGlaqmhP1AKviH1RiiWDQ/bvA",
-	"fVdM4F8Knq2jQcCSLwVp1GYXl1abGrOOnFav+AJJkKw+th/Ee3AuUFlQ3WRqGxHNl0Jm9uD2ra5vhcxU",
-	"ZU9AIyCLSthz65ID+vyH1z//1N9pZjocvSuo2N8FcdvWfCA22zxbCnNMhwk75b/BXYfxYW5yEpzp+nXt",
-	"b+pfXXpVFzPj4lR6QJy/r9DkaWRlzEqsrzEUF5cDWs8d45VoxU9q3vRRLKPpw2xHdbDq99qoZyOFtR2h",
-	"op31TTkefqpB0zO+9A+Ao6ESi/wdmBUpLwr7Z1WxtajWPM96NN/9lMd4keLHWrB+9I1xGYgiwzAEEqDB",
-	"KBu4HwvGy/Ku8BvHRTgUfBP/pmWuTbV77WB/d+/0vFI6WlOtkcCkpGgmKmZ8e7vbcmVW46AdZ/QQKHgu",
-	"pytjyj7+OHw006XgNxosMMesqwjhS+2244VDlYCWpqrKe/PAGKi4EZKVm6LQExbeA57UFl/kOHxPB1/1",
-	"NbC2n+pYwMZsaDvratnfzhoYmqp4x//GxBrskiV31/4jMeZHbFcK+W47wWoEL+0XWpChxiIHw2q21K4X",
-	"6WBb7YawnxtM74rqtC9a6ULq27S6rRbHh1sd5HJjWq2CnlwkkVBvgZ6tW4aCU0J9zd/l6816NPny6gKe",
-	"h/+6jIJKIxMY0D22RaNRCEqlo+56hGJRd/KucuxNM/8WEJbVoSoke+AsLdQGTRoqtSfmcjjOYepLblbn",
-	"pFX3E4D57zsEq8qCG6tPB7/xV3dDp32r++HtvhWjAXc0vGsaG+0+SJZbJeLxkClwaPo2Z7dlilGyrvby",
-	"lobL9gElB2zgVFU1X9x0Ux7VHUjufOObvc3aYx1v/bDc4wfMnz4S5OhgEr6pz2uy1diNKCGMkRaCVwnT",
-	"Cs249UZjXqyZFms5ulbup0E14r4G+q1y46uL09EgTXrxPjP3iMHE+w91GHz9e0mDHXjEEfgqaul551Ef",
-	"BelC2tlP88K9WvzXQAdFCD2tlNXALF6WYefIhaquPSLX+XZEA0lN2fGsC5sX8K09pZepPc75PzaV2New",
-	"rEMZfNzW+xnMkzAEGZxHE4q62o9ywc3gy+qzRUlovMXTG++RQOe954ZZ39Hj19qHk0EbyE0ePO0zTU/C",
-	"Jgg1WyhSKVmVCA/WxlpRdl7tUJZKZa1Ox+9JfU7e1+JEyndi/+P+xeXVw0ePn3z51dd8nmZicTH68KGT",
-	"ifbPOOLA82kn5B/ui7Z5+lepHFXxmH274hXButZEb+DKjzE4UcO1IVBhLVhlCHOa3QlrcofDNjiijp6q",
-	"PZuvt5dM7Ua3jB0PrDJ1M2cS0wmbwW3THLjfvVypBVObSrcqu0lkr9lsrexUz5DVSYoML8S/IuMi0IZA",
-	"zRMtkdsE3K3rNYP2JvSEWYKQlRQk2i7fXLinjxmxKUOxltkqtMs4fvL9XPpx5lW9r7QXgEhaaYVY7Lr5",
-	"IE6CPSXgI6gjCg0gqmWc1bEf4WjFFLiDN6VdmpJXEIIAEMNHQf762d+jm2tgJEjDRxnHRlaCpys+j2c2",
-	"rJJzyDDTWfgVzz7KoLarXSwQY08bIVPRSuMd8jS3I3xi3Pzz3LCncv5h4eBR7LKnsQs4ThheFC8WAGYa",
-	"UlX7Nom6XBTIG7PXW+UTsT6ga9UIFWIAen+TF5lmK34r6t9xQONY6dnxdZA93Ih2K8DLIYnOsRE2mYrs",
-	"JwI22S/xgPKBXh58bzR/ekQdi9UsWNzhFdROpuD0wKBRna1Vq/Yv1E14TA4cryMNGl44moyUL93aX04H",
-	"V1nzFequSDI7BV1NDMl+oj58UC+RO9Z3Yc2V3UCtGJKU/0LVh+PeSFYsEIqsk745LW3OerH8RgpHGH72",
-	"wQrGUHi6asMxLx2idXXXfUiQebEfNkT3tqPL+T6mjlYVEP5Dz+CYC4B4zvCgGNsOVbw2okTUAoAtge6f",
-	"UYjRyTn5VeH4HNfUPuLpeDGwRwbvX9/wVQRdpfC+n8GkXoA9S/dzsO0isB2M93vT3peD20ERbqbBHYEC",
-	"NXGN9ck65mkqSqOD1gvVRmpH/JRH9VfEAjqWCuxIjpOQhuxQgs1vnP5iWZrgc1T4upP501T50ttOixnj",
-	"8RjpTYTHpvFmPzWcI+fRl5w69fepW+LWlkurRBm0Z3N8+zrxHB1krsOFLWGv8kVPC36IIiR4RY+lv7C2",
-	"4T6yX9jN+XIFICgqLCQCYKAXQif0EETy9NazeNtU5zTOoek2a4cd3i44qa83lYybZPqOrE+upWeP7kdW",
-	"yHgdx2YuKimM0NNUyXiKGZ0e8DjDfj4Ftn1PrDB2H6MB+dIRTRrhZ5p10Gxb1GCnAo3tcKbuiJnWujmC",
-	"vLkV0/2AYLhkUDNhe+EpTSwK8JF7G9rQDnDhsbmwxx4540w2+sfty1L3mCLqUDwdI6HxdNDSehpqY66D",
-	"boxB6RKWLXDNZp8jA+kXs71FkLGMATEhR/xMbK3XKj/f8twLWF4xs6lkUlPWQCzvKAhne79+UrC/7mlF",
-	"Q+p2Rl3HMH4KqTU4rzYmVWvheDnh0ms2U1W54tJ32qgNnQyvhFSlqCim4lF+141mNdSkw0eKaOs3q7yJ",
-	"4DLaYQMWi6p9HCN1fXq4McYpv7e5SVcim6rFIr5TXIB5xTVzVzcbrDK1WNwpgnmKfexKF44LJAS65uBR",
-	"t6fWnDL1ZIF3+jTjUe4O5ZCO0SmGxujf7rETfvCnbSs4eJcG8B/xuHMqsitoxxz8h6eevn/f1L1YPO+j",
-	"w3saVPJq9D+wT59rlQFalop4T46NHdfS/2723ye1yu5uXw1sgkVTc4x4RhljBxok/+PsjEEUGkCd8WLh",
-	"PY+owl2JYm2nqDLnUbWxHVy3W+q0zD9Orw7UnV4BnMclb2uVT+Wc43vP+Q2feOhRaCli+9AqCpBVGC8I",
-	"a28BWz6EfvC/zscbuF8PnWr75hBM5RhzY6BfsOK8TqZiJyPgOrLGe+w0qyssw6Kn5ZEz2SR7isS7sddN",
-	"o1lzHH6fR6MYv63qbkUUrKDoJH7oNSSDpai9FZ14gxw4w8itOSKCb0TZmhYnDA96lDG8d7qIMa296A7P",
-	"1IeDj5KOmV9Qn4zCZDeWlkPD86DxKs+BLX90oEFeEAFYHJubcs+ZHk/NFa00HQVDaz+dZr1F4YQyEd8b",
-	"dWV2xJVeKoCu8/SmZmeC2v9UaaPH7CkFTuxvGLfWruKTihJ2iW9/Qc3BELThBS+GXuNaDy0V/xYu9jXm",
-	"ccaMNIIsISBC8IWZEhrAogteuTKYBtHBtedCgOI5IDNTC7bG/rhcsktgPxiOFj0TT0A03f29z3EnTmm4",
-	"1lLXjBu2Vtqwrz5C+r0ts7BA+2TvW7fe+wUQRA773AYbv8Z/QEAA3MR5IWYTR/mWsFnGDZ8WSnuSOavP",
-	"HJoL9kbCZnnVuDs3LOWScAqZkvYSF96Y1KLhK5uNKArkpcCW5jdix2a/Q6XCW1aporDfQK1tNGGNMURp",
-	"F0a0u9y4kTSiEP477KIFw42j41QMkXGfzRzWaTahFieqWurrN/I+mwGD52wStjWtWa0TtgaSedxHABvX",
-	"LJdpsclEhvc78vDmI+Yb07iV6P1ANj/T9CR8AFKOzyZQjE5/832B6K/IvS3SPBPa8bHbk8HzwTem0iO7",
-	"klMpzmEqYfn62HjoZ9IouZVaoVFojQJUE2cYVKr5ExE1RE6MN9YSR29f4N2kMdVigcV5yLfoyAylHTz1",
-	"6i5LIaGTUohoHLMXTWS7f30T2t5yz6GIXx/82tAUoRCf/coNSjY9JXqyzndTpO6I5LyArHUulhzrxGB7",
-	"enwp1zeaoqjc3Clelqr1mseS3UjvBTNOC+oysbmJlCHVi0U87/0Z+GEzGhgnHr3F1/Zkkg7xiSvbGSfU",
-	"47bEDLVkNiHwC5dWndkXigwFlBe+Z/HZYVjWLDgqEEAtqHtZdj3ACC/ECVpC42tUKhDj/yiQsm6ipWOj",
-	"a59jgDC3nd7D9dzqVlSVVWU9sY9aGtCEytNVvdq+6at7iMs5fJQpOCW0o/lO77dNnM4keMTc4Z/h71KZ",
-	"hHEolQcJPuK7MLQTe/u3rR0WgjT8eb7it+IaSy7sY9pltB/XZoKNk3R6s0/rIDjMa9So8g3Zz9KQqNzY",
-	"m3p8ylegm5EAZKtYWalUaC001qdYn/lG7CY19y412rWHVG7YRpq88DuXSi2paNDzPXgXwzMNV4JRwWST",
-	"5Gt/l6RSpasezjMud0wL7XrHw3mq4DQdmM2Hor7T8pRQDum4VGL1pkNzkZ1Qjqw+aTi5jksicjEaQuba",
-	"TLUQ8ighjASGeg5aJeN8Fb+tBIgYre1cCMlWgldYb+ga+gSwc6qijJf9ln2UTbCmGGTIySW2xzBYdTXg",
-	"eEKWn/Qk13bPUNyJtgwGnUIRwfJFUSxa+4GqFLfW+Xgj47w5t+rm2B7JherlcLa75Q8113We1oBPFids",
-	"6EsUl0JmuVzOnBLw298ukJBooISAQbqBWmFQ9ha+bE9K9qAsg658hdf6u6Y1dWdPSbdzFoiDARQgtU2N",
-	"ktbWjz4ySWSqTQxlOMvErShUuRbSzCa4HHrFK7STN7rGXvFlq8AquNMeK1oVvC8d1sWUDE8turQDbckw",
-	"fYvf5JfISZvT0Yfhs7Bo31R5X0Sc8JPNmHgurb9TGb9/KGDYL3mxUPmZVFqtqM6uXvYI3//w3RBtW+7E",
-	"i76wX17+ouax0P8fao5FRdsaMrZQVR+59rTa9LardO3SoxCs/RDtvVlV4ImL/rLIZa5Xd+zy84eafxJD",
-	"IULisiuFq/iHJIOqbqxh18dc3I9iWW+sutE97Pq+tX1nFLAqWNyWEFIp1qQKqaMj761b4Q+e/qGkOmHe",
-	"D8/R6ljrfVBi2/frp3xNnxRiN9go+95r5NlzFAtgRdFm2JtWib9qz9lSr2S95PVR4/ZfuCx79cFZssFe",
-	"uXyidDC873wj/6TDfuWPoUicgw6RzxxALqFYB2avb6HjNbqRlVgrIyZsVvKNFrOESeU7wEAOgGdTJYsd",
-	"la3qsMmT/fs1m2mjyqlUW1eNCoas/aNmRil7gbgV1czXGDv3FcrVm5F66P4AIxlhX294N8glvgPy3rc9",
-	"kWVskfitKnfd9ZyLVa/uxEw62Cw+9EWcalJtwX+QSgr7JTuZTinxPnNBlrynF/qN2DVPB+S92OOVdcKZ",
-	"1iJ41WVrH/Eyv59WIhPS5LzQfc8EWr/mGPRKlQdwiJE26jLgc0xVSQXiNS3hQaxiPZq6lTDQPdamLK1Q",
-	"TOJxCv4aqwztW9fnvesZX6zBCKdhE0Vp/kyUhdpRIfcJUzZ4ghwvwd3DVKdwkN2heRaM3HXOGohSPzKa",
-	"U66UFNl0pdbiOOvCB/+Gqf6B7nluGIxIMzuiA245rkaGQN3sCO8y5Hnk+cEj6DdEbuy1GIJ4qXNIPXi4",
-	"0dbqAC8YLPm3xB47hFO2l2ftms0gbXSfvFQHR2D37wMBr49/RlJNl2Ox+8tlut7mL/L//Pf/GKcP/2Z+",
-	"yh9tzrsnAsVrbo50DYgAv8cSx08e0O5/CIq8Xtr6scQ2HIxj2Mr+2ApmFirlxSisO7IC3qGmiR7oLaBo",
-	"2GH741QfwBt7GgqAWRL33IGsAljoaCZb/INEbqEWQY1Cz/lyis42NOAzKs1AgPx3fHnwzKrlKCUjDoZ2",
-	"MAz1isBtfT24uvGBu0UQapThPqWIUCLXc8fqATmAmOYZXOSu7oUgZkLm0FL1utHsSiog40ZEBpSo2kUf",
-	"93Lef7xYhjblkQrrD2pAH9kgDs62FZWgvBUiQBOmikw4LNVdaCRifuPx/bFiHEFEoWo9+gnj9jhFKr6E",
-	"/oEfl5C1lzAjeJWprUyoZj9h//nv/9FQCHhlnFR6F3QZ6dAEclZW4jYX2+s6b23HFYB5AE2FF/miuQDQ",
-	"+ZruwHpMxF1ZUxVUWBC905QelGp7DbVggri78E01ItpJL9fMTnHpuIMGlrzv7gzY65ruOL19Ghboe+Kt",
-	"oGvOFYOdk6xuB45AfiuY3qSpEHZb4nw2lPzv7q3Z3Kq44Xn1slJL1+Fvv6Usyl/dtY2eaG2Z3dViketG",
-	"pV+IdQ48HSqhdfiWuDHiulj8t4/C2YnyYbijjN9TwmnhHbVvS/kbkDS/VN3wWt9Z+GsgEz2JAjJ5XZyX",
-	"SumtkQxdHOzPdndaKQAYLvTyKjKPQofIYiWk2ApEFwA6Aik0kOyW+uRcXTDdBxxw0RyjALKZ1I0MKm2Y",
-	"FqmSma4xy0RJMmaO9agSGU8NnXMU+Qz/bN8T5eFQ0QbL7rEZoPOw1QWEb7B2jtjeWhTm1jLpaTton7Mn",
-	"c8sr+6V41DY7lvS0ZlWBwEcKCoJlhaXS6trH8wFKAy0DrCaijYp4vmNqCPjgESBokDjiEB440BhVJoaA",
-	"f7GAVVgDg/VFs9GNL2Buhkiuol0LVryHsOC1S240603qHsiOxpiY9OyRbkWcF0mTWhO9RiiU1u3A21ZP",
-	"s/kUsjZ26tc8P9zHAoackNA2VqEpFSRwbgr7lMMrpwS7cQPa9SPUe/Q6d2rZ/8YDOnSMUvsdRdHnD+1k",
-	"GhSthv0iAyDm7+9DZiSKnGFHQSjfASPEqcVJo4rJnWIjTBfON3lBDc2BLC1IjwHdZi71XpvUdWFI12LU",
-	"BNnB7Qep0ByR11WXwHMf8vR1zT+K7KL4zdfMavmds+xRV8IFg63aYAE80i5mRfSBPZ/LsOE3EM1hDt9j",
-	"87QwBBG03+B0fwz6OHCcz+XduLqPS4kej6Nsn+IebBWscHTvxZYiEsI6hiLMbZJO0FCK7Yyg5kHKBAhY",
-	"dsJcsxktEJE1OJsdLiBSUyV9+JtY+yqqFiBAAZCSen+DnuSboOE99ljXjvSdU787glTRgeFExmFEyo2p",
-	"e4iDs0Bj7dJTgK2AzIY1NQWwz5sJ4+RQWcvkFsJ4Ib7aKT8pti7kAzomcKAOxHo65ZYDi7drwzugaO9o",
-	"rxP400gY/BsOCCHus27UZBHv1qTZDN2WVl+yH+J9TfpbdjtT0HPTkgDUdh4PiGJAHppvfLqK+77H9YT2",
-	"r4jFR+O5lPqW3qmN8wj2NIMPsJBu9V2LecGrIvc7j3ZkXfTqZM4xU1Zio+Mx0BDsEl0HMPezagfEgMER",
-	"BDeO99ZQDFJRuAmnzjfcNwn0YlHnvbIcim2kAaXCpXUvahqzwI+OdYTp92/D7QbZ2ZaEEZXGHn/2zAyI",
-	"rrNRSogK7/G1Zq9P7k5sj1KA44m9LKelKvI02j7nV/rFI/Tzigm5zKVglVhstNDsc6nYj7tbUUmVsKB3",
-	"HOj9alNgyQx7KZbqC3B8tryypqZ15nzvKIw77GSKTpx9MrFcP7q6YjNcdDfemQMlYC0KNNqzCuRG7Bro",
-	"2+OrkeYbmRViejaOXuS9tc/s9kW0xxS0wZsXas7eo4s0YW+orRLe9uD28s0oYSVPb/SE/Y4Dg6jg2w9j",
-	"9oynK/gNu7jYByWMM8Or8fIf4KWotX8zvvUznC9NnSyA6bKu00b+q0KwTVkoniG5vX2BnVe7/4s8LL0J",
-	"+A2fPDqdjQ1Wt6+7AZZxYrtSOPlnZbWRYgb4E3u4+3jiNRMFNTPtlySpzJTeJ7LZmD31ChCZ2qVi9DNA",
-	"nFCe9vM4HvGhkMuYRnsT/cxv6vo6Z+K4WIkUvlmR61p2sowfyyQM0324eoeDvekssbxhoQEkmt9YG3ET",
-	"coclLuycVz70DbaoWBhXQpkJoFh3fQqhfs6XVQYKRG/SlTUfmis/cUFmzP2uBZeaYVfwO6oKPCh6ysV4",
-	"la6sCeMGDJlM5kILdUOptZsB4hFdc+tk2113nP/0ynOhnINRtHVaNZVi/zmkoc1Vw9UnSQcP+lAjPXLA",
-	"sVleg9UUbk8Xy2EO+MM6FeqLfqrdtNpIfxbSvP5e22fenKqNptG8yPa/sRu5aFs8+HofqegzLjoGxIck",
-	"GBpaeMOHNm8NbSvmkaHRVPixbeSAYb2FcL66BcF4m4zcUU6BnKzblNf14H3oWub29LxFJP7lo6AnbW8j",
-	"2lGdVBjta0n74W0nFAMe1mEe5kbt5BE0aeRLxhvPheY2BbLRyNU1qQdZtzMa5ywJOHqvw2L+7gkxWGF8",
-	"ly8WL/zevTPn8LHdEvr9ADjfQIFDSvFzVZFfsOY34gvGAV5a0yx3DX+/z2OwF8eHN2h1ArZIHZpu1B8s",
-	"8cwdVxcXSZD89JEH3zgT61nd6U3rG4b6jsh5hjHVO0fJ9LQv3t6dDp+48HOCoscrOM7AlLRHGEQFVxSO",
-	"70bge7pDPGs0hEjabZeSPQzbB2ert7X+8TXUXvMdMoUAqhCzd67bLnej91QsnEWyZXcCmTpk/h5FFfAh",
-	"1NQDgem/4Q0H2eSJ/472dr0H3eDqeQsG0WdEvPLp4CN82UZQopuZr6XHC5iq2IyEa4bZHEwvspnaSlE9",
-	"sFv8wQPfXuFfKrGYdWDULb/g4urR3m4vw2j/0QDcb1TWnaccUfYS4qXN7g/BaQKH4h18hj3Riz1GoU+q",
-	"/aRiCGNeUACu+6F/qDk1JTMMoFATSvGmNwEZ0KIS0W5jwxBcvSU0IQudocHMhd2Rmhk17kEv9T7O3h4w",
-	"2vUU4tkneIRCLWWgo6JBKDsXvfyfSON5VCVkWJxVv/+F+/PrXSme9pVfbVcqGjSus6pQOx3F0v4L5ozv",
-	"Xx6Mmbkv9tMdlhrVn5yQYO2VSLJ+ujKZZQ47EYvuZdzw8b7A8pD28jEagudGs/reJIiBA9qbCNLpb1/M",
-	"kjoF4pL+gs7kdZezwCpwbuU/GxDudjOwd/p8GrmthzcHOo52N2MPPmLNJV+KzKfjA3vD+9T2YdGvTTdV",
-	"RafBPqXb/Jy/UVTrDtmdQizMVG3MHtwHDlKzFYe+sZVS67ilVIhbUfQ8aJOuGgW/n+mmGFABIOgTHaYM",
-	"aIESt8qIp65l9m2Pohk8k6Dpj2ougPPR/dCXfuGBZYwbTtET7UGvYEoV+RFc/e39HzGTTup2APU7eOP5",
-	"967bAtO7s8TWmmxvKZKreEJbForJ27r7cnx5OX50UGeHYz/MD9vckD/k2hozd62v7N3ln6Dcsvnuc1SL",
-	"tlTwIdt86ND+VotDq0ZuZ2LhjFf5P2paV2jcgdpmIFHP+S2w2syOFkJie/S6iTf4VJxpXhDewEMXPInC",
-	"iscp89q70Cz08Vj3w9ZiuO0Gdod77QNF2DxfMzoIm+AJ7mPjievtAS3OuWbiNs8EwQL9mUGHaTLSm1JU",
-	"muBge+ERRS4FCfseCEQ0NxsML85YIaqcNwFll1eDhI54Ru/I+07vr7/RqzXfVc2bp8Ebo1tQ3QgZQwz4",
-	"bvFDIo6ftE4zEHt1bE0aULTYdY1iSJ+94ymkfDixPg1HjUJHSLuje+gt7DQTHp9nAnC9VNJuaiib2hjr",
-	"NjQrapADEwmf3M0tVoyjp6FrGqVRy6isxCJ/F6tO1oSRTle84qkRlU7sxFUiVUuZ6+4g55WZPlq8/vo8",
-	"tFSxXUEgGRpz4mX4YPUW7IGzHIywmT7RsW7fdRrswm29XE6zKCciInMmDdnEm6DjPGYx6Sms4NRlDe3J",
-	"hqTX1atr/g7b+j188vhif5e/ZIT8wHGmSE8RCNcA3j8HaKBd/kbzNmv5imIxPpg6798Q7fvWufT/PiST",
-	"/RamnSGkBOgKnPZ/H1hD3N1lvR1uk5Fx2n6AFLc+B291bRuiH+bqUKLrtm32oSDSfiXZdqXWCdWWW4WX",
-	"EJrXq75CqRuNHwurbdyqtmoqBM8ck1Y9IVcXV0/uX17dv7p4fXkxubD//98GK/UealdgzhWUHrAf0u42",
-	"7NojVKNkuO0R0qBa06kg7sewj4RDyNRVuG+sU/tm5Dv8ZyLNHbda982m2pGSbc/QpZuhx0fMUMfRItAY",
-	"IcdoPeKignH93gr6enzNTG4EDIip3fcHqHUx7xvtP9FIAUftyKap9yiusyhh/P6I4rNOTBsK1t2johMn",
-	"5iulbqIt5mPw+SxMHGoCyYtbSBPlQJesryFxOwEi6aOyOaeYfc3OJhGwJo84Fd8JaxZVHgEYVOFuSlAX",
-	"0MfR5EUBbsRgqta8yOWyj9D2tS8Ec0Tm2MjQs4NCZYrWw43Etv26Xd2cRre2f6V9evSsq209jMh7f7R/",
-	"9nj5O72h4HNRHDSyfsKrgkN7r1XFsZLG1Rgdli3XmtOq8Zq4bIA4QearN54lG22QQX5gYWpiInvOiYxx",
-	"E+CsB7y212LIl4gyo8+7xvgCYeKQkL9rp0V8XWzTtI8uGa5gOl/KCbtyZLSsUgbSNta538hMVGzLdweY",
-	"YffmglH11Qx1rjDsKAV0SpPLTVUMrKYlH8Te4HZMgqo52Lte0uuCWjfLgRQlQV0cqMVWG58GZc2BBm40",
-	"dSTrkXAmSfqR80J39WRVPOGIi+KAvDtCFjjMm1nbu5GIeDqJeDl5yERIjRHirBR2kH1JzbMQU2TF7YmN",
-	"1SJUAO/M/mpYaCjsPjvXLNscEdSohC6V1D1nI9SBNhQaKpUalnTJfsy/STxoBMxllMTPtFMbPUrn70O0",
-	"KKxVw+fjzFDN6xDNeYTWcVsn4MfkZtMDvP3h9etfGV4QmZ+4CjRK3UzXPXq2UHLZlWJ7y3hgn10v1j5U",
-	"6BhuWjX9+nC8pDUl54ictBXUp4mhRNc2RrDNM2rzFNEivkibRBuJ83LN572s5XQoI1LJqvaYDqTBnXF2",
-	"P+2s/sqJ3/OYgiByYvxXHQzchEjz7tcJCatwGIp5ygsvLy72WMmxJz55dPQXfEybuBImr8S0z4D8rlIl",
-	"EgsAItAqsq2KqO2w5s2afP1PhOoSBNDiJdcBsBiCHp7oB6xJIGCNv4lMsmByry4eDYjQ9UnrS7RJDolr",
-	"G6MqnIG9w4IKu5sh8Ih1lKxq9J4E2uQInXi84vUZ+m2UJlzly5Wo6ACMHnA+pnqRRDEuvGcfZIFVeFD8",
-	"N+XUqB7aZ6sbmwd0hSwCwSJja344sPd/RJxgdP/y4U5vBbtv45QHDRYU7CLtBnXgPKUnvt03mpOqIaMR",
-	"nBeUFNYYwWkFvBsO9h2V5QFoOo7BXXSmcezXob2jgCuQFsgR9hQGxe7Pz16zB7hEfYP6b6aGSZW1UjCS",
-	"rYwpNSOUFFMbo/MMdElZ5bfc2C1lgD4pYRtZ2GtAWVM/QwbFtRoZE3QrCTJMV0Yq0O1Y9wh+nwWFltJs",
-	"QhF9Zx1BGnQuwBL1NBG8qvJbkRGsuBKCZXzXQJC5Ux16Urn/JEKYqCW12rUqwurSKyoXCsLmdR6hL3mA",
-	"lWCHmjrDlzdzAQFZjA5alpYFl1JklNnpxPE3co74N+oxSA9kB0eAVEOjTrJgRGjZUTC0rboREqKy9Vx8",
-	"eJuMNLFHIidN0Pz6sh5ip77pSOt0tesrkPBvfx85ebsJkv4hHhJv96Jkn1272n0b5ff9bbWLZLaqgKLG",
-	"UEqLTJsVUOhg8RVcPoHepm60s4TNqDRkNmGclaLSygsSNoZC6fG+B12OPVKttNgbKVNKgobQ77DLN9yd",
-	"B+yKTptCzwR8FhBF2gGhwTZd51rncmn/4lBKU+ToJw/JY5ewnal20Kf0JmFaGA3kGvZR9E+zEm8kIxii",
-	"J/zHl0MHHuhrZGcEmX3VYmEXPviLa0wX/In65tCQCOJYg/mxr0/iqLtc+6/EDgRY16HYD6FfnVZ2CQLJ",
-	"XcSbSgGg3wAMmoYAc2iHxM3U/tgci2vDD/XF1iq2mjCH/lm5weeAJphNHOUNEDpCK0nq2jxLlTSVKqZW",
-	"fQivW8MnF9YdhUeO38g3EuSNShmcSk6s2Mkc/6sGV82u2cz3KZ6EhCCuloy6h84rtVmuDPa3hAqtoM8S",
-	"1ohMsN7dF1C7t7b+YK+xhugseSPhH1SxY39D6ngYItbITO0F2IqVho7iiQ4I/IUXvFrPmmQ7gT6o2ymC",
-	"coU4CPyvFzoflnVCHzAitmS/Jp4m8az/4KSz/otr6uT/AKICERiQFIB4B0sbsp3hWrVxcG6l7ACbM40l",
-	"t41/u3mm/6zrooifPxnF5rieDJpiqHHg1brvxI0z0bj07oHzAPTsh6SR0+8JcEK+RshM19gA0JmVKpXm",
-	"hYOpJI4D1k4l/OsPNbebBfaD/bdr7g4QKw+tGBYoXYGL3NfSt04pQfVQEnQs13VZTt36yB1ggyHlDqf+",
-	"elPJu5RkZnGkVx6PlB9CR1iVVvciu0YCriC9Fp5OCRxqPS/C/TFwbq3e2a5U/YMdho+EI7VIpeFv2DnU",
-	"dy3/1NPdBwSB2Dpfi0ON3EI4R8/mID0Csi3iQBpsegN4IuwbrgmLY1biiB3gjdSevsVrLKfltFfj3bMH",
-	"W7aR6q8+Vk0ieCV+OW02VkiaMxuBhASmcl+l2QEV9ttKISGvs6sP38FvItEGIt/02BrCiNhBBE/vsVfx",
-	"kX2c/zdknXWlBIUkwT1jlDVHUdZm4KTMnF6ejfsOVwyA+CYkQU/9ZAQbPyC5g39a5QzFuTdiU/YdKr/F",
-	"ivyaOmfsLLAZcYCHFUrU3jEwXmfIN44WttUbait1i+QscJOcd938oPojW+c2Kbn6W5EeP/55RMR8XB8B",
-	"HNqU+Ca7wT2kR53SgpwI1jkjwOe/tAVB4Clm/BO0JFiJIuvPSLvKK9iHjl3JHoPQwhU6dzU7BUcbo+m6",
-	"7TY6mTtyCrFhumPe9C2O7Q6BSBq6o8A0TZIHChJ4E9BorgHmsVeTuwLdzmgUHkp4VcdLJs7/XFRC/GMY",
-	"LGpRHA2L2t+P/xthP+8C7YGAUZYqbnLtOw5sdKNIPaSNOKnT5V6dT/Pu2kc57qAus8NGGpFZLeVJp8L1",
-	"+TI2XIz79bT5AstrI51QewloQ8io0T0j9cEWaoOw13VSt+WfC+uW+lvNVpGEtaBGKnzUEXwjL+xovXY8",
-	"3d6yShn78fX02gUJmBq1XBaen3AA754n3nhNd8YZ+Oi5+wSvQcrVVGq5gStqkq5glcYnc4k4v/GQTLvr",
-	"PmbbA7fCjQ6kOt5FRDJVZQ6+VgldQj0zhUzu0oQFGvmcLmK9CugXnxbzXVEJvFLldlntGoMNXscRgVdw",
-	"IJLlzi3SahJpUkIeJuLgIS0VG26nphkSduPqA6xFzVVa/55m3k+DY4rad08IVjhzv8zCTGNIzu8UXeLu",
-	"sCswqxEdPkKSeOakqsH5Z3zoLNbO4f81O+k4bB03dWSlB1R3Ftzc8WbBKYfwXfVoc4b+Goiba3nk/S53",
-	"yNpb7fHoEwRb7oPykNxE+HnSolvzqiLmSrshMWglcFad3IcGdA2WajmIONYPejgYgnhmrBcqPtPnCgFD",
-	"AsFotEuM9VmtZoVOf3ciJj1Xt0mnN09Rge0WhF4PIXg2/q9pzRDi23OB0p4iONiOKWj/2wwb1/3oAJaL",
-	"JKjBf5Jmx2DxFOuudTO43Hy/H+M+V/cs2LY+w/AjgdvodSdCPHqI2OvpvwYxdpCKg0iKlv/fOjIpnGZ1",
-	"jAs3OwpA30mLvfaMgNUamIfdmt9pG+3rNuL6zDn5u/bMB9TAicgNZVYTpHmWMfqDgzzwoBZuxcm6hulj",
-	"z6B3iaoa+GA7FX5oY/+t1+7t3EAjKYgUj1lT3sNxtvyXo6A3F3fju+zjqKbjpMlTHXZNg68NW9+5VT4X",
-	"s3TdxKWPeylE4Tx+/PBJlK+/b2fgmek6kYJrCb9GGWtOOfsbHmKLgr7gGGDRK7VNILm9c/GVO20U53YG",
-	"czfI68TGOH9F1d71ODsWbcLCwwBRhf57rzH7xTXLF5FpdoYK1N253l1FfoM9Y4GndEfU29CPh3jaP6ZH",
-	"3bXY93+RDqgX49+lJPvcrskX0GdmsaCmWhBGoTgIfGT7cyEYJjycw7WQUIuFYzbxFpsD+hhlr6DMK01W",
-	"YHe2YlceZ4fQT9fKzilEh56t6WE/70zOF4m/HPydpVJZiLf93KniLxKkr3dX1z3FgulacT2EkR4N48gX",
-	"vdxI8sPgKLIXwbMBO7toE5LaL9J8p8fsJfHoL6BlxnYSEOq7ImH7rJmnbpWCV3ZurD4MGK8IwZCJtLC/",
-	"2zMPeNvtzfT94ZP1psQeZzMXbbUXauxkJxXDtjdsJ8x5efrtGKaZKK1zN+gcTYLjDOhwwd9ARBlMB1+L",
-	"rHH8Rcy3a8ek29gw5OXZiVUS8SR3MrKxImi6z0qoYmODVkrtwWFXpbMxi8LJsc/26zSwgwR1NqB/3aCu",
-	"dVh0ualys3tlFSKxFjrqhnZYBAk3ILnuODFm88pM//Pf/wPSc6BU0THkVUhJsDKmHH34AOf2IkaeyW6F",
-	"zFTF7t2zjoO+d48hnJE4gh2DDSYSOfG8Jti4Bynz+Bt57x7tt3v3xuyp33y5rpvs5BIod4IMw717pGvu",
-	"3bP2IDzGWTH37iVU2IyYKER6CHbvHtm49kW/QtKEYhtWZH0LL/5GUuJFyU5OxV7scGviHU8N5EmoPpds",
-	"7QywVPfuYb9dUPGZHt+7x2bveVl+mCVs9p5G/4HSpe/dOz5gS3/ASGVYIQC26hsJYflqyTCUXjOxV8Ju",
-	"/pwXdL7UFGQeQWFvyzWF2UX2RsLJDMMO2FtybSbs0cUjGv1PuTawopVgJV8CJOyfi3ydmzebi4urJ1CT",
-	"QMTvFMDPtf0ya8RiYvjD7NqV9r2RM/sXSqZyhLX60wZ7ntm3kuNsZ+s3hzpAuEvKK6jBngFu4z2muxOG",
-	"RxgmmxPmstAfZhN7CLyR9iOHkYgQf1IAgbDnCc8AcfxGOuFKHFuxcq2v4CSY/bMd1p8eXuhgdlws9E9y",
-	"FoArcbLeSByL/bQZXQcJaSrjALqcmZzhOF29JGhZu740XdBaGvvTLoGc3k2cQ985WwxajXAarH3ys9d8",
-	"Obuuu+rYJ7+RmrAXwAf5fHH/Z27S1SxsUfP5o8urL3DerJsAAUI8ELlmC66NqGhsL0WJjWftmJ5Bp91f",
-	"X7x6TeEtO4bnmViXygiZ7u7/KHazMV0GwURy1gSzr3gjZ78SYvOaQT9pvtbUqw/PG81mqcqAcBxeDqSi",
-	"9sU8XTn5RH5fyWb215+sKM98y1YXKSJEAC8KAoQWYmEPs2/ETjmACjbnenT1NbmgL63U3X8KGwJfgqaE",
-	"QjgmIh+xCRICRZlavJHISljd5qk9qzbSuPZpiFCDlaL2rQyRd2BsEdw/Cce5FEbbBwJoI/wWUBOCpys3",
-	"0vrDc5doWjTtOKclaCKRhsgpAkj+MiVTkcR5AjIRJP9CEiIwB4o8FVQtTG1UnpY8XYn7V+MLqh3AU0dP",
-	"HjzYbrdjDj+PVbV8QPfqBz89//bZL6+ewT0fkpHJDQQQYRcHuYXJ6JIooyUv89Fk9HB8MX44SkYlNys4",
-	"MB+gc3i/2kj49zJWkfZyI2miMM3OuL4hC9N+YuV/DhL2lAFrchF57urn2Wgystr1KbzevgBGVfG1MJCR",
-	"7XF+6ksevFjU/RWiVTAwroYP7DodB72Zcnv53zcCYO2+sSxxC6CrNSB0YUdwYLggcqMBF8Ieov4tWFkO",
-	"K3N1cYHYUGmIMRnO4BTm88EfBJKrR7zPdfSzDrFFKBkT78yDVN8Of8a3r/6GdlHbHoKTDfrJSTgDwfEC",
-	"OOEYIxfQR7Lv8f6bH5CyQ1PPF1hYofEriwtlRcdw6Gwz+r5Q29Fbe0so2Q/eVxv5oVe+n8L21U58XVNx",
-	"7ZiCr9kMqxKneTajTnaQoVTLrlT/WdRCPfoUaxhbhdf4JeeY8Ff2dIBW89T71e+O1px39m8k+JahCQ5D",
-	"o71nVVG99aqNQ8aho4Eczv37cH911luQg4JX637lBpYCKi3tfeIm2E8qk6dUeuQPfDiaffXAmD2VDN5k",
-	"DxWrcJmzbcDsTK3nXYhsKbJraozmy/JUtfwMalXcERFRk/gN51SRT+tWMDVdVDjOfu1YX9PQkV7QKKrf",
-	"5a//n6Uk7Zx/TAWJgvmRVCR3ElPvUiGMU43w44P38L8fHgQrCommgduYBL5nJ2Pdwxn3MrD+xCicfKFR",
-	"Y2/WRFG5cY6O6ymrhTGF3YkO/lCJVFUuv9/akswDxQFv7vDfiBD3UUvnZ+KUsBfOlGxtfmsX7SBSCiOJ",
-	"7fen9eVPaQ6P2/WBS/Gj2NEmAWP4G4UEewf2R1AD6osx7fcTMJiYn7VRlbUCrXmNVe35cmU+00xLXuqV",
-	"gmjQEVst+G4oLPrQDDn5eoCPud37zlJY1aSlHu++U4NP9tupb8tS3ftBAwYYDJ1DUy17zG4k2zpOrv5b",
-	"KeeyJNW8T8E6KgA09s+lWXHu3CI9LUs0fqLK6Wfn6AvIs/KyHLOn2DgPYyZ1n9mZp5hzhB7NdfsWrnwK",
-	"Pbz+6xRCluuy4LspaXnXV77dEXTwKjqIwKDdfnlO+end62V5Dln5mUKY2HStKS1uQz+AYChKTSFipADP",
-	"jWtEqBMXFkYz9ZZXOZ8XQrOlch4LtQkgbITHHC8qIerEEGZtLr52FIR1JSoALz0aUFVLZYyPEva0ZXYQ",
-	"gxn9yReU1M2gY4fcd/C9pwjzt5Tdj6iXR71tqTGSbl95Fr2No+9b3WS/koYAVlnWXibZfxRThYgKLnTc",
-	"uYQ3fkzF+v+x9yU8buTImn+F0D6gbWzW6bNVeMBW255pz0y3G7Z3GniWXyWlpCROpUh1kqpqbcH/fcGI",
-	"4JFSpg475bJnF2jA1VVSJo8gGYz44vs2LoysNxXcl3G+es9bdUXpYyfwGXpiBxfRtiHfz4gu5/PXL99U",
-	"SC7yEeJhowZRgheh/FSwsRRlkQhoA7PuRZr+dq7d+pQh+OCztu0xhJ6/cL9exyDOeFkKPMiwO5AASYCS",
-	"++zfHlvxlZ21b9ZKX3geCW+roV5oyylwQtt8u5Pndwi4bTA5my2sOwAywjyIIshBJTAHzEI2e4Ev6I3f",
-	"syOIfdjuC4ZD9CC37ajgafzV+BC7VKOL+d67mIt5qbm7xKIK/LoVhPBW+CTplHohuoFK1e8Rs+SfBoAH",
-	"d7G+XRHBxVwWZllKIwCfjXSmAwXORSH+dM9H1R0TrsWjqRhdi6KfFuCNBcCEmHsGZcL83wbqhpcSCHw9",
-	"uYfzWWDuTEwyMagbGolsoOCAHUu3Qkp3bXW9RyJ8IMUCZwYn7Uriw3PoscJEUMWVobQBOOaYrfL5e3dw",
-	"VwKRFyaWec0WBhRPhwtZ2mO2KjdcyAKcK0w4DhToxbvBlJRJvaAixbJkhc5qSJzAuoAdhNxUIiSVuA8J",
-	"4Ml/2Z1YIUfvrh+igEs7TjHOJGXPVj5ByS0i1MGXPDg/PX0Ir5pRXSaeHOxSEQ+if6KHPUQ5cMzlwi98",
-	"4ygrQwEW2hY8cIITvh87hBQtcHMi9eL/dGdNDvlaauhthJhhsAY9WA/upcb2kVQHZd2FAuFKnQ6d320V",
-	"y+mrlIh2v/EMbzm2cqDquDlSLfIU86tS47XO1/XFB+qSll8CJzKooLiiHTzjS2dqYTETOqyPzj8sZ69D",
-	"jHdNVCxGI/fds87cfGKe2zj6ME0Y1HK9g996FItnpUCRb2x0PirlVUjiD6GWdAUchxDqJLDOzbVBjMKD",
-	"n169ff/z1S+vf7168Y/XV/989fbd6ze/Pkyz7vEG4t6kFxb2grzpdvFuqUaf43G9rJaQUMm+6pUaN9gr",
-	"L4zXM1N+/uRp/8fx86fF6fOz588fj54VT5/8yM/HgvPT0ZMnvDg9e8IfDcePx2fD8+Hp8Pn5+ag4e1I8",
-	"HZ09GZ6OT0/56fNe1kumpNfvnR6fQYo5hhxCTBb3e+J6CxLdJAW62rCnp49OH3Fxfj788cfnz5+eDUfi",
-	"0fD8+fjRIyFGZ0Px7Mlzfn72aPT86ejHR6PTZ0+Lofhx/OTJ89HZ2ejZk/Me5GV2O97dTO4VIujOs8BX",
-	"G+caNHgWv9KhpcQtlJLDphP14qEGGNyLLqMWm5t0meyynWT+lmpUB7Ntc2FTcswvdHUWrZ5O3FX9xawU",
-	"idfl3RICrgIUox94PEK6i1diAJxkFv2VyDQUPoJHA+6EAKkkECUhRjW8mRTb2WvwGgYqcRv6LARVwEQC",
-	"d6PbWaPr4h0WTAuGsxCKtJhU7lSWBhBAuHHDIQlpDkxBrJxrsB2/GadxHe9xUVfJKaz0DS8Zoj1DqOjW",
-	"U8BwiV5YxobLgSJLYvm80rO5zS8Ycn1moWA71VtK/CFpmL4RVSWLAvGX8UMDVeiAN16md+qUfAAQ5ADJ",
-	"BeyNsNggTNXTiz8YYS14ifDFjw/+h+WTE0p9noSj4cQIiwUBD7PgJ+HdfeA+u2QP8msxt/nDYwZxt0DS",
-	"pwok5yM0Dx3W7FcdhhjOKUCqw6PBtLxTmzCLUcUsIDr7jOCAhJaSAONyc8BVZKPrwtU5Zu9IiGugIs4O",
-	"fJEAdqqj3eL4+OLBFfjbQOXzSoy0wgqWKyLKexjq8LFRhU4KaQAiN1wypW/bDu3XUf3js0/u9ZDASp9F",
-	"2KWDv8snlYCSg5DMxMBAjGz7odkLFfQlXkHcSz/c9fxyvdJJaQfq6YfxSCtIZsJWcuQL7NYqzW7F0P0z",
-	"FeXs6oaXC/clEByRI2767BEcBIG6BylDj0a6mvfS8qUgr9/vXU71CgNwhX8YccVRqSCgB4DPN4DfJqUe",
-	"ij/3cQm8jdyTWxBf33YO/+6tqoDDwq1gRHzEMDttweg5UDFMZ0mHmrpVPBeJOc/4A9JtO8mB7pEia4e6",
-	"zzpsCEwlV1TAM+vRNd67+eq1FPDiBBrWYxyX0L/mKNVb//7vOUxFndgep/KjfcBAVUgjfe1IFSVDg7kA",
-	"FsyHFFbp7xUpY8Ph/zDB5N0qKp7ImPhzJOZY5JU4H1j3gDbmH0ARpcuy9JUXEKmB6qRQe5L4V6OpliNi",
-	"uAynbQhR+A5AHKTpLMNc7dvAnnp/+VrsrZvZYVlsYob4SIWzk17/0c57MfXwnrZiP75tAEgfYeG+upCX",
-	"leDFsvN72ZaGJOGeLhYyGleyjiD2OnJW75fGtotaSB7vBClBxGs8tn4wMfsMZUbOL4eLVq2sJALr6xE1",
-	"Nwfw4Bm40OCAJHDIUnriq0bcyj9D079z/IrvyPYzIRnsrsEsbsAjkuBQB0Kb9Z3c+R83giAAqhrjiGI2",
-	"L7kVhrRMnTn5YHHu/udquAyevq/MEGVp+miTaH6RlHwoYpFditl1Np3UbbTgF/wsfmF29/Bm1rY5+RkI",
-	"UYKJViLK0bkjF1Zol7iJ+NJNFrcVReGfgtf1sI/gXk+4FD+Xykgrb8RFiMJMIO+F5T8LG7msmwAXySR/",
-	"C1N1/yiM3SbwC7aMbJeP+/HaEjUM+4W7cEBx3fpNDCsDqejvWC20Oubz+XHYqY4Hi9PTRyO398JPIgeR",
-	"/9S0Un0ZHzWB0A6EmG6lEX1GmFkjOEgr4L/M6toF8Qd0cq/FMpJdScMWhoJLyKgAVWhUo/lrDDaFrWyI",
-	"1IkXIQ7neRWArhi82hggDGxbzlXB5R59YVxYbcHG9TjO6pK5B9RLmJRQjACd6PV7YnE0EspWvNwL5uK7",
-	"c0+e7j77uMeWQ5ztPncKd37uslE472BY6qE58RIS/buWG2T0ShOCzxqwIDCO4Epbioaowl+kKn7BV/3k",
-	"3nvPgFpoPejrdJT42z2W5rr/khrwlU26NgEtNh1mVlOWO4sFGkUU0IORB4qjDiD55joADwgb4zEdPtG+",
-	"wYDvsMWftpbRvPv58uj8yVPfg+HSIo1pQyENpV93rKR5dgZoRisq96T/JpP6cHr0Iz8af7x7+vjTf/Sa",
-	"i2uazs53bhV5HkbA8VSMszkfXa8l3H4wAXeErDgeewBRnhRXFKWPnz5mv8ifCGbkhiCJysSVHWuL3cD4",
-	"hNs7PhbOMCoosW86iH5bWGddvV0Xpx5ZYY+w0rNux4GKcygVCmCtDuBXXTrQq5Yl4+zwK0Q8tjYBZCTc",
-	"FtzFovzfsPLA3tCompcghbq2RDQo/hdLZDL3s0dlA60V/J9PpDfFIX7yUZZ96zEBuNpcrk7tSkiEYK/z",
-	"vIOTtnpMitrtWa3e3gD/VuDmbHtpkOTfzVrck4ke9TurAoWmH7IK1MeyDxLub4kGtgXof/ImuE6DFff7",
-	"H9YqFlAGJWFlb4jg9xkHsu4iMJagGpFxLpuVYz6ysdJy6WPy2QpSkDCQ7SH3z1yYXTp0gKuiSqh64vUD",
-	"AKr28M5cZ/a6cZwfxO5bg9poXl1YK7yuhiBxRrVhmz+5g3/bSR0QOXHLJREuRX6mqSiLKN+E+1xwxLAd",
-	"eMttDAdBS/c2sN/5HjvaPwmyd/iNrfUId3/skD1iSIP2ZREiaPLrlxRQrtvBCZLF7Y88iw9t2xUvCaUK",
-	"4ngaCjjRTHzENCiErBR3r+9R0MbPs6DGLeqQi3+jbWSkBh4o+tx+7sehkyQXPLjVdNAAyuvW5f9rcpxm",
-	"NZ4LXV0zrdbwcQmV1IwvmREYApMVAza3GFiYEh9wk1dYXn/faSnXg+35KDfwLHTfdOit1J7bCE5pZYGw",
-	"vALd3FQAA6KqpbuErk01aaGXwho258Z4ZD/e/QEql1qDe3oUAOqHG+yT01OiNUuQgETGpm9VnyK48LzQ",
-	"Mko8wUMRjulMzOMAl6vgRHo7Nh9jsmCaAxUt0z1buC+B0uxalAQzuEDIh849noYXGPZGlw0Kdj7gIZjO",
-	"QyucciLA4h/uCVSk3vgUceACJngh4SdbIYzs8xGMA5VCGNkmBOOqiWDBQ0BVgcW0Qxm9L1pef/E2n/0/",
-	"CH3EgV/3pUl7l8JfrVjDT8l0BALg3h5ed3l9T2F+sJhWRGEC871IXVoIsNG8UqDn/OBNer+2T6AoQ9yS",
-	"5kIVvpz4S/PGOmKvpEJ+Rxmhws0QRtc65x2W19uZ36QNrKCwFTtvDw4P0qIKC7/NVWi+KcD6/+rWsj41",
-	"nXry6YPbjuhNoe/LlWcAqEUWLdHvoR/EDhnhgNfJnNzBv59OkPxpNygUpZUwWE1bKn0/Y0Cohvax9OSz",
-	"N6KSY+n8Y9Q8Zw9y0B46gj8s84cY/U4Ip6gaDzPVs4XlVIIKtKJ4vMMRfvnb64vEiw1fl4bdVtJa4fWL",
-	"id2uDVP1wn3rLY3BlrlDXk38LK0YT9ZLxPttpHHABWzEH82McacNAm4zqeRsMYM/roq57R5EPGjteTpy",
-	"nYYH6aFuswMfLnoz08D/L4ifrIO1/Za8QDblZnoEjxUFzXN69RqNhDHbV3iuq0nUokHT1rcK2wuY9+Ty",
-	"NQzKDSkja30TgC8eYBdwHuaWABJEh/6T6NOLnFLrHqeItb48kaOHWl+UeD5uW27w2s7pblvFi1qWpP97",
-	"B5mD1VdXwmf6YHZhygm5GFi6qSaZzCBva6V/VIetPECCAyf1+8xwYNsPmeKggT9QjmMUFlQDCTD9Ec56",
-	"NRG7cQATHXwoOUDtErypF3q0mKE6pDYhQ+15sVH8IPMqeyps235PMKkyyJrH+MIroB94stu8Rips7M5b",
-	"DJLu27iCt5F+wXNC6Hd1Vk9GfG4WeHlsnF3oHH7Gb99aoaimF8nVbFhBde5QL9DFJ8kauypt0WecvXz3",
-	"7hUT6kaUei4yZuREeYqCeOYV0gCxlIfyqZp1ccMmFVdWFAAlRK9PkiYIIV+yAFdFQcJj9k9wG1nu351j",
-	"psRYxuE10NqlXrC5BLQfuZth8/OjcHR0LZb5wwuWQ/+Bto0qxCAQlTmT1QXRvFcoAnHMHp8+ZrnSV/SY",
-	"PIt99moUeAgmkgrQVaVt6G6L8dMcHtL66RVt5o9/7sz+4cKAlpEoMaOIRxHHSC/s4VdI2ID2z5Akj27l",
-	"IIpgHY+WSoUV0pUkgxhNgfpUpLBLqyvyCy29dpR1N2x1zC69lAumlatVPsMcX3NFeh955hwOEAaZivhO",
-	"bObFmol6/03psFknj1baXgUn8Higcl4anZN0jg8P1twgClek4ejwyxpJANU2UDBnpG8Ck+toJOaWqxFh",
-	"qAKXD50pcMB4MQ4q35d22lyu4Np5v2lx6B+QisBE97IezdcBiE+Uts6JSzmgcTIvsfx4x/3iJRnCPZGU",
-	"7nJYZ16auhPwo9dCTR6ulp6/ApajtAFIvpqi3+B2nbjvbDydwZjDWWK19jB4548eM5JgcatIIsi3EsCQ",
-	"UeCZhFymkb2U2tgYl/ut5AdVZnDPf0dj2jJ3rnmdHTNEPeP9CiJeOPyR4jpxYishtk+sRE41M+VzlE3E",
-	"6JZQE6lEn810gVweFZtUejE3HueL+l4oLrfyS25tJYcLS7tecmygkoEqiNQkGk9qNpClV+yD30gpy+WG",
-	"qp7icrP5MJCReRK8RiPdZIjNPo97+Hs3ggc2R3hHiy26GTywLQLfHoc3dW+WSLt4coc/7HjDQ+Ra2G9a",
-	"CAkyCv4DHQ3Q9qDgTJpcpFJ2BYRtJAYAssgpAAntIQEeEa4BIHHGI6Z3QLk5P9njPb93BBJ1pO14647H",
-	"iu6ifty+DISErW41v5NCjsdbbTBwaHohvTHLrc7d1pLB/uK2DtJ/C+VjqIdnp9IMFFoY2Fsk2Eki/+Rt",
-	"EtWHZ2lkke3weKBeCmKg0uOkii2xdvh93Doj+qXJw5Tj8efyybrvvteHNTb3jvYyk8ABeYGo1aijHgkp",
-	"O0E16dkcSMlu9QH4YreZ5qTi8+luaS7Sj496SP59Gdou7JMomksakpUIaniRhM3f+MgsE2QL3IcD3iYQ",
-	"ZIZKxNnG3e+v0JP9SaL4LQSID2lo2LQWS4MZ6PCwlelpZWqEKm5y8BOd2xURQ22kqvbcadJEWR6Ybm3g",
-	"Zotij0ghC6oySZKd5MEacifhzd81ZTX1YgfSat/f7okfRslQNuX3WsM8SC5r2ELJPxYiEUxqUyzx3b3X",
-	"6EMEC1kJUYiJLot1WrI9Z/C+4gJ+RNtcJ/p7JyGBokhUp5uMpbYlnEQV560HDRRZhaY27fXxrQdfjF9j",
-	"LL0jumEw996a6VkrZCvixlP9td7Lsc6ROBHo8KCV3I+KAkAtdBbYQCac7uZu7vAMB/pmuM4jRSntXv6S",
-	"TA9H6GmOgtkxSUHwKbxbeVHZbKBAqBeIrqVWeR8+i1xdQigMHqDLu5gzq5m0qFPNtAqq4JVIcKljXZb6",
-	"drUQhCeDYER1I6ojI5T1bbZ1cXBVAPMoqtkiAE/GO6NEgnRCwbBLhU9JeoG3zX8tIFWDnwPacGE8Sp2c",
-	"I8W4Ze4maClMcn7KTN8nZkBaYszJP8X2u8EGBvzbqVBIjkp9MNJdTL337tzapV64wRpppcSIoqL5P7ix",
-	"R6/cV45ev0Q9dpgeaUxKWztQE2HDL+ytHHmeCNJwBunsMKw46WN3q5hJtbDIFiWUe3aFkvwDBZH8G4zT",
-	"ejVy4DkHnLC5ABgKttWNDUzqrzB6hg2FvXUG4dxpPcbHeoOrRG0eXXc8+z431zAUGvB7SAPs8f7BRv3E",
-	"4jRS0hCnLaA+3EMnQCE01sTTQcMPFwe0tIgLcx8fuSuc8Ej0hCWWuA/c4qJutQG2XuHi3gWqRSPQhNS6",
-	"YKdsKCZSmSRtWRah3loadi3mdiOgqzsw10odomtXEtbzmouwtpW+ZVpdOCPTahJk4nHa2prrvnmlVsAu",
-	"uwiW7tIwTDEApoQyyqzk1g1xcxvZJX6OzCYZeTS2dPxXiHdPWY5zeiX+nDtvIycuY6NJF8bbb7DJVoSL",
-	"2xpq4xFmreAWk+O9HbA1l4S+37iZts4LbMxdy8jCCvm7VIXZxeXfiqxK2EYkwACCzJq/smQtMLbVRQOX",
-	"/MOoirfJtAJUjddtCwU8R0LeiGLbQlqtBqgdFbXeJLQTH06Pfvx4d5adPW+jmziYQwdN+2I0E30Txiyh",
-	"hAg3ip4s+uwZOD7K9iPWLnCJDlTBLe+zu0HPiD8Gvf6zbICb5qDXf5oNerIY9PqDnrixV0/HZ6NBz/3d",
-	"wu/OT8+fHp2dHZ2fvj877Z+6//4L/n4tFX6r4X3u784DG/T6d4Me+Re9/qNPnwZ1KfsG6oq2+yeuXURs",
-	"JsvbTsUMHSDXx9QF4orB+HcGStUgJVP6zELYb+O1M/Gi6WDEK0mqRbA13pXSJdNzd4f6uzP5s4nLN1JC",
-	"1JslIyX9jvtNctP4UvBkaMoB0JM0eAl8clMDMIR0qyvA/onRNbrFrlFtzZkKXtrpzu35GT7+T1EVcmS3",
-	"NyjKpw8Bnm/dlcRr5PicDsXuAxcqXKDGJP0UqMDxsuLOvZzpePQ0vqEmitTScaqYalj+G5yctfn2MdqA",
-	"ZaH9QMwT3Iwb/4yZhfukYbnH0OTuwzlWIOQXLOdqidBwt55BTSERwm6EKXMJJPMtJvzovMZ39IEf/Z+r",
-	"j//zP3p72zX5yAjy4eSfw33GX355HRjkF4LzkyjB+VfNigXuDBCLpSLR/Pmzp6dTUiqKR8j542lLn8G3",
-	"29Dps6c7dO+9D7P33WaRu0fnF/AjLoc8C9SAC4W/WnplNfcpaMQyzxL4VG1YjNYqoHmpfDYZSzdizsid",
-	"73HBcrTUnLC/rbNtdGX33jfcd3ZylvhQlL3vDJ5NnTwkPjt6sbW64Qh89ZGZzqLPG4v3tmppJ/SdgYKs",
-	"SgJrWYRu+/IBg6l8VHHx3jvuSj8YJlSly1mQPQuCLVgYCBEZGAKrj9lryo9WwisYBgQuJb+O2ZuxZxYZ",
-	"XZuM5cB+hmGV/HoxFJUSVpjca9tVAr0pbA9mcWqfQzoqD/CDHE8hMoicfQgv+sF4/c92BRyU/nrnPk4p",
-	"/g309X5GviEyHVQui8okWAa0olSyTaQkDflnvTDZoajIjQ6AB0f7kITSaN1TSiDcYJuj2LRiLljuz/Ar",
-	"WeRECwDFCn4UOqrY9ernMthQc5Gu3whO7uinjUTgbwXiZRKXHWNCpQSw/LgS1B+F8bcCGFtMWgXJXluS",
-	"aoqhTU3IfLKjHwwzEhaYJuTOGtY44fpNiB8KsaL1BMh38HKSP3jm4HVhwx2l1WPFZ5u8+l90NRH2cxfw",
-	"/hLryRgE3fguzAj7sc2QsvYsB0YvWP7qPZ94ewfO+6iUDE7Qb5fvX/y8kfcpDuahj/oti/hb0GDfPBt7",
-	"Hhf4zU702ElED5zx26kuAwwv8IKsLOitRCABvADqZVRagCjUmeAK4J7H7DKiMDwlSaxVQJhMVBswtxJV",
-	"jvV4THhRLJZQBB5sJvSGMpwZFiDh3e/PSElDySr4rK8dj02CyiZDpU1B4o+a0bR/oKr7ZzsAXVB4r0ue",
-	"UeHAFTZpN92zTSQhey3K+9G5//Z3hBe+iAbEGS3YmR5/3tF/QvDajXlr+kwkXwjxFVs7jgFKGSU1nQcA",
-	"YfBWcNHlyLNOHY7GHV7RivspywgwPoTQSzJ0jfPzmYDs9Q188/Se3OEPn06qxefUo629L2vFKXmBh5Gl",
-	"evwGcgH8Y5fsArtzlOkxu5buVoiNuKoWCtKDGNd0w+PlYS8YV0uqMyNVekAwNBexJSQEDbv724W69J2+",
-	"v6tdvKPdiGqojRtDN/B77M3Yi7cLdU8kqb97CoWW/TlSMHSQDlkAZ2Gw1oaqq4YlFyIbXayzdoZMZqSa",
-	"lOJoYQRBxn2SHCPHhPEMMsP1aAeEUf1ZxnIq0THhvjNy46ISHvj4uIC7QN2ifsCPBMEUn12vwrec7zNd",
-	"kOxPECr2kp3AaknoVMMWaiQq2yIChWGSV36I73U1+UELRr9jttQ3/p7iFuH9WKPVtpDQpjJSvXH7YZdB",
-	"irBI6D37uCybMfUB873VXQHGd+f8JxX1yEzsTBTD8yHT6qOavgRkHXjPEf+dVoSYpIADYhj+6lHzmZjS",
-	"QauwGYFPQ+Ih+P8+QPoQK647SM1I+i7vuy2mRVnLTbZ1gznKWKfh/AbDMO3HpO0nqR1E4xl3N+QlG/LC",
-	"bYC4HUvFOKv0bcbCh1H4tPaVidYFKJRnbKGuFehP4QdkSSVFTfbys0++HsxS6A0tpoJd6pTUIS7Hg8dC",
-	"WmwjCXBvwjZ4ubP5wqZiZ+FGBKpYF0n1F6qBbyM7/qsX0j9sNAze0Hr1dX+991iYDU35KtbQItPjhZVB",
-	"vS1GNmPj+gQkkIrlOMWYfDIikGO7Py2UETZnE82GfHRNIANZMRqpbIWUeNkYqLpoik7VBeawiS3iccGy",
-	"PjPotDtj7pf4WzBUbnpn2lrd+0gKc805pz2CTa7v9xVr2r7eGKL6l7RB3K4I2N+v2NzO67BlT60EL2ab",
-	"yQzevrp8+curdCt9kOPXciCmFZYX3PJjq2flw4xGK9U7X/G2BkrajFVCFVBtETw/AgmtrWWf90HwFXvX",
-	"sG8PFElDGpY/QIHJh3nf36NspUvgJBA+IK3nyEs18/wFIjqT6A8OFHY781Q4V/D6PMUv+z65OxQCQoj4",
-	"ADPqj8/PB4pG6kppe+W7nPsLmwm6vmzMZWkA5++G/Of3v/zDO6Y4HSZjxi5BDnmsqxnk/VChumJyxoFp",
-	"zqf4S6mu8TibWjvPBsr9YxD5L0urEfPvTARSQbKYCGvYg5zkPhdaHbnOLgypfgZPq5TXIkM+CPKwB4q+",
-	"hfyuta89zABFqH1l9S+imnFZsELyScWJMBkBo36i3HWE5h2bNVDK3xLAX8sLeUNFJbn76hF+7D8HPTXo",
-	"5Zud97do6gfVZoc3tPGf8Em3NFtxYd6XRxZuD1uqrvjoOlursV6lnYgVBtKggAEQUTcHrt+GNx90PvEl",
-	"m4LXYQg6jVq3XMvuaXZP7vyP7QWOcVvWCxvQQg3b8oUHeYoG7V8NJS+wMzet5LeRGPXgk962jEMcorvi",
-	"SP/IrzHZ66Us8fU1fPUF8ACPrvOM5bRscwTBhje1JBeqdJY6JC9uMFGi6mjnM/ZVRXBzJxh/HzERWYCO",
-	"QYUeZBmCnweXBAyUarYwQNEnR9PgxjOUHwYHxN0KohvjATWB5A+iVVQaOsMveo1XeBMvrXcZcIssLYkq",
-	"rT2TWa3bKuQ8MJRG5LNWSJqpsGLmS+xGJU/mcMYL4X/2cq3Dqzk35hapsxUUZ4Qpd/MSfrwaLusY/YUR",
-	"Bfzyw92K1kWoH5K9rEfj3uufuRtM+L/zTx/3TWrjAG3a0smoDpOP9OQy97ivE9hvhxKRZpecznOqXEWR",
-	"GMvmUwCATfWsWRkCAJiH3LjxBW3BdPfHzrZs74El4NUYOp0gZ989zOmJ39AOmffycZfEKFaQu4l9oGNf",
-	"iDQztoI6HJULYwNfUwQtJjJSK5c4aTw13bVYglD2UJRS3Ah6560OqyxVP/N1236QECpJH4xZNUzXuS/Z",
-	"aSmM+bLkHNyHx8j+H1Iu7Xm1FKV8n6m17yaXBgP2QhftjKGIGj9ADg0N27NmrVv0PmEYrB3bdImylfAZ",
-	"NIoZGGCoTgMipeA3otXxbtuVrdhWVn+pKJu8chC4Nl0wPoS14AeCyrPaqoHrlS6hRP6soUT+42EPCyu+",
-	"GkNkTGzCNN7v2W8XZieaGn+eOSP666v3jL6bAz3IJrjwO3zH4SGC9KLNQEHMJetb4BKBUFIX0/pzDRPM",
-	"pPm602hFVfGxrmYQchP7XYC8W1cTAU4jM2ucoLjxADGj8uwn8F640xhRhm0H9hpfqdl8FRpxlQRgW24z",
-	"730H32H/DmhM9VdtvBhAWzq9DoSX+wG9x71h1ah2CftcFkUljPHhZ3dbRlEHiBfr0fUxu4ykxWBcSXgI",
-	"yWOjSkQ8Q8mztgKLjcWMPciPjm6EKnR1ZIQwRwQUCQ/PH2ZUdrKa2W0JC9fn/etZ2IYriu2YlDhd+HzV",
-	"1g4WX9ryFRiE8aKMgbbPMMiTqTRWV8sN8chK8tJkUKq8oi8CGQw9jnuYrzSnConjHbakn+n93zMpY3OP",
-	"NpbN4pAdSNXIpucKcGqH0KQ7e6a8+L5tdqHcjtgN+Hv/Brdd6P8CBYQcdmtfyMOEKkTB/qWHMPKlGFsC",
-	"WOE+X3FpPKSV3vCDYWOhRqKPX5+46zBqvwDcCsAVC4U11oBOBSfztpIWaZo98G/JZroClJ9H6rlWlPJG",
-	"eFIWgn9LQ3rssABEkdG1GxK28LQrqa4WRuSx+HCkq6LGpOIVJI/ZJbUgMh/AgKzI2zfVDcGsrp0mXSvd",
-	"38txlIXhCOd5FxWOeJfFB+5+NrWsuNtp+ynwKrImUqwmoq6T0gFdMWMXsyFo+t+ICkgBwK+3Bn3VIIOO",
-	"tI2VXmB0a5bW28CZu1BD1y3Tonj2+3T5Faoqf58u2/NX3GjlSb+x0B+rWG9FWXYxvb9Pl/W7EcDqiC4b",
-	"8HWInfm63m2YwUMGR9+jyBorNJA4VSltJxjgjHtNxmSI+gM1UEcsD/XSeZ+E2RbztcuZG9LYzAv4IsLQ",
-	"wrcSduwHYOhukhWVWio+E8VDoOvxIJ2L9CUDxTBDm1QVwHfwVZUuS7eXh5clidzMizrA52sE6h5bx2to",
-	"cPcuSLkZizjbBAiecvLfiKpCzSm4rKqLsC3l9Lic7pzuiVDyBsBd3NETyE5KRFT5P3BA3yzcofMab7mw",
-	"7G9VkDN0T/W/8zWagEPHtVOP/99C9SlBHrhdkbBC2KHrmnsoh+vPCixeUkw70LoqqI8Nii7uOVj+ianH",
-	"BJ+W+daGhwpelTLhZArcrkgti3lGvzSlOWZvV8r+3dNypa/oQVdhwHXFcrhwXXkUZB6ucigJEkhTdQKv",
-	"RDOCIbhaAOgv73sm/FscrzHkn7Q3geifG2GJ3dWXrtCb+2RJYaVA65PFh6BtaTOsaRZ/8pElFEKyWmx4",
-	"P7OaHjlLkSlY1gyzeJEIAIaICfBDGRxTOZrSkhHpwvYGE9kREHie1T545VPu/bRbAKJRrmEr1c4XbKjt",
-	"NNUlbK8Q9RQL6X6ADTVLNbqijEhtfY/0XEaNt5QyIkpU1QEdPquDw7hq4u6C7+0Rs8verJGoAPPqeoxw",
-	"S8z11LLs7qGBpXrFZIlUwk37ldVXrlMBcRdfp1B/rgj7InLSwDgkhYl9VqU1aPh3K3hV6Fv4K1Snt2x6",
-	"4YNXvCzz/vqkUU+80cJqXF+BLJ9y4xaZc8qVNTlVsUQRFLBptE2thLc617IrXc2nXJnY1FVz58yNELNa",
-	"X0N1WMR5+pFXMIdYhhnQzUMiB4tWDL657zHsM+FwarDqZOB890FPSOkk7BgKhJi0aw+LD0nXOS6lOFiB",
-	"fMvTYrs9/codcLmfj3CdCCJvqsAESlazELpnuI3fjRsQWVNDK8ELit3V9BqR2doEbazbmNXkQcU3G6h8",
-	"xpek4ZjHNLvfS4yG9q8RLiSEBsCrgJucTYowYZNMuxUSlAaeP1DIOA2PupbzuSguoO3rzw/VVLwogEDB",
-	"NahOxeAm3yRmCYbwAEe5NnPJ0shd72vrJFuzXSSRarIjnCB3aaxxQfCyTGZntbYpsPuBA8zrg/gQoTpw",
-	"/gZamv5WPhr2JigWyUaim4FaYbrBpueiqnRlcmTziWWZ4CLjMByzX4UEo8oTNoh8oBR5W7Ep3jdhyB/h",
-	"O+Ds76Jm+bhXKO0/AXeM9rT071E2/f6qPeMb3I2Bz2XvYwbssL1+DyceblRwrPT6vce701j57n3jFdUJ",
-	"xZtbu50kIqA8P6nOby6yvhbLzRDf+WJYyhGbcsgE0QYG6IyEXHaVQBqK/j2ybS4R+FkXkAYP2G2YmT+b",
-	"hlwVbUmjv7tm7kIRH1vmdv1FNdemldaV/rwzQePfxfI3+sphU9juRbxdKtX1MfMc693GaWm2r3G4G8VR",
-	"NtSUpAAzEkXyxZvgXVbCHdySl0hfqKtJFvZFd30GacWgvxWqs+DOHWf1J1AA51VbheYvB834/LJBb7ss",
-	"u1FW+X2q2WvGZ+1TAIIRGwSr8BPIqTEXlfFOnEczIfGiCrO0SffIGcYv9MbvOSeCfdguU0Wje6AVRk/3",
-	"GDpZoY78XsJVlwUI1YXZg9l0Lg88qg/Vz2WoowfmMFxsuqIAEBL+ppJFGZRI6SowV7S6DDiO9+owkG9A",
-	"Oi0pPh18hKOhtm4P0EBMjH3Q1e5eA/bwnnBvNLwtmwyaT3dSWDM/mZs2mpM7/GEjm+VLafiwFPXdHzJK",
-	"oIeDoTdQyTF0z3KXdllQpEorSuKsb0DIkxnMbjcOx7gDEs1cNyT+MxQUbx+2fZcFdmslyK2ryW5M/+6D",
-	"CbV/OGCx3KZ5L39TTQ6KunlTTTZ5L67JneaVYQyCpEAYgn021Ih8VoWufjDMCsX9xursNnVdM9h6i5lM",
-	"BEDhf3/wxaJg5RlR+xOBkIxaAyTZ5XZidwMUhKmBPdtd5exYV7O8fQN+U03ul8XYdbbX7/GCx61XKmkF",
-	"FKzvbib3tMP+Km7dELbbZ5hWmEgsVjQ4x10S9dTlPmobbyUm0thqeYQbJiS2NlqumerKHpXyBjB61xCr",
-	"586fL0sTsg2UFvcP917gkr158ZqNSimUhUQJ6gR47FbyOI/kZ4nMma4YijcZ912z2d4vyHu/FmLumj3l",
-	"Ztpu6G+poe9dC74B4m4z1XNU/1oAMvPp6c7WXuvKPdl9fTjb0NG0d4V4BExnh9h6NKdxEInHNrUvBPDo",
-	"AGwDP+2miO9zECFtwisrx3xk1xGwLeWoGGw6aDUqvqI1mY+sVV3Wovo+bdFPXq8ixcGEIlK4RAyXQTeM",
-	"NAQ5LPccqO3/1+O8tX40DmuH5aPrRrJFt96E9CCvpAllD7LyMuYUh2izniQE3U/LZqPIBFyzhgtZWiKf",
-	"MlOAmBhPutymOk9m8W8nO++H0ERY+ozi8JOutei9PewjRv8dGv3ODA0m85k4ysbWEyg1ybAWnTAomV3P",
-	"jkQUmU8EL9mEI1VAWyz3sixTjod9BcZSdcMvUSMD1+RaqqItPHy9qjUl1GLmLMhQvSuNacre3fu4q1JT",
-	"MgWQlAzz428y7jHHNYWlqShnV6MpB02hphbDm1vM6unjXVtWQ06E5mwUZgvd/3Jltro6pWe7+4pCaIE/",
-	"rGtdOMBkvhknLBTfl3STb3hYgocUceqefKVOvALJ4g2qTbDDQqVK+/5Kn2Zv8XPh1oi3rJ8Wsizoby1M",
-	"N/T8g+6B35QFQYcPajY4pAeqYqjChMVMqhC2bi4nd/jDjhcVrIZKGJIsM1wWpG6B8uzNVxT4Zu/g09V6",
-	"QSHL7u5+4ju0Orj7rg9s9+uXFExdnZeTf+lh+6L+NTGcFB/oNWFBN659Nf/NPXuXRLVrxCFOmb/pYaI8",
-	"+t1tDn/Tw0PuD27UOw0+wzQC6POrmS8G3vbHuifPbYuDY/zOIImGoBuwu7yCoJDxoLmQRnaXg4VB0JmE",
-	"uLslsuVj9tY1E8hU/RXYA5SnUk0ahRygY2Ff+3bLbHbZGDMfIO0m7+QetcnInKXsyACwp0L0WhlMQBTc",
-	"coCaaqhExR2zX6/HzwIXOV6mZUo+RNgPgOkJklxFHKLHfkdJV8/1IhUgvX3hf1CDD2hFqG5ru3kG+oLP",
-	"FbX+N1ZkxbHZjo6I6qodcmj9HLinySx51V4oBgi5kzv3z24+Fko7+4B2qNEp4gYeyIQIDmtbGFXE/LA0",
-	"V2LeXrMn5h36WjAkcGy1wwP3XSau+eHUSifppBIW67k/84Ftx9VvJVeeKDxVDvKsTqisBwJ4gJ6nYCAC",
-	"aaVh12JuY55LjMdiZP0eZQD7+3aDUiaMIT69+TSz1ZJMpuuj7D4QqhON2qLdnGe2WlJ1lihgJJvhqTUz",
-	"MtdyfgArenctIReZNIZuX5xOoiyWifg6ZQFFYHqCJHmxJgm/bmNFkbQXeIqF8iyUMrFs4n7hCScTuL2I",
-	"nhIkXEn52Zf9iIjiXyn/6ScAfchZO1ueSWOcv7WrKSeZD+LHtldQP8CHpYha92llBtSoVKKEQiLVT5kE",
-	"beIPBfJFAgiJueVqJFa1ZBAyNHNrtLEo203X/19Wjcvqr5qRmj9a79blFdEFLRQwM6kMCHMHIEBwGVNY",
-	"IWooYAYNBHlCRWMlPHVLs/YG0G9gK75rvg3Xhe3OE47ggZCl1g/j3rCnmJLXShhRjpmugN4wAp2Q6BDh",
-	"2IRB7Brtcf8oD8KxXEl1VfCl6fV/PM16BPVbBZf61IfcHfF0n9gPePdmVbKvg/xoA3qg9Z7cwb8bgaah",
-	"raSG7vZSt4fWYxV4QEElQVssYqB8MILhFpTUI8+4pzbFy+wSys5BQ51qK7EJI67CIT1QZgFd0tUFy90T",
-	"rtwTrqTNAwgWs0tWh0oHnzV1H89QwFuOpq7xA4Wm1ycNTHyhB3VXWk3YFEjvWkMpLStqlf7MaGpevJCn",
-	"3c9YISsBRdW6cl5JW6Ay7XEtXhnMB3SMQyZwqHUpuGospnm8ad4j+qzT4Eqrfe67J8G4h6vQrRhOtb7e",
-	"ogPs2dbQvCbCJqkkcYNVx7VjY78z9nffiO/5lKVObD9n/ZB3drbexuHz1vEKJmXD6fpOhG2Izbgdoa98",
-	"A4yqlZ4xpW+du2Y1HrMw/3jqshelXhTwAmbkRKVaOnTg+ireRkzxpW+vv8yCGfWTS0fcNP3t18f0phoX",
-	"v7REOruhdhRfcu+VIDAdQZwWnV4Ubyrt9JjwVr2Pse6PT5Cgvip7/R5I6PRPTtBg6NHHIz07AeWbPWpN",
-	"cTju6YD3k9F24cA/H/J4vw3msLZE0m3w5I5+2njIJ0psyMet4ewmDrEQOsai01G5KJq4/V7Cw6OZ7nbG",
-	"JGsHW9fJKYNt2TxM2Xbq3vo8TvUtm7lBKUQpb0TlbuBuUEKAHP4IDs1E3gjFFvPGyGbrEJ1+ZfvsMMS5",
-	"cZz327Co7T6KBMJ8a7P0AikfQsoCSEOOWV5pIKzD5ZYThB5jll4HGJMkbXeohbKyZHklrKzic4rK+b5R",
-	"DhoY6RMzGPEKQmzu/OB2UQmPXT1mrxQflkCpEWwdneKhmLj7fkz1TPkcZHtSuqILDK8uY+WuNKY5BIrK",
-	"f6lxfa4cdDqGe2pCB6cB5BS/rgjhrptyyiPSCRiWchz778kn0YQ2M08PxYjPglGRX0NFIkC5sYrB2eCV",
-	"vozv3AU6kVj5AQAU9TYtv08wxUontnvMcUw7hUckU4XZpsNsyi22jBvV/imDlf1+g3eP+yZkj24ILQsk",
-	"gTTuGQANY1TBH8LsQV4IXuQPife0guUa2IEqwWeJpzaWpWvWMcOxgnAaBVtlYSAmwVklRsK9k+hy4HTw",
-	"O/QUUuzO0YfDBxYsqqZcWjbTxrKz09NThmENORMrN83G+IIb2W/hAuDG8fNOBOzDV6eESV8uiqZV+bN3",
-	"3PDeDxd85MM1UK/Uhb6sKvzTgbqx5gfscVpYgWvjYOtLxYUFxDNSFSz3zuJcqkme+SsyN8jAh8kI7m8J",
-	"4sYzZ+G3fogLas2s3wtjOzXq+zMi5EWOZnPRsB8nowKxI9wwUCbJeI3OjqyNM2crNWtrtbPp8uROD/8l",
-	"RrYd4PHqz3nJJWg9RZJSniTWEOSQBVZp99O/9JA23IXyxUGQ1u1Hfq4N1MG3Uw0BXwHYEe4RTLMgB15X",
-	"syrDisqiiHiFqW9Cn7jdq5TI1htUEySJcbwZE1V1liTc/liIhUjuF69mc7uMaVm31SPDN3D+NtMUv4Gx",
-	"/XZYij2bKIx9VzzFMRcOj90B39IgNFPUCea+wMIuUgbd+lNb6sZ0nKUOy8ZqZMkbww2RGDthCpeVZyhr",
-	"9OfDw7+spqHB6Y+tOYTPTw//Tp19av0hgdNh+A9UWnGbWE4DUCH8+eTO/7gb9i/SZdYJ9hhShrqtIae7",
-	"91SUBQVb4t4x0zctklifzZz4O9/Dcrxi4FcxoG1olS6jc53BDn3j40WwwVZOiF/zyO0w+/ur6StaSbnw",
-	"DTEAOK/0XBtRQKInSfZKk1plWfoPspJbUZGMsBhJROHDcQFfqhZlhK0S2VzD+U7tuAQZgvu7lyltQRVw",
-	"UgmfvrocuaullaNrYdnjZ2dnu+dWYqe+cSbPTpi5sLOoB0BR5S1Y3Va7H3E1Eocy+XfIMOzdtxlQ7jtf",
-	"31yjzpf7LQKsNYA1GPdOBPjCho8Fm2upLOQsa4zD0l3TlDRTUeyg1PICutktme29QwPx8oYzWCLTjh+S",
-	"ToLE8ODPMyuMHWyQ6Iqpb7y/I4F1Dv9cGfFHHg/khEyhQBr85BIGikED9esCWRNB2kBpNuFzA8wbQFrk",
-	"Ud8jrZQYWcpg5P/gxh7BzfLo9csc8xQR9AOWCorOQczgVkJMLHBtJ0FtGvi6UwE0IAITc/jZXKgij6xg",
-	"mMZxg0HSikhYCKU1ovahgfJyDg+8PJZbXA8vcEAS4QV8RyLCjEMQe98ImoWYojc9um3vEmunIBEyRbGp",
-	"nExFRTPWKgTr57gZA3Sa9ca6mnGLirBPHyOjEorFnjaIxWbtN7NQ/5PM1C03PhhaXDBjK60mGBZVqf2F",
-	"1k8FLwAOQM2vWU2tC3Nurajcd/77w+nRjx/vzrKz55/+o9dw09rqrIGLDq0+wnhv7fjsyaLPng0UfKBP",
-	"fO4Ft7zP7gY9I/4Y9PrPskGP20GvP3Db09Ojs7Oj89P3Z6f9U/fffw162QDQEfAJeIL7zVAXy0Gvf+d/",
-	"1R8QwzbjcwmfgJsT/IF28EHv0ycwqTgSq/1d28jQwijmxC0PeSJgpK3ZYSeyU7osa24lqIqxB269ieoI",
-	"EARoyQ+/lsO5j3bVlrDTBhmqpuhOcgr+O8d3kskO5RITzbTqeobdm8VoUUm7hC8jTLD/4aNb5mhh+NSI",
-	"J+qfnJydPzs+PT49Pus/f3Z6Ci4FtWo9naqJ/Rrmtw+EllmkIfagcc/UazLg5z6OWxYBFdd3Sq8RbKYg",
-	"ANEHAqMxAAbcAz3X1XAhy8JkgTcpfXQjgc7vXlaoWijTT2oCKSsF6j5ZQrkBFDc+XkOPbg/4/Iw1pOT7",
-	"9tPgA9zes6CvES9KGcXZ0sbD9De1XgM8QiKXoV7Yvqd2qH1ZCNs2pgiMcCMaM3YU1IOKCLjuBRBieCYd",
-	"vJ8+fvq/AQAA//8=",
+	"3L0Nk9s2tib8V1B6b1WSe9ltdfsjdndN3eskzsQzSZy1PZN3J/FKEAlJTFMAh4BaVrKu2l+zP2x/yVs4",
+	"5wAEKZAi1W3vvW/trR2nxQ8QODg4H895zh+TVG1KJYU0enL1x2QteCYq+OeLt3xl/zcTOq3y0uRKTq4m",
+	"b9eC3YpK50oytWS7NTcs5ZItBEvXXK5ElrClqtj85fLsB27S9fx8kkx0uhYbbp9m9qWYXE20qXK5mnz4",
+	"8CGZlLziG2Hotc+XRlTx986leG/m9rVmLVjJV4ItxFJV4prxhRbSMCXhp2VeaQMX2Jfn9v5/bkW1nyQT",
+	"yTf2/RzeEg5sw99/L+TKrCdXjy8uk4OBJjiyv+O3Hw7w59ys2XzHczNPGJd6JyrGNdNKSfu/Jpi3XLN1",
+	"vlqLipk1tyPOde84Z3RjY7xLVW24mVxNcmmePJok9gPyzXYzuXo2nX558ezZ5eNHXz6aPnt2kUw2ucSf",
+	"pv67cmnESlT4YWX58ptX1Y/wyvZ3PZeMlyVb7FmeMVUxOzA/2pKbdTDYspwkk0r8c5tXIptcmWorOqb4",
+	"4vIpDMv/d3TCy/LvvMr5ohDxsVmhsO+2IsHZLV17xQphrDglLMtXudGMy4xtpRXsVFVCJ/AHqfBnlJaO",
+	"T3LPvNfv+mqbF9nLb+LfY2fZfs3CXtQxKvjtXof0NezdY2PCHd4xKPzxfkel5DJfxUb1nKXwG8plYgVz",
+	"sQdBhaXdbha4/XLJ5mtRFOo/Hs67xg0Puv9xV5t+gQXVmWtWiY26Fdk5sz/aMQhNf19utcjYLjdrtTUs",
+	"N11KIqXX9Q05MsitNmojqp6tz1K6ZtD2dxff61R+ky+Xb1V8JpWxOlRJkdBS47Fg1iAPShZ7Znc/SkPX",
+	"5BnVO17xnm/Kwl74GHXsuNFXfGf/fTi1hVbulLCjXlW8XNuv4MyI9wY/Jtes4HK17TnHMnpBY8jSqvpf",
+	"JvZBk2SSKfv/b0S14Xk2eRcf5v71NnKm/Z0XecaNgE1FowWx3altkbE1L0shE1ILTCqzzuWqe6j7WbVt",
+	"HmKZWPJtYSZXS15o4Ye2UKoQXMLYXtwKaf6ay0wfju+VXWKzFlqwG3tFwvQ2hWmck6pa8rwQ2RwEYr5T",
+	"1c2yULvzf52DjcKLAvWaVFt5zbS4FRUvGK8E44URleQmvxWdZ7N9ZeNrciM2uiXkTx4dTDiI0Uu89nF9",
+	"IvOq4nv45G8rIX4XcbW3hN9wP3bsQ7zkXnfhy0xsSmWETPd/FfvYuCpRCisY1gqyAq2tlrsRexCdhcr2",
+	"bCWMDqwzZyKteC6vm7fAQ7jE7Q33ttQhezR9dv6rdJ+PRms9AcFoz+xw7/TlS7BiOwxSayPPrRVn4Ato",
+	"I+SaLbgdq5Ln7Oe1kCwHje4+SUlYQKl2Seu25kdeXLJ5WYlUySy3b52RNPd9OlndI8+Cl1IbXhS9VmCO",
+	"1ww6Cujae5XB7/lCFJ06QGnhhA/U5kIUcCrMb8T+T7e82Ip5vcM3WyuARcHWCm0sr+V/mdj3/Snlkld7",
+	"qyxjGx+efnTnXz5+Yn0ba4naZ/yPX/7Hn97925/O//VfJr0a4eJJRCN8n29yc/jt36kd23BpjzmxsWcH",
+	"+ERre4wYtlG602Io4HlRTWw1knclHk+ngfdwEfUefhD2eO2zIjZwxSDBwUvvVW5eLZ+XZa/cgENp92dZ",
+	"Jh2jbLtl4OmM2WGvlrTHBo2E9s/A0dS7bcyIXm+ltOvWb/JXcFXHauGP97pabww3YrktXguttlXa4fRp",
+	"LrOFem8nhjMfwUgGiVjlnny/wxblsanURpQdY7I/3et43qobIY8NyNiLEjY36mb2f/7X/54n1oQDk1mL",
+	"tBJdPjHcdq+j/Zl3abdCyRWckWQubPieLQRbiyJjC57esK00eWGvqOAA1WojwAplRjHN9wna1H9WLNtW",
+	"3FDUirQjmz+Z6nkdPKrYfKrn9CrQoUqmIjhtW/tux1tKtHYWHk5101142jgLPv/8yfR//nJx9vjdv/8y",
+	"PXv27gv9Pz9/Mp1OG3/84yJ59OGLjf4icmLYSROLtVI3cTNxhz8O2xF08f0uKdnax2TQ2+QdQ6Of73Fs",
+	"H+yjdKmkFnBk/1SpRSHAWU+VNEKCKPKyLPIUJOZBiVf8228aA3/1m/+lEsvJ1eT/eVBHUR/gr/qBey68",
+	"8XACnKe/4xq2nRbVrcjQEgabV/O9Zrv1/hzmk54KEdLUUASyrFQpKpOLQ9/oj0MbYy14YdazdC3Sm+AC",
+	"72zZBSi3GAf2Bk3fF+JAXtqb7N1NqyWZFFwb8PgGPcY6oB/cuodbibZjzGqyajPiFlo7BL029xUHd7bH",
+	"aqp8taII9Ihvf4u3xZ64lXa7y8wKbGwD4NnJtOGV0dZBWEC0QhRLpiQq4XQtsm0hMFyZG1B+5Ct4PXfO",
+	"nqepKE1OerISheAadKH9z0ykuc6VPJ9Enet6T/2CM9+U1JbMND4qmDMvOG5F6iCDWvwmUpCOUFhGi66T",
+	"ioMf6g/446Tv8xd0D/knvhKHI/ZCMkJaYmIixXtz7O4f7TXtz8H3dg+bAjrNUXOvOgbtLxS2WZ5F5z6t",
+	"BDcim3HTyEdk3Igzk8Nkd96z2EcfKapKVfFf3udmlqosFAPvhSSTZS5zvR45GPyuYCYqOZte/JZdvv/y",
+	"n89+r57uHt4+vnmyeSSnZrXm0SfUNn3fAr4WS3u12hqnX3mGLj0vfgoWCA+25oImk/dnK3VGf7RH0Plr",
+	"vvtBaG3lEoSiVNXYdXC6ZeRdVlmNv8dErPj5P7diK7L5lVVs1pDS1xCTU1K4BB9qyM80UzsZKMM5CMnc",
+	"nY/c2PvOf5XzTa41PVEzk6c3rOQ6jKCDN4PatPWQPQQBKG6KI7PKYSslBVe3aSoEqj0MwkySScplKgr8",
+	"N747El21E1AJvunaRKREI/lE+2U04Sw3V9bR3/IiYWlljVjr+JQqt2YrzlaRLwVL92khGgGNib08ti7O",
+	"sooPrK1sskkSuJmkRurRu2WuZbyx1Ru6oldl3Z+yJXviU+rb12jSde9vinK3dHJZVupWzKKxgef4Yxgm",
+	"dDGCahs71QN1caZv8vJMlTiOM5AWK2lWyzSMvfhgm2Hsx48fPkk67ah6MipVRHb7663EBCwNXRUCYhyC",
+	"Z/g9Sos6jMrLEjbmOXtN8VCrGaTaXVFg9PKSzbfyRqqdnNlnzWFP21ul4JW1qiHJtlsL2TCKMpEW9ncm",
+	"FWYK7M0JE4ULHtKT9bZEnTpPmM5lKuBCzdb8Vth7xXIpUsP2wqBz2B9sGbokHzpl622tJJqy44W344BW",
+	"cuYU5+GivJTsb2+/bmqLf33wmP0r/r+Y0rC7h7R/JLEp3hvUu6SS3Ku9h71b5wXKsgsm5+j8FPktqK1h",
+	"Rwr+4Y+jSq61g+HX6AbOvlPpG/iao3u3+dnV1k6w/e/rOp+7lefsrXhvEpZv+AqTZ2XBc8kgDq0hwWTE",
+	"piy4ATCCrqN/qFnhEjsfPat9OP/+Z9xJlHNYqK05Zz/DzOfGjk67TB0KPqoVjTf5Z1xTdrVWj4H7cX5v",
+	"Mm9P3ds76qDmTLyQt3ml5MbOg0NvaEyulwWXTK/VDnyjHGMimj4mfO3FdNpjhh3Tqxs6wyJBD5AHtwq5",
+	"hPBMlq+ENonVVpVgQq5yKUCKWC5ZqTJ9jetUm0SUJtIECQhXYnr56PSluNkuBKEhDob/5/wWRs7TVGjN",
+	"jAq38WeapcVWGwwUn3wi2fdXUhihZxCJeW+GjSP3r3eHSgJ2ZONACdf6XgRXRrMdYLaVQpWFYCloOHPO",
+	"XhqNS253fpFra9Id7no2xwc9+PH5Dy/mTb0M0aKt1YZhRun52T/42e/Ts2fv6n+ez87e/TFNnjz8EE00",
+	"aSF1bvJbMbvvjfeDqpzpvmE7+LRA31FE2e7DPf2BFyIjAJ+9if5sVGVnR2ZMiltRwX6V14jmaIocbQZV",
+	"CgkbeuMDJYbfCPwTs3a/s5DVytsJZKb64/vedn9caiFnQeeE9U4wBV7kUoBWBWuFM70WRXHOfkLp0UI4",
+	"hEJuPLql4DJhWkE4aKsNZDDBnPER+zAF+eTy4tGjIwHRZGLPWbU1Mw2pZt1IBz60k9GySZfGGXL2Tjpo",
+	"tFFlKbLzEIn48MmR/OEI06hxkttJjp7kBUfYVcvEtodgx14V73lqiv0V42zD03UOaCJWiVRVmf3Xb2rR",
+	"3or2J/bwy9j24qm1SguRrUa6yY0bO6IjKd/qLpWDWByc/3uJ1GTC8Lw4FqtoWZSZTghuhaBLPNt0MKih",
+	"UY2D2Eyx+aixGQDzNG3KNc/lbCHWCPOJhB65jgKB13u3JYQxRceSVGIjsn3HYhrFMoWmG53xh/eD8hvu",
+	"vBNYCXeCEyU/jPB5fumPe+12tz2vBXfjcifDnd/Bk3hN/4m7T2ROIapqZa0Pu1Yt5eewC71pqnCeaCyd",
+	"X3ovsQlQUJ8oLlFo9Y1Ic0pBjFiVRtw33BGr/j14BHSQTNBxnqFaOPa53+BV7Q+uB9d+XnQSEPvRdqSc",
+	"kds73aDISD+cpkL7sxpZrsuC72eHOa/vRFGoQSHrshynFQG7dFRMv8erovm4ddfYKMoyYlpjisqlacK5",
+	"aWdt6COOK6iyvJdNW5afasuW5WlBxJaoBRvx0fRZ1HZvyd7RrXuq4PTOjr0mmqfrmJy/lRllE/4Lz82H",
+	"+Le5UpfGbvujRi2tXMaSo4H4yx9ktARxoQCglk8+vAvcPT83W5hCVGSTy+nlk7Ppw7Pp5duL6dXF46vp",
+	"9B+T+hr7mgkvcgBLgTM3uZqI7VkqpKm4tRBcZdLVww/taT/UHP4bYraUs3oj5pD9VQdOkBQ7oQ1VgCSM",
+	"F1pR9MS4+opco8cIMWIMBDv7QWaiQqNs6OZ3K/MawbYRVRBMcwxXEc750MMjXIOmIYzLcXADrc9BBoHA",
+	"TUvmB8mUFGif5xLCETpqYt52lbp9rbaSsNwueKiW4Kv6gJvzuXlZXqOrqKRgKUTlc7NuWrUhmjSSsa8n",
+	"tx5TY34aE1wL07v+fXZPJ4Pftp/shGiJ48EneFeG8pkElrTHZaAoKIcXy1hGMDhlfjS8Th5Gn/quR37K",
+	"GdfYZD5AEfNDf14Ls6bKGtgWEAn3MaiffUVVglohho7p3FBvxXsTggifPGJ/zb9qOR/xkFlrxvAFHXNV",
+	"qVtefKe2le5BRrqSPMygY1GLx/y42BoqvkzIXGTn7Lm7BaKjeB8v7J7ZsxshSocb4hmEp1wqAcLmGC7z",
+	"YvHlZRDrefrlkyNY8fqzXvnDOL5uTqvY0dFHlaLSSrLP52WlNqWZf8FUBfl9toC44EaLgmp1nNzjlVbU",
+	"gwxrTN7dsH5SRZ7uIzpBzpaKsMhHtAE85/W2EBqPBTP6nrufFUeiAe5j+uQOZ+Iu+Wxe6J56BQqQQz7V",
+	"KEYL1Kgw9VIWCtnlURFbx3fMqyXjUMh8xdZu81jJj0ia2z6JPR0piETZMc33PneG0RmXYgjEb9SOkGqm",
+	"RbGcuUmLh47dr1g2qhjXN5QUt3vVITlYpgSmU1N7QCeQkYQYOiC27S5O1cZ+bG7Wd0rUQDa8o5DBL78d",
+	"LJZzaBg0LHYN79EuqV5bbkFSGL7gGmwKe++G72FdMkrqi01p9mNMOCte1WuFx3RdbPOwdWafGI+uRb5v",
+	"U+EWPwxOh/tlsEAPOwJiRlZc6A6PP9yjM5z2CHrAWDHEF24whWN3mNwvVLb/TBOK/orNA+07dzvdp6Ax",
+	"ZdOQGS2q2zwVjKcp2pmZqoU6flJ3yOMLKyW+0hO2ai1IJ0vPQXFWXBLcqCLT3Z7bPqHpWHqwbJQRjvGC",
+	"ECnacCiDDar16QTXzEqdgqrEyi1DdogxiDthSotgkfxKDMdXb3Kto4XQ/kgAGeKV9e5E1giah5KLILyD",
+	"p0xRLXCcAFDPVF5KH9rhcNjFMR2OZ6hmcwNyukH978+rWGz+zlo0OtvXqPI+sjAnE73dbHjVcjkvrDxd",
+	"BkP6nEv5xTW7wEXDRWHLSm0Yzza5xDqihVpEvUqVZ9HzWfB0XZ908IGHB9p+jNi13UmH4ASX0UlkvU9h",
+	"ZPUUdO9K8bwoTrONpDJiQAzqToixcIUDLxBWZpJM7HC4UZV1Bx1hQ9Qorky+5GlX2pQIStiGZyJpJmMq",
+	"scq1qfaHymVc3B+hzTo3qi2Qqlp1R70fQID6QdRlTSY6/13MFnuDAzog0TkSkQgGlEx6sg5fgef1Lc+L",
+	"bRUJMizrH/om4m2+EdYJeyFNBbtzpVQ2+ia91aVIje5YSGJtYgthdoLwkmanEgIV34gih2Ab32oRUOUM",
+	"UTZv8M1HN6YfYXQqC7WIFIyMlKTmsntJws03Vgro5Y2ndg0dh6DHhqzruwbNdP2hQSH5dDo9MvHuNdHB",
+	"A8dQzFodmFHngQLpPZLcdR8cpH5GtXFja0tCeOSAAZ6S0usuULmXCpRFkY1EOfyGu6Pvc/+iFhOMzt8K",
+	"aSc4FtHdbHKTMKNUgZFhO2LEpvqMu+f2cCt7AqzjSL5/x3VtdTVhN1i07dRVPIngpKYDP1OJrRbZzBoq",
+	"cT8bjzTErrmPrKPXRqkbZo/WaLS8LlfvWwvYVW/w0rsW1Bx/D1zZF8l/nWv0wFHvw6NdTKSBx+7SjAkW",
+	"QQ8ZDRR5R1O+yKYQBqddNUkd7ifB8fPcWu6jqWAYwn2E/FEvfppgP7zr5Cjc4XJ/1S4GH1U5nbS4IiNF",
+	"t9dsTtmGuQ9P0R/OGbrj1oHBlBT5Mg1z4miqNaROmt5b9KZ79t/4bX2AxY9Ssqxyc0WlAKjOKqFVYT1Q",
+	"o64RAI4Fag72rSr29vmf/+Obl39+8eYtcW7Y/Xdt92FlrtjfX7x+8/LVj3QF2mV4c82EmVqVCddHdVNt",
+	"LTUHW6iUF1eRJ/IqXVNJRuRhlUidTR75+KUqMkBiU+mNs5j9B1HesDKfaS+IB29pJ7FgqJPEvmLiMPZQ",
+	"oFqZqPsCmzA6vkXFZbpOmOErO/m4kPag21W5MUL6VaILYDUav9N3eBrUw2s6IH+lio4pcU/EUKg9n65Z",
+	"sDb1HAaQdlwhivjY2aYTc0CSrlvY3dFyeilkbC1q9X/w9d8qYpRz/iR8oFTAgLBT1Y09ejG0ec5eGuA2",
+	"ksqnp6599SgRgWCuyw/n0AVtVz/buYTxsdeOzKYH6Vnfhy/C+fGqrv9BcbhhMunAHH61LW662G82gmEW",
+	"IrOGSS6JBYqSFbHKoS0p7f6jrbjB3P5HKu++g40cBTWQjqFYH+jOrNq7ysjQrL4ZY1aPqPUZaToUN/bw",
+	"OrAehr8Qozeuhp92aSbKQu2hNsShevW2kYWPyfLJYcsa5nfqI7pqwq00zynDcyuqfZ3asiepK4ZWrgCK",
+	"2FLcRVihpk1eFF4EfCpY3OZiN8GyZxysfVl0ijqtZTBxSCMjeYsrJwl3Xv+urxcwZuXSPh1XPB1s2x6G",
+	"uDqRiYVJRKakhYAqNLU1qdpEig5hmg6e+xPfarcUVtayK6uW/XIhq0k84l4KiNDHs120sPEfSQDi2V23",
+	"86+InBQuBvMK/3shQFkOgB25AdYvJGGph9e1DN/mhYkX8+fp2q/BNUo38VRRemaV3wpZ1/SAdZ7LRl3S",
+	"/dj4B/JOJQ7RJKAPEd/De8T7Mq9o5cOLYxBM5J05plC/g6v+LqosxzVwM3xkuNd1eSAVICOBmKurDLZ4",
+	"r3dyxF1q+SqbXLrQXIwsaRy8FlR9x6JZg+hwnh9eNosH+dnvs3f/FucWiwo3HF0RRyiWHX5FnglyYCUe",
+	"gYkeEWyiu6TO6uKkk0/uscwtVjuGh26tJUC/zEBXDNMZsSqgU7+jl8bjhMcMii45cjcKMB0gjBxPiJu2",
+	"LnV5P/GY4uaThWOKmyAa01Gc38tT7SAtUQzLJwl+WCvcHVLH5pWOs7bd2bLaQBUhBcccrYE5JPIhce7M",
+	"jtyZdCBgNVuCVh59mGtWiKWxpkhou42xbsuCy5mSRSQ28RNUztpBHtKVnw6E6ghng0EC47Wqz579UogM",
+	"wsixKrV7MMW7TjsotrkOYfP26EO0BDhR5wykEzm3GcqGZ2LiZTngaO8xcUnWYrvp6zd/j7u3QGLMNURm",
+	"+JkWJa+s+euqyT9//e3X7NHF0+kXrs8KBNfYHInwroBA/0Gqb+dXjDMkyGYVcW1Lxu2/4QMBcGA3H+Sv",
+	"//b227On5+xrVWw3UgMUNmSJAMlRVWYnU4odQuitcmMF1wZgtcLhMjjTJdQsrIVwXPmG3wgCZ1m3d1tw",
+	"thCrXCIaj80/myNHBY13/n0ub+bs83klij/9Csrs18n8C4h/gMubZZXQHmYP1Ct23py4AQd08PHMKOVK",
+	"KAn54KBDdvwgmE1w7yTPEvvlyU0us1+rX2Ulq24fOuHpRiS02+3VMU/+a15qYqLpqTc8tBvlrShU2cGp",
+	"8c2bNy+Yu8S6MgbnGf7BtTM6dL6SxCsAUt+RS5vlHXSNv6mFx0KDGHTU9d6I/SyP9SqwD7kRe4ckxeHk",
+	"I2FU8OZjmpum+VVFxSol3xeKZ7OuKPDbg/AvjQ4y2+AdolC1GD/WPJe0OdCphNdGZ8UN4ZC5J+RZvZXZ",
+	"+UJUZn0O33l+e4GUq8cUTlgRSmtYL0Tr5QfTEciXm9+otgontaNquzVzTPMIBoanRlXH8WZXgFdGCORn",
+	"2vW4wWh/RbjjLI/LIERSo5IMKZgrDLUSnRV8slMkecXULh69PrJH24W9UXeAUIpUeaAbMMS4uyj0qFjh",
+	"UlB6e0DikiS564tyrbcjI5W1/uhOZ4RltJsZ5i+ilh5QUcxQiju1iduwdHkNC1QLsY/O6iaXM6r174xz",
+	"QW+dIrMKgThW/HPFe5FujWB5E5Eo4y+TKoo2+AHoWXLDVkplyLEdu7sZ62xojH30+mrVNf2qyle57JxJ",
+	"pGOp+fU4UrOoJfCtaAC5YacSOEAqYar8QDOScOf6yGeBjQoK4th2KXNplYm9wc02ZoikQi4rVDPifa47",
+	"SCLQPuyaFceE3/l7D8dEMtGlSI99gb3Gyag9QYPzuOsQxtBhTyQTkClWOyJVlqOEd9FhVJ/x0CP4HkfH",
+	"DCAITLQ5kjYoQfVrQOVjzWhilzGMQtlQN022jdZWD48wrKgL7elwyZLGweeVfijtDRFoLllrNvzEh5qv",
+	"oYSjuiOh86x9AsTE3Klnpxeix6w1Kl4D4ujQTFyoGGOK3cBA4kPbAU8Xu03WXK9FlkAzniePmikh8XD6",
+	"p5j42XsO3/Hmu+dnl4+fOFG2A0nYWrxvPvPZ8umTbPr04unTR+mX2ZPHz/jlUnA+TR8/5tn04jF/uFg+",
+	"Wl4sLhfTxdPLyzS7eJw9SS8eL6bL6ZRPn8a3MKKvxkGExD8bOvPicjzI0T6DpiPBmW8O5sjqRQpdrDcy",
+	"i8/vS6NhtWBSA10n684OMr7dEnwsfXErX4NtAB39l/Vz8Auu2bTj6UPshlHhqVCgj+Fg8YHBFyXBnHXM",
+	"t4xF0BolRUOqDyGk7Kyx2YExd8hWdQq28yQGFaCvGX2P1U0j0LN0R8zjyvLlUsQKsL4SCImGkjxrAyxz",
+	"UWS6FeRO7HFSCDDeC6Wxu4pbnsFA6m9gEKA8I0PE5RrH1PXzYRc/IkK7PoAD5ZplKt0Co2ZOlNtUwEki",
+	"cwIQ9IjD0FK4KZdK5ikvyMo6H4fNJat1JNS34X8cFCpLl+AolbbjkpkOiMbDArz7d13uBWt8lM0pwqhW",
+	"bo0O/YZOr2pgXuU3tRi+TQnH3BZ/51od0cJyJf5qryQL/Gj3loLLN1QJRNQmSo+c8fGESN0ZIcSPFTwV",
+	"HbGlsNrPQ5bJU4FaefBkwInp8BWGIZhdYy4a76B8EU6/hyOj4dkrRtqIssvxGII4/plSoHckug/vrQfl",
+	"LXMH4GhtjPYXhmdSfaKQ9B+FdwSye5h74RDznl8R37b9RROIlDjPoZspXAVxqSiH6jWbL1W1EgbbMeDl",
+	"aBQxV5tJ4eF2UsYIXmVqh21dgUHbugT2ftR8KwG+BTBvzPReptaarAS/ma0KrnXtCyGHQTSrgzNwH8lC",
+	"EsR6X3+CrGEo/AcLeAYdPktuP3V+xRYilyvYqlJk1/Y3VDvzq2h59/Wv8swXWGfzhM3xpLMPS+CHIoeb",
+	"qaPQDhqiyQyQMHizVDPUHCRDEFfINZrg12yOtCHzK+g4RH2p8oxJhbfTUKnphsf/APcSMm2D3nGUtXBK",
+	"Wpsb79bbUlRaZPAADgmqqtHmgLCOTjcxUoEZyw0+wZ64WcV3sj0Ca4N5GCiYXymXUhm2UoAoRRIiGoY1",
+	"0eZXPidZ5LeCQVNuYv+vmXchuKAxaArvAKPOVcb8KpmLmNXcKwux4vLa80bYmzLsWY1kxbl2C07NcGFM",
+	"ZD/SqtBD0WCzX5EpYK+BdAa2MPEmKCMFg8/ZylRUhud2grh0QaoN32P019HGXuP04/Ivc7tMamuae94L",
+	"6qQ+D2t2FaBjdNKHf7bCh/Xvvjc8fSmoRIk/10JgFa5bT1SiRQigCPDG/qt69MWbupT5FDCsNQDuBoY9",
+	"xXk5YhZT6a1n+PGk5qOM4U9q196H2XkKke8Ic7Bp27UcEVAANXwpNxpBhTw3VrEc8m0MtQ1PMrcqVRQL",
+	"nt7MUjg9j95sTRBefA0Xn2yt/VcyxY4aU9T88KC9NXHwY/EfAZeQuv63bbaKlRKMalVYibSzcQdm4OmV",
+	"icNpjKu1hg97RXirGLFDXghpujc9/J4KtnG5GeqvM1yi4agcruluCbU5DuIZZwh0z3KD8NPdKQKvakBf",
+	"K3Q2Qlmrjjaa1VYOknAIqqub+CjdVLy6FVVFDDwj6v8gvYiImcMV/zsiaRxLTGWg0Pe/P//h+yE0diOa",
+	"ISxnt7yKDiDgieTsragqbuecbRR1vNTsu6+/t4r2L29e/Xifo/owZLJ722L1bsODZTvok1FPvs7lqgj6",
+	"9mBGEUA3lMXIJRQc15QvzfZYb31+CithNqCvHMUpsDeEjcURz9WE+fwx2YnFgcBArCFPub5iD0FsWy0y",
+	"Hh+2yAin8a1arYr+STzcNTHEfNB9KOyLzvQuN+laQHHY53ZZv0B81nLJPoft8AXB2hoPsLZTJdjcwPCs",
+	"/M2tV8AWSBoL5SS+ERlQESnsJJahF62b09+eyI0wVZ66DTl80hwXeaxVZ1ehrV9QvOqcfU/IyQal60Bg",
+	"0fANPZz9YbGVWSFmY3k60iKPBIY+as/RsUNcCit6WQ8IiCpggS8AWJFEoQVm7kMcvN7LVGTHlq5vUN/i",
+	"UL7NI2ROI6DwbQt9eVpguGNGPAQYy43MXT4Y2gd/I5a5zKMNdU+o3Ovpo6YTlonSalOZ5oK69txl+LjX",
+	"71gCiJDexpI9TKKlVOOjz12FeQAuyOVq7ststQORAdKb8hHXbE5vzeaOkc3FIbGNkZX7Dc/ENZujM++v",
+	"w/Jf/CM6WGEdbyMQ4UZTwxuC4MCoir6a/wJ4Mj2pFVAUEt4u6KhtRz4oS9zNckGrl9QkQk1N2VSB0RrB",
+	"EaWBgcAdoikAMNIdJwhRhB0/nkBF0iDpOUIwbW2Cevs1bvhlki3sFw+Hzt7EA+gUM8eKBc48uYELojcr",
+	"76G9edinEdv0heUKcbZtek28QfApzDGHSFrjjOgZGtHHYbPB+G6CJketaW9Ai8J17xa4ewnVo130iWL0",
+	"QZljK1h4gsFxcKBu9exTd2nh6ea4BIQNV4b2VHFTdS9r7Kb9067yaYw6//cboFAzp/tF/Rzp8f9fs7oz",
+	"qNds6XsI/kNeZa+2Vc03ikkBzKhEqGg9i2ad7KAnfeQKz55Sh77qSg9pivmVqmrpiiyqhDCaORQ89Ryv",
+	"PpVX7yjkrK1UM5GOVKqOfDWCc461x55jy4H5dZPCOjlkGb5m8xtRmnlSZywpzxYWOVBK8DrMuSY+LWgU",
+	"UfmCDc0zqGKEl6Vrkd60MnEwslZng2Ryg1n3MN/mHxURzqiRiqt4COd1MN8KLQuYy6NnRUs2IlNccDmD",
+	"rOecudSfbiSgrgmTLUoKTdd5SlfrFu19Ae6GhmqWxtTRjGECcu9wyjCE6P51n3AiC1uhI5RPrxpNLsJE",
+	"t09f+2Af/JkIbnL4ygQLFz0bYw3V27m6Gi2EPGfPsXmsjwtSPhLSV9IX/A1sW1i3EmzVIZ8eSzpRvZzU",
+	"QzC5b+rlZGLWQjY60YAHOjkIZHrWTFzEuZW7OTZnYAuBaSYnA0aU5+gZIxLH/osOJacorPRT5SjRHzmh",
+	"OWdzO2K8M9fM/kdp19veDq/DImQovIHYKd0xc/a+0e2bqS7YhZ/dAxLPfFNZ2fOPg5grYoPssF0zeyi6",
+	"FumNduHWxtACkkAEjhA4Q7N6XFfs0fSZ1ZxmBvdC8La5s2n27c/0P8F3HVd/HZqvQ60VvBLZyzox3asT",
+	"DnKNLowNRbrLvMCiI+hP4oKHGb7D9XiPW3oz5RvpDLH3qO1O6IXPTB2qH5TXcKH9AzbIUVkRPYJbxkFT",
+	"gspTuhG6OmVATXsA5vfQZaCnYc9ryknfI442HT3X11f6p7ty3zVvx/rBuzpLVVWO59CsY6VHA52YKfq4",
+	"zRchwoQp8V4qb3sRAiYGeyv5ctnqZUjpA2vKHe1cSo0Msduo91M09D1cIDc1bS8ydq4mNTcwwRMJ+o7I",
+	"fLiTL0GFT36dPF+r/a+TSTJBswz+Bm1X4Y8lt+t3EFM5v+WVPof24x/eJQP6LzquYfjko4F1F9p9aI8X",
+	"Ney+RXDf4w8fkpP5uv0E/zG8KOGVX+22++4+fHDoGb/3tMaxGFqFV8KD6o/pEkwaeDwoGsGH1EkB1qa1",
+	"dU3L8Ny0DzCY9dFqI/DMFoUWd+IZSb3LX7dzyMj33Dh/lKT/XTyOCvvhtO/SNRk2NJKzz3KmgYJrtDAm",
+	"lyt9p4902zQSbdgFnQrCwmNv8eIxAHR0G1dRPiyFZl9KEZXBUeOf6WTIkSHdZYXp6E6R8KZBYrMRhmfc",
+	"2E1eB4grRxSKKpjOhtmqUtvS/ZcHT8fbNybWFwRCD/iPJrK6xH528KKFUjc1nkrPgIzW3sBlug6LTGeu",
+	"HcrNdiEqKYzQs1RJ0HnJxFT5agVjpifRv9Nim4neZpJdrZl25OlU1LTVnsvNssqxzSf9dvEi1aUFqKbq",
+	"sD+Hva0VI6EdUHvEB1+6UqYDJCfNcTAQvpOuxofFh+3cnoAaf80vHz+5uofy08CW+fKiQRdH7/hlevaM",
+	"ny3f/fHk0Yd/iU3CCxlt0PSd2jEe5Pw8ULxC3x46wxoFykZIMug8ZNqqp10FPfskcGM4WHpSw9LxL77t",
+	"1TWbI9A1gyALXQIeLPhNeWAVwstqbZ3lmIc8Z8+hgGbvamdkhi3PsIimVQ9BaGZ6aXQrvJCVKjZCmtOC",
+	"Cf31P44CotH0c6WkuHYNmuAz7QZbczvJlXIMySdq7BiSyn/iG1RaB1vrFFaPduhPyGpk6C+cuiher4/n",
+	"wH9JCxm8Vjsrozt0zzGB7MqrAu5hIWfuvwaF4EJuAK/6/Qc08NsxBfHilpKrLTtwGSUmtZIjfZn0zheP",
+	"UbBizbNaoOoaBrWE6LlmRS606xw0sHyal51o4jEy4bgAhpe8vsx0goD5BDkeKDABgf9rt4DULxj9cTiB",
+	"E9852JlIamvKLfYAho4pJ5S/Oiezk30mokPfGL7XQazQnpm31OVY3FJ1ruPVCHbLrZk9XDwR08XjR+ly",
+	"mj7KHgr+KLtYXCweiSd8unyWXfbA7o8x2rSZDr1ffQNVJD6QWQk6bmvMTFgUAG1fg6qSLk6DQ94AEt/c",
+	"tTCpBN+4MahqdQpeA2vvccskFBgPsuQge5177z4So7iJY30UVRXnQUPzCTNXyKcYb5UJeIYoFua/qy3W",
+	"BGnh+Ldxt29LezJjMAXm+gobL2PXhDlM0/wkWAzxHfgx0ffFpjaEukXcGAiiEUSDU/WSzrMQ+ErmeRKQ",
+	"0PjGN2S5B6i8w5gbMu61SJyMKfXVgwf0l/NUbR7oNa9E9gChtOd7vin6W3IMRB1GPxzJiwr/mQ55CLFa",
+	"wInmhgJbzmNhG1GtwAgyqrUJ6/fvxOLcqPjIb8S+m4+q8eZrNkdsyxxfCvPePh9xnmb2K36ZvjsHVwM5",
+	"0O+5dx/MIA4/8auZDG7mFjqK3afrqckEF4Rqz+tf3rz6MWHzz33v+y/mdjnnn0NxBoP3MmDE+mJ+l5Q7",
+	"xrsaDS7I++y3WOC+6HRVQvwu7gdPcwTAK2R2N3tyWf0+GvBad4SP2JMdPRasCKdRIstmDMk1efXI2QC9",
+	"30xlBhVS7zq5tMa1kpcmLzpqhKiAF9oLU98RmIXhNUI7IW6QnLe3YgyuIgmyd/lMW7QTip0u5CNpapaN",
+	"konZCnZ5eTWdnk2fXE2n7MXWSuODr0RV5HKYPY5LFnQg84tPIxsHycTP+j6PcUgvK/W7kLO+NZCKLeEJ",
+	"LNd+AXxeA4ns7Oxfuy5b5ElLyozsRlRujjJZ6uUawHHUPTFhuVMHcOVeigJwEruZ8Tp3sF+cIe9pH0H+",
+	"pe45gVg5hMUg+XHTdGokwX1em4m6N3kVb2DUPcjTBjdanZ/4NSepx1MU2PBp+3PFYzWiz1mlirrL8m6t",
+	"CnBtGLB0U8I8x9iOcywTMHlrBvZoErkT9XfMO+13DStqPd2bdIIG5O2psX/smJgyQhv3o8qEdviGPF17",
+	"uAviFOBvkY42Fd9Fe9HbE8WI9yFBbdiL9FTbSmRj0mrwqS+yeDqi4PsoGZnrTETsAGWh9lBuA6zj4Act",
+	"9vC/CQgJPIaMR3CTrfFxzpAUzKOpcqNFsaRzRh4yhP9Sg93fJQTI/4Wi9TuxmLx7FztDjgL1D4DAKhs7",
+	"fVYujreDh+e65fFz2yl+sCaxI3vTkSBCIazn93hSw+mykZ/7GjVKbC5VCzS5GHBG1VlUN5rOOflRxU7q",
+	"E5v3tFs+xiop+jJMAya3wXfbCiWhcl3Zz/LhP686T+vCC1Uvr5aOwwHuw8rVbKaWy7gGcuCgNdeuzhUx",
+	"UkGqdrm8U6b1sHikj406XnMfVox0ysfrrv4Y0jUwJGZph+yMRV5c6CMaqeBlHo9UDJ+Njsog4PiZW/UX",
+	"pMUd5hRhexQax8YmflDAmlQX0MAjqC8o0wrwvRQKnXs+Re65hoFqWF+zOSVd/QjSYquNC+54rYJz10xG",
+	"IYv9QRmPfy3sKMzoxvZTJPF7h8hGkUsR4Xgb0+QkyNPWMnAut0qe15Jwni3OMTCvz7fV6fIwtGHqd17J",
+	"tXtZiPRmDCOZSKP9i5yyGv4op2ZoZFESkE9P0VFzc9DMhJ/WPbF/r9/txJoYSSauO9wevCj375gkf6eK",
+	"LN5rXqqAZ8waPE7rQvfYqspFBiW+Uu0SZl+gtqs1y41jG/edCxi0+mnitqmnnKuKTYi1nXxwvSZalbYh",
+	"0emQntKPyKNi0QlxDeNmi/3sVshMVdEJc5v9sElvLMDCXShirYrMdeC9nF4+Obu4PJtevJ1Or+D//nHF",
+	"vip4esO+rfKM708MO1kTFk3SoSGMroa7Lc1Xi167vPxgc3usd7wh7VWLUJr9qAyuNxjUPoiLicU4cVfj",
+	"uVG6Al0WfD9zVs8hDAXgQ7FfDg2lVSUE8bVFrCU3dbEYp/+W+M/ewnC2nJNkX/9sL7ZWdw7B99+aLnG/",
+	"6dGYguaMuc/3paz+9nDInWsPiNvhRr5da3sSY84YbQJ7baMeGPL3TnCA+74fKPWfciESzNN0dmI+BGCj",
+	"Wz5Q7OPrTEtIHkn9ocHF/SvZy0BzjFCoi7iHKHrO2Qsw+3Dtcw1lYfbGBBPcSEgDg9KMa89jFMCh/e67",
+	"AjTyZChlzEsPIQ8eRibCL05aSfAIjxxs9HqiKfwWSBD9pX380Nq7UcZfwct8hsm1+g2IwwhegH9oTfS7",
+	"gKHh8kPS21jxhDKD+884jYuMB5olYpN1clNM6UDVaoPVqFqYAd2La6KI7lA7CtDfkHF3XHR2KzWCoT51",
+	"18qay2xw3cSH6Kf7mp1TgfK++matttXgYuvv4OLw9v+7xTv3vyvCep4B03hqi+esnafW989i/7H4FwBn",
+	"LWe84FWMfeg5/J3xBbALURyawKvQ0TG1HlAhHB9lpLk69Eg9Rm0LF4HeWAteaT6AW9VdeDqx0Kgio4EB",
+	"NtrNY5jlt1Jvy1LFG8n/HHLskWfo+H+AZxnrFXPN6B0sUwK9PZ4apiQV5yqZQpPxYh/6frWLiT7g8Prb",
+	"n3klO8LlLU7VCLwT6UR7XdTzUVQhCDzw272uX2irtgNdGdKMHGixmuyIVENztwyg2R+ThyfR6SVKiPc7",
+	"lsrMqDwzg+hcHSp2OxZBWYCDcl1XobUxL6jPkDPHcZCTZEL090Bt7cvYwjdFjfKxNVv00ceKXkRpYgFy",
+	"O/s1OaIWhrZD+5PH9TQdrjtlNDrhinF2XFLiyvG4u6ljRrFFDVe5Al79W1j2OVtQH5/cEAR4x3UCEdxC",
+	"7eufpap3EDTh5TdCUuTIzkvCSIwhKevsT7YXByTq9Oa6SvFdx6fO+lqKQ1m5G2XSzA8EiySk2q7WHgxC",
+	"yKKPwA0Z9+B8lZITVBKuARtS3xVD22TLOR2X0h7XaaiGsTu1h3EBgQ30nxexhOm9Mh1EGWh6p6oFlTwU",
+	"XGvezFWRzQm0JIoM0u32SIIgQuIp5+dS7OaOsuCaSZEjUI7OUKDR9fEFJVH5HK3mokBEX/hLil28lWjR",
+	"VSbSE4fpqPU6FpGC2bwPPLnzej4Nzxa97UTKFPTDeggBmkFoLBAfXYZ/Zy8spN7p0M71KZO4hAHgOhvM",
+	"L7w2ze5WIgyWxKybVOF5ljX5DY6RJtxpNMO4Hc4PWBX+f0CoUB/xsRKeyjRIW1AC/C262bt2/MSPd+nc",
+	"Nm16dod+hPODjKqHC4TltJzg7jUsDeO9j/PIssYgFXcmojhwTnr0U1eJYqrKXOiueD9a8wTFCzhJMDuf",
+	"BKgqaOug9zIdXIyOI/palfs78AN7hyG6irwsP6t92jXUwpwzYKRCLl/wU4B0HqmreVXkonJ36HhVUStp",
+	"1eNUa6xh89UoUWxdoz4mSj0I0cCEaV4Ebc3coscbn/OsQ7Ddbb4dmm+CofE98W8+9FuyxazkWu9UlcUt",
+	"ChGtjf6RqipDboW6ihfiPn3j0MIM/a7gWRjd6HziyHbDhmKC7YVX4CXm5irApdJYPkcgDbRWz80XUKVE",
+	"WbJWWVIdZzhMG2sfjoy0VbEmoSOWwlJP7yBhm5dmf2+ajxE79W96XEgf+0nVAqxDjiG25lnCpm7pPZy/",
+	"MRuXR+P/PilKWsDLHW2BhLI2ddTETeJRVXmPlijp3jt7ZW9UZZokbPT9zt+m//QRJaie3sOs7Jr8XrVU",
+	"NaKKh/EfK1dzCPG5OkJ/Horsmq3Vju1EUdgfITqYazbH98+RUoAOXviB/gsiSVIbwVtc59YNCUwKdFYK",
+	"lwWlezGW0Lwm+APSo6tqpYwR8tgnb2Oe97AWXIGbYQ+/o1FNsoG+qnKMEuOazE4JMJcCGDl7WqYBKBo7",
+	"6C3sZ195snprnktE0xFGp7ZcrtkcDcw5qBDqHaLnSR3/gkjQYt8IEfm4j98UbkHdx3nDNZm4AGgUkdOG",
+	"hSFnzDHjDq7y8+r4SjuDZxor4tlGcAlVQmGMDHj/d+u8ECHSqWGyJsHlswaxP7gVsA3qdofWzbcijGG2",
+	"+H0cmXywA119IAZlyXbjrWpUutsvysyagt/aF+33jd9O9Y3j9pibupHboq0SfUc0v6q19PdpStja96nC",
+	"UVd80pDCSSnrw3ztITdNoeTKc8fEGWUbxCrI93LNprD9tWcxIvsamZfA2E2A/Yt9eTklJyjfWEl9+uUT",
+	"jOPhf047qDL+E2SKx7nKPTn3EyOnrgp2TOC3Qc95BILQscF65VC/FppwgKeiCLJqP6u2Mo7a6uhOg4gj",
+	"l2uqq4J937ARjXSa2a8xViwWG1GSBZth4qkqEmwsDDtn/nJ59gM36Xp+PLmIPrubkWQQhuUvahGrlCtz",
+	"kYJzY7Wtq4hy7XPtiZHfigj6lhvrC5i4clBLU/PbrzmcR2rbNMwvYhvYN1eJdOnAqv0rJt7nQFphtppd",
+	"RCtV76PZ/29qMbLE3RPCHc4JkCQmxMENnwHMe1vZLnEqiyjY959bsR35PVCqOf4e08A+4nvtge96Bult",
+	"mjrvyJ/qdb9h33+oo7q+Enwzy7MORq5CrYiORjssAYmZ3TVF1mjyGXS20aaX3mpE15tYDr9e1zrf7qS/",
+	"8U3hOnVswDcfeYb/KiLtm3mxUlVu1pvwxSK7fPz44tkkmbzHf7xL7qdOvL2RbsT+tPbFnTxKYh+FbriS",
+	"TuRVySXT+Upys61Eizspy3Vp9ezZxXKaXi5iQyi3iyJPZ8TcUt/6w9dq99V/++/f/PXy77vn+xfP/7x4",
+	"9uLrnzcvfl8++fa/Laqv/vFs92Wh1/9t/U+1M9Xi+2++3T2q/t/n7/+xffGn+HuqUh133P4q9j/RlSCh",
+	"xgroiFWJiTVNYz2GJBCUxgwcRYbY4d2DmWyF99MYx8F8HkYrnHjMQYCodT16Y461Nak9YbrIRXvtL3B2",
+	"Is6FDtLPNMszIU1u9gmba8GLoJBNBkFxpE3TBBfhBUAxEjZ3Ib05sq+J6gxe2/TkakfZfUKDMlXwIh7n",
+	"r8Xxe2+5DsCAXz4+jgD/thIEcYH5wxheEhCQeMz7Mi+MqHQL8F0h2DvlklcxuPeTR5HV/YHLfCm0iXdx",
+	"G8sj1S6ydbymvkfZwBJblzqf5XpW11sM5Gft4db/ge87SZYgsxQjgXNBBUxm7kVHXFstOwIgLt5/ZV1A",
+	"N3tWtDF4jJRL1CD8x+c/vJg3NXB/FQ3vsg+wWpFgghCDgao4303JlZrJveM1iL/23HHzHqt+gkNdLa1q",
+	"xKmMLoBok7ansElr4vb0SOMdVw+QcSxH4gBg+uUP4oWY8GyTy5A/fathSxdqNdtWBdGqXT14cHH55fn0",
+	"fHp+cfX0y+mlHXu18sNQ1WrIKHKZG5FiNaS6EdiY2/6z/xu88zOZnl+cTyeHvOr1rAxw9twkDK/qj9P/",
+	"tXcvzZwW1W2exsuK/KzG05mhkYrNo3mW1M1lNPLy3qDPdOgk4IIMmIF68v8Y0Z/TbhOHtHXYhK9EZdYD",
+	"fEpaIF+pbsfqVyIYUOhuusmKbwzXd/XujGZZrvmiGNsjaxPtinaP4tU2do9u9U5W0BECeni20Ml/tlBm",
+	"FC6ZFtov8RE7Dxf0Pkw9Eo1PY+3hy+4RXPUqoBBC8l+KKDVxOkfxG92Yn4M31Nng5mvYa5oCjx+xZ0Yj",
+	"sX90GH6bNIy7R92e2YDx+h4x42flI+yIkQApR8dUt47YAPcdRgKAc+w2F9j8qMee7qUB6WRu+iHXOper",
+	"rwq1iOQVN/jriJ4jzo7tDXS4x8YG9GO0H8H3aieqs5RrwQphrOmesCxf5VTHmXG9FvqabWX+z61w6B9i",
+	"F+4DsD152F6egFP/F372+/Ts2bvP6R9n7/7V/emLf4+y6/8odq/wyG2T09olHXYSDziz7TvcmX3s2rf2",
+	"IpfOb60DHrlO3vBx0TWJAvt/OiAZZkaxlTCUnn1vWMlXNdOhkjXsyv5wF86uOrcc7Zkil/kKu40gjgrV",
+	"AvDAw42HAeb20VqJYmz7ysO+74+GdR6nO2Mzj31wOj2ujhIYPFgThkUrCSN2+oRlohBGRKPBvsDlEIob",
+	"Y1auOy9l3PBepHbdN+bOHV9OYdq4F1R9zUdMcx5dLPktz4ttJTpRDj47jxl3ZAfGDhtrrlvd9TGHec7m",
+	"2qhyfoXxm2ortSsL0x2NB8+RnCiXWzG/IvYjeAf1AcS0i6+Mk4IIrNzrpUjYYltjRKk3IGVQhcyumxBZ",
+	"6ILYbAniCqqMYplqxo3s1xDDkR1h9ISNKtH7CA8f80oHnPXOYx1j+R6xdF9V99KS3R0LH9/GfVWtTjRw",
+	"3UF4GEz3HOnAkQsXtk5vaIM80ri6W5dvdzjG5yBf4beMaC6JTj0nFnvfkcozkyRB09DME0srCayi7q7c",
+	"XKGXzbRRFakBvVa7uvUnbVlXNJAT2qm1GFuzVl1NR4IVSdVmk5vPNMMbmqvyXMrmqlwGGfzR5zq+Kj6k",
+	"VW5oKDXHWtAYgLdR7E8enT6ODbUCaez85/rG68RSVebgu+/w4RuV5cu8CxVOn7nmmS9O8SWEQP5JE3PP",
+	"3YIAdv5zAIv66FzxR5qZDIFluQL1jSNvOUi5AHxofuVQhPVBhrgihNLVDH68LKGPDnYEVmZNawBVnZKa",
+	"T1k7eMVzec3meluKSotMaHdo18+iDiq4ZYNnAe5Bsx3fYy+P5sCgxTmvDI557+7xh62E5VetnlfwNZDi",
+	"deOB8gtemY5O+AGhXcR6aXx5DM9yP4WqA5kF3GoTtUA05Yiur0uidxWf15IS0/I/OcKGgzKHdlU5oMaB",
+	"uo0hl1sMxTKigdJ+HPN522C1H7bY1wTmnR/3n5Si/KeCS8Tjx0E/m226Zhx2H5iy5wzzTJixzLA6Bjae",
+	"43iSGaV0gq5HcPthwyOn2+AT0GkCDGDdut/NCj0RLiQ3C64E6NjU8wbEeJPoDTESDPfK2G/BGGLQNNAz",
+	"fTnV2NsOQWyk+jCnhsx+sOMTpmHiAX65EiZhG3ULHuW2XFU8E73Nto7sfD+ZB9stXDdqRhXlV/FLEPtO",
+	"gvO1Sv7g3ygea6Vu6poP62rF37L1MNdjxR5+rZIIlYQbrF9vHGI9D137wtE6twMf2ATZLgaw7FlTkMQf",
+	"GzMCGJBLxo2p8sXWCFfiGlFVHaEFoNN0R8UVGx5pONUwCqIPPSPB5o80AVeu6atRqgBqX9Gq2xw/io/V",
+	"QAgPEr8gVww7CvED2j6sv5d3ipql67zIKowZDvIovbCdfpqv8yyLtYd56ar3MK8pHRPnFfOFzmJDHfOw",
+	"CP9OdbftMD9KSkB2izA7XIU47bJUOzkDQZghdPJQ/w4fz1iuz7tFs2qeyd7dDMaqVhX0TnSKw56qTZev",
+	"Gfu7VybnpLtfvZXFN9vNhlf7DgvVYXwqUZNPoIUAxgGy4EpFsKeOA3967MBHcwK71ZOSrFW611Y9AdLT",
+	"291jz68P7z68axob7jy6+FRGhlRmBlNct3vrsNDsEoCFnGtQYVi+vDWJZ+4hG65mDJHFnnoaPmU/5F9B",
+	"p3O7pL4BcK4ZZZCQWAd6gkDhslYYmiRA+Y0QpQ56suTICGQXhGV5JVKjqv05sx62WC6ttCPyiaXqVlTg",
+	"1BlF4ctj7exGWDlOgoaG9cIcwOmKODCuPmkc3hVtDeM7QDqdfjNO2MUZwqBA13USZ/vKdzAUqJ8KBNLu",
+	"csp+LOuwSym+rUSskR88ubODkPesjh3/5IPdg0547mkZQCXf754aKdz3YNhUSt3HC+P8TQh8aggIroN7",
+	"b1QYKrUoxKarLgmqXaxCxoxQpawDAFxpVjkDieXnr7/9mj179PjLhM0h7JVCKcKDEp/8b79pJedfnLOf",
+	"KrWq+EazRcUl8CmyeaoyMb92hzAU7M8zYXheUGluJTYi28/P2XPJcuKlW4hCyZW2yt6V+BohOfZKxibX",
+	"ImNFfoNB8GbiSrzPdTSwnUb9I2yf5HvVQ5fphbUX0krpEFNdqJ2oZlryG9HuwCqXBTZLiCCRDY9T5Dfe",
+	"ipNtcutJdzVGdGGlXwGw8OvEdQzGD462XoW1jTKWFswelIVgUICvfeucW17kGasw+JPAfMLJ2+A1GCba",
+	"KByAf442yrDL3qV8FcuUJ1RNnMOD/IBgcbcbUStlbQaSFYxIqIpZQyIgfMFHdE8XfXa0sONb6oudazc7",
+	"Tm0VauVTMoQPao6uEv8E0MA0fXjz5aar5mnbgTf+7u3bn6jSrPHYR9NnsSCEyU1Xy+HgSXbskEtqjvTr",
+	"HkmOuwrPi521sOawVleLgsub+bVvJG6nhZQE0CaAMmil7+obj+ZOiVkeP9HPWoIbu0f1OQz+YTcjkH4C",
+	"zlobEM5Wt7Cg+6AXH+ONfs11W+rzgUoGmJi2rtm1tXgXlboRskerUN8UKn6JHNXFdhMlK7F/97KZS5E0",
+	"g58Xjdc8jMlQvGv1T9ys62xs4aepORvj2j0FnYZayK5c+hfYl/V+xMWj2FdEk3U0q1Cd9St4lbpMxa+T",
+	"K5blGdurLZAp+J+4/e3fo0VT7tw/jLf95c2rHxn9Dg27qZM+ag0rVc2JeoCUEg8qsUI8c/8ucN8VE/jX",
+	"gmebaBCw5CtBGrXZI63VBM5sIqfVG75EBjGrj+0H8Q6oFhTHVDeZ2kVE87WQmT24ExeIo7zIrlJGQPqa",
+	"yiesSw4FFN+9/eH77j5us+EAdEFMGS6I27bmA7HZ5dlKmDH9m+yU/wx3HYc4uslJcKbr17W/qXt16VWH",
+	"sC8Xp9ID4vxdtVLPIytj1mJzjaG4uBzQeu4Zr0QrflJ3mZjEUsk+zDaqP2S31wbkGtqFtR0bqZ31bXk+",
+	"/FSDlqJ85R8AR0Mllvl7MCtSXhT2z6piG1FteJ51aL6zlMdIxeLHWrB+Pc2OOsCNGAIJAI2Uhu2HM/Ky",
+	"vCvuyRF5DkU9xb9plWtT7d865GqrtfD7Mq/EuI6/a6WjtAAa2X9KimaiYsa3N9dwAfUq9N/nqYrabWXB",
+	"czlbG1N2kS/io5kuBb/RYIE5ZnFFIPUNT9e57GCJq0SpdG5UlXcm4DFQcSMkK7dFoa9YeA94Ujt8keMw",
+	"Px31pj314uGnOgq9c/YG4nVS7VAQgZ0bQBCtCa5WM/dfcY64SkZB342JRR4XLvfX/iMx5kdUcQr5vg+C",
+	"1Yga6xdakKHGIgfD8rPRWqQkFNejwn7f9SCuLlT7uqvDqpA2rbiHkyEu/nhjmFxuTaux2pNp0kXPU8tn",
+	"wSmh7ul0vrwM2XQuorjoyAQGXKlt0WjUMlP1s7seMXBqCQmNQ+XYmWb+OWD7q0NVyFfCWVqoLZo0xBZB",
+	"nRvgOIepL7lZ32dbCT8BmP++Q7CqLLix+nTwG39yN7T3in/Su74VowEfaHhMZHT09iXLrRLxeMgMCGh9",
+	"E9HbMsUo2aH28paGy/YBqwxs4FRVNdnibFuO6qUm975NmJ/4yRX0ZDt/zXc/kL1+MGUcqA19nhEfP2D+",
+	"9Eh0qYNJ+BZob8lWYzeihDBGWgheJUwrNOM2W415sWZarOXoWrmfBQW18RFh67BWxfzl9HQ0SLO9QpeZ",
+	"O2Iw8W5tB/TX/r2kwY48YgSwjRpm33nUo7B0yNn8aV7Yq8V/CnRQhA3XSlkNzOJlGfZlXqrq2kOhnW9H",
+	"HKpUeoBnXdi8he/sKb1K7XHOf99Woq+94wHf9rit9wOYJ2EIMjiPrijqaj/KBTeDL6vPFiWhHISnN94j",
+	"gT6lLw2zvqPHr7UPJ4M2kJs8eNpnmp6ETWBqql1kA7MqER6sjbWi7LzaoayUcgynQSNEUJ9Xf9TiRMr3",
+	"yv7jbHpx+fDR4ydfPn3GF2kmltPJhw8HmWj/jBEHnk87IXl3V7TNcydL5Xi+z9nXa14RrGtDDB2ugh6D",
+	"EzVOHgIVWElDYN/sTliTOxy2wRE1eqp6Nl9nL63ajW4ZOx5Yhe2DhMi0E9MrNofbZjk0TvBypZZMbSvd",
+	"Iicgkb1m842yUz1HYjIpMrwQ/4p0pcB8A2V7tERuE3C3rtcM2jvRE+YJQlZSkGi7fAvhng6dn329odkp",
+	"tMs4fvJZLv0486reV9oLQCSttEYQfF3IhJNgTwn4COoIRQOIahlndfQjHK2YAvH2trRLU/IKQhAAYvgo",
+	"kGs/+z26uQZGgjR8lHFsZSV4uuaLeGbDKjmHDDMHC7/m2UcZ1G69jwVi7GkjZCpaabxjnuZugk+Mm3+e",
+	"WPlU2kqsfR1FzXwaQYajNeJF8WoJYKYhheHvkqjLRYG8c/Z2p3wi1gd0rRqhChgom9jmRabZmt+K+ncc",
+	"0Hms5m98KW8HvafdCvBySKLzdB2Yiux7AjbZL/GA8oFeHnxvNH86ooDIahYsGvAKai9TcHpg0KjONqpV",
+	"vhrqJjwmB47X8V4Nr31OJsrXzPXXMcJV1nyFgjeSzMPW80MbzfsHdXZBwMI6LHazG6gVQ5LyP6js87wz",
+	"khULhCJxqm/lTZuzXiy/kcIRhp99tHQ0FJ5DteHIw44xE7vrPiRIHtoNG6J729HlvI9splV+hf+h53DM",
+	"BUA8Z3hQjG2PKl4bUSJqAcCW0CuDUYjRyTn5VeH4HF1aH2t7vJ7dI4P71zd8FUFXKbzvZzCpF6Bn6X4I",
+	"tl0EtoPxfm/ae0YDOyjCzTToT1CgCMvrqXV5morS6IAkGwrJibssj+qviAU0ls1uJE1PyKR3LMHmN053",
+	"lTJN8H2UVruT+dOUV9PbTosZ4/EYaeyFx6bxZj813CTn0df6OvX3qRuI15ZLqzYctGdzfH1trEYHmetw",
+	"YUvYq3xpGtRACClwUYQEr+iw9JfWNuzjq4bdnK/WAIKiik7isAaGLHRCj0EkT2/UjbfNdE7jHJpus3bY",
+	"8e2Ck/p2W8m4SabvSFzmWhp36H4kNo3XcWwXopLCCD1LlYynmNHpAY8zbIYFHYtymVhhPHyMBuTLgWjS",
+	"CD/T7ADNtkMNdirQ2A5n5o6YWa2bI8ibWzHrBwTDJYNar9sLT+kAU4CP3NkNinaAC48thD32yBlnstF8",
+	"sS9L3WGKqGPxdIyExtNBK+tpqK25DlqZBqVLWLbANZt/jiS6X8x7iyBjGQMi8474mdiXslX3v+O5F7C8",
+	"YmZbyaRmXYJY3igIZ3u/flKwv+7o40Tqdu54ciRx2WPCV21NqjbCUcvCpddsrqpyzaVvU1MbOhleCalK",
+	"UVFMxaP8rhudnqjDjY8U0dZvltcTR2u0PQ0sFlX7OFL1+vRwY4yz1u9yk65FNlPLZXynuADzmmvmrm42",
+	"mGZqubxTBPMU+9iVLowLJAS65uhR11PkT5l6ssAP+tTjUe4O5ZBR1CmGxujf9dgJ3/nTthUcPO0UPkJ4",
+	"cffjzqnIQ0Ebc/Afn3r6/r6pe7V82cXo+Dyo5NXof2CTS9ftBbQsFfGeHBsLCDAHdYC5i/33Sa2yu9tX",
+	"AzvI0dSMEc8o6fFAg+S/nJ0xiLsEOEteLb3nEVW4a1Fs7BRV5n5UbWwH173KWl15x+rVgbrTK4D7ccnb",
+	"WuVTOef43vv8hk889Ci0FLF9aBW1uW0atbeALR/CoPl/z8cbuF+PnWp9cwimcox8NNAvWHFeJ1OxGZdv",
+	"Xhc7zeoKy7DoaTVyJpssW5F4N7ZratA4xuH3eTSK8fO6brhFwQqKTuKHXkMyWIraW9GJN8iBrI3cmhER",
+	"fCPK1rQ4YXjQoYzhvbNljOLu1eHwTH04+CjpOfML6pNRmOzG0nK7QcKuxTyHhg+TI90lgwjAcmxuyj1n",
+	"Np4TLVppOgmG1n46zXqLOwtlIr436srsiCu9UgBd5+lNzc4Etf+p0kafs+cUOLG/Ydxau4pPKkrYJ76D",
+	"C/W3Q9CGF7wYeo1rPbRU/Gu42NeYxxkz0giyhIAIwRdmSmgAiy555cpgGkQH154LAYrngEVOLdkGm0tz",
+	"yS6A/WA4WvSeeAKi6e5vfY47cUrDdUe7ZtywjdKGPf0I6fe2zMIC9cne1269+wUQRA6bRAcbv8Z/QEAA",
+	"3MRFIeZXjmsvYfOMGz4rlPbsflafOTQX7I2EzfOqcXduWMol4RQyINj14Y2rWjR8ZbMRRYG8FNiv9Ebs",
+	"2fwXqFR4xypVFPYbqDuTJqwxhijtwoh2oyY3kkYUwn+HXbRguHF0nIohMs7Y3GGd5lfUpUdVK339qzxj",
+	"c6BOdQTEnqmQAOgJ20CfBNxHABvXLJdpsc1Ehvc7/vvmIxZb07iVeBVBNj/T9CR8ALLmz6+gGJ3+5ltb",
+	"0V+RPl6keSa0aylgTwbf0qAxlR7ZlZzK0g9TCcvXxcZDP5NGyQ2yNoPQGgWoJu6Ymj1xJaKGyInxxlri",
+	"OjQUeDdpTLVcYnEeEl0G/NEEo1vzshQSmoGFiMZz9qqJbPevb0LbW+45FPHro1/bYJTGEN8S2bSBWxOf",
+	"ch5nSpwhdUck5wUsuQux4lgnBtvT40u5vtEUReXmTvGyVG02PJbsRnovmHFaUJeJzU2kDKleLGpV0J2B",
+	"HzajgXHi0Vt8Y08m6RCfuLIH4wwIwf2yoJbMrgj8wqVVZ/aFIkMB5YVv+H3vMCxrFowKBFD/9k56Yw8w",
+	"wgtxglbQNR6VCsT4Pwqk7DDRcmCja59jgDC3nd7j9dzqVlSVVWUdsY9aGtCEytN1vdq+b7F7iMs5fJQp",
+	"OCW0o/le99smTmcSPGLh8M/wd6lMwjiUyoMEj/guDO3E3v51a4eFIA1/nq/5rbjGkgv7mHYZ7ce1mWDj",
+	"JEG/xpb00bxGjSps53hfPbXKrb2pw6d8A7oZCUB2ipWVSoXWQmN9ivWZb8T+KuwwAJBye0jlhm2lyQu/",
+	"c6nUkooGPd+DdzE8xXMlGBVMNkm++ht9lSpdd3CecblnWmgNUCUqJVNwmg7M5kNR32l5SiiHdFwqsXrT",
+	"obnIg1COrD5pOLmOSyJyMRpC5trMtBBylBBGAkMdBy0iSvqZB6gA0BMQ0AlKwR0QOjAXW7w2aGmBj+dK",
+	"WgK62XpoF+ePz6fRbLaMc2n8vBYg/iR3CyEkWwteYS2k65cVQOKpwjNeklx20UmBvGEAJCd33ZoIYHHW",
+	"YOgrskqlZz63+5liYrSdMSAWii+WVopi2dqrVEG5s47RrzLO6XOrbsa2IC9UJ7+03cm/qYWuc8gG/MU4",
+	"mURXErsUMsvlau4UlFdNdoGEROMpBDPSDdRphjLL8GU96eKj+wz0+Bu81t81q2lFO8rNnSND/BAgxdSV",
+	"OEqoWz96ZALLVNsYAnKeiVtRqHIjpJlf4XLoNa/Qht/qGhfGV63ir+BOe+RpVfCuVN0h3mV42tOlRGhL",
+	"hqll/Ca/RE7a3PlxHNoLi/ZVlXdF6wnb2YzX59L6YpXx+4eCmd2SFwvj35O6rRXVvauXHuH7L74bYkLn",
+	"xYu+sFte/qIWsbTEb2qBBU+7Gs62VFUX8fes2nZ2g+XGiE1p4vCwfvh4b8YXOOyiv1C/q7u1fvpNLT6J",
+	"ERMhmNmXwrERQAJEVTfW6OxiVe5G2Gy2Vt3oDuZ/iERFjRVYFSy8SwhFFesBh7TWkfcCOG3c9A8l/Alz",
+	"kniOVmM9i0FJ97+oBfUKwaxGlxRis+UoM+Bb5AB09A9gRdFm6E35xF/Vc7bUK1kveX3UuP0XLkuvPriX",
+	"TLVXLp8oVQ3vu7+Rf9Jhv/HHUCQGQ4fIZw68l1AcBjPrt9BQHl3cSmyUEVdsDv1k5gmTyrcFgvwEz2ZK",
+	"FnsqqdVh5y/792tsHTiTaucqZcGQtX/UzChlLxC3oponjU6CSLpvWlkE6EwBI8GmMvhukEt8B+Tkb7ui",
+	"3jAxf68trftuJXWE8ScsWTyImoIBSThqPCWLnPijeJWuqfdA/Qa95pePn1w9Wz59kk2fXjx9+ij9Mnvy",
+	"+Bm/XArOp+njxzybXjzmDxfLR8uLxeViunh6eZlmF4+zJ+nF48V0OZ3y6dMOoilfO16/sMjl9v2Mb7Iw",
+	"aBBm6VeyI9v/su4i56JSN2IfxKrgSyEces5eU9IVZAjT3flKcrOtBLEuuYjWyNBZ/ruoWaEHBEECi/yo",
+	"O9zam7X9HSRr6iq7eiThtHV3h+re5CTL3+fa3I+KcpvjWOXTMe1DzzmteqjeJUHZz5fNvsgk/r9Mz57x",
+	"s+W7P548+vAvccJP3VFbgTOPsteSzs/pH+e/aSW/gAy6Z/UKK5Gmj54+/vLJkR0U3PDwMtrb+d9m/l//",
+	"Et9avaLrCa4upl8+/PLRxdPLR0dLkKJsSl0yCnMYW2ts6fy1KveH0rcQ605jFGFT4AT6PAfFr6TaQUBG",
+	"Kins0bCX6YxQVnMXUY/2GLTWr2hpYSQ56gnBRbXwm8PWHBNe5mdpJTIhTc4L3fVM4HBtjkGvodVsn8N/",
+	"OEEBLkizVJXEBlJz0B5d1Ho0PkyA3L61bqIV6l7Yv8VoALrW9WXnesYXazCcddhEEaYrE2Wh9sTaccKU",
+	"DZ4gyUu9ViZKk1CpWysjPdDfoIRGZES/k4k0ty8eXDDjxvCc3hg79UbZMh3FjxBlbhRAknr8TAelmocH",
+	"aJ37HPIVL6Uj2xno8tY3euTtKfm8RsvJUfPeB5ytfNJq0JO8ezCAargd8F+2eOuu2RQkqtWoq0vqocC/",
+	"TnbQooXzkgQyPYQ4+EAuR/YFcUGMw1MVG5eeHgO4m3ccdsUIb/Quczi+von5JseyqtikDBfDt5UQHUC7",
+	"AKkwMPStTgwMUl7XKFdwJnTvp7/0OqH58VqYceEWYbra9yJi4Q6s1D+3wQhaNMoulRT6WKll37k1dW3q",
+	"pWA76ColzICNWp9L9IX98+x1aPx4mq3VturoxemvUaWJ5yQCDNDMqNWqGDThwel/MPCCL0RxVOa/x6t6",
+	"S8pcIC70XG+PS3Irl9Keg6Q9c37IsbnoW5ruYv8hZdT9qtOXi/WUgkVCzMcrrjt1cuc6DKx2HokKOAmx",
+	"Y5qtsA4pWPolY1wZUl/f1NZ5f+ixx+e4L4PV/XF1HqorI9TZx3lsOjJA8dC0+HwjjT06G47I8e5huFNI",
+	"2+/Q5h1G7nq8fxxBL9dKimy2VhsxztwZZHi2DM7jmIHcMBiRZnZER7ACuBoZboZsRMo7bIzB86Nx8Z+x",
+	"1KU3jXEomnW1daMB+xEidVjyr6ndzpAmPJ3E9NdsDjjbM0qdu/oNdnYGHYs8YCyCzb04F/u/XKSbXf4q",
+	"/z//63+fpw//br7PH23vd08EwQtzMzJfSR0DO459/OSu06tHIPq1Tv1Yas8UjGPYyv61hf4qVMqtO1Qz",
+	"rFgBP+DyjYk1ZPg+pYnfTrPTvMSdcrT0R9xyqsHfqi8O5vYjkVbAGzv6UELGKA6qAI5TyCsEkxC0rSBO",
+	"VLUMqC06IlWnnFyGBnyPR0cscfHlCPcipfwaDO1oIgKmvTOnRg12O+beF3nUNREurEGIIeqhB10xdFAl",
+	"pRMXBxlHMvM23whrkLyQptrHNlXfcKG5RCWwDzrIDaFXanGBEqpQVrrqQgNVEHlTli+XotJ1iWJzWoZ/",
+	"bq8COUVehzgLpxjp9yW0jTP9AGTuZj3xgnlMpO8j+9/YIp8GA/CGKpVjuKo4oOpukKu6ZLzvI1AUXQN1",
+	"a6PIASzjL+Aid3VnPXkmZC4ylhvPfkZhFuisiOV1wDdoRfu8s4HpxwN/aVOONKZ+U4suDeFqkyGAhEUI",
+	"iPhOmCqyWjHegRM4BrQZXlsTh6L9HHb310aUV4xbUx/7qiT0H/hxCWVzEmYErzK1kwkRsCbs//yv/93Q",
+	"u3hlvEPgPmgZfdDzhbOyEre52F3XRUh2XEFlJpTG4kU+fRNU57+lO5BcD4to/QERwB011XpItbsGYi9B",
+	"jRjwTTW9hZNerpmd4tIRwQ/kL93fufr6MDWH09tl9wAXe4Q0M6xvQwpd+F5s+MJvBdPbNBXCbsv6XPMv",
+	"/cW9NVtYFTcc6VFWalUJPUAti/Indy1o1i7s7b4Wi1w3aNtC4oogk+lwPFSsGHeUXEvi//SwRTtRHrc4",
+	"yjE/BX/YTK243DXF4EDS/FId4hG7zsKfApnosOzIHXfAWOJFtQ48tOS1P9vdaaXAIUKMKjJPKQJQzEpY",
+	"sxRLxcAIQj5k7FxGTc8vp0x3VYE5+JtRUH+f1F1pK22YFqmSma4JKIhf+pw5CvtKZDw1dM4RVDT8s31P",
+	"lFRZ2fXoaEamgS7A9S0GeAYSoVHrjlY/SmuBoQt3GJ9WUvSUuvDKfiketc3200nUzCxVIPARdphgWWGp",
+	"tLr2AGhAkUH/V6uJaKOiIzKGEIYPHgFWgFPDD6z1HpqcMzE6k1dLWIUNtCOctqq7HBtlEwJxGW1Bu+Yd",
+	"CKm3Dg3eJA+CejHYXa4nHbVFsUe6FXFeJM0+SRjRAtZL3QbW7PQsW8wg1WanfsPz402JYcgJCW1jFZpS",
+	"QQLnprBLObzxKaODmCbt+gnqPXqdO7Xsv/GADsMVqf2OouiKUmx1KdJoQ90RSI17jSMJ8IVHO87dfXFp",
+	"M4HysjJQ5PKgST0C7R4x64dtBHt8ZY2LhO3EIopiF1YZxzVHkd+IYo8AvQRDrBo1OiCRtN0cRrGL6bSj",
+	"BfN6Hz/zqT/0gthZrLvYqpZoUfkRVUGOrQIGkH3BHOII/DdGhXQv0yCjG3TFCqkYfvkj7I1AcCqxXIK4",
+	"Ba4vWuYNHjNn+kywKGexzQuDUwntUgJEDjTcyqXudWRcH+Z0007awe1Hm6G4Vh6Xhy28+rgn3tYdyLC/",
+	"GH7zNbOmwd65g3jAwgXDoVb1Avha+9hW6qJ7eBmwO0Cs0UELfHW+FoZIAuw3OIMhRn4wcJzwyjvRQ4wp",
+	"PBof8mmbfh6BFKzwkb3wddgJpENMBkEM3SY5yIJJsZsT2UxQmAAU7HthrtmcFojomp2jBxdQWzMlPSaS",
+	"+vZUxBdEZXvQlsw7qfQk6BNmfK8fawtq1/aVs0XFZbqmwmWyMpzIuErMcms8MhI9TBrrIUE1GJjY26gm",
+	"p4b+s+YKgInghhWC30JeKmRYcSemFLtGeC3wuo+E7Q8IFwfSt9beWtCk9UB7ndBBhYTBv+GIEOI+OzzO",
+	"l9Fmgc81m6OvO2+eJd/FO5snE7w68iTyH3x3OhKA2jngAWYJ5KH5xufreMDk0PtfVUJ0WfT+FbGEXwfE",
+	"xt/SObXxTkKp6SCq8YwDbvVha3DJBK+K3O882pE17aWTOdebqhLNkHCwCkFJaXQdwEfMqj20BgqOILjx",
+	"vJdFaZCKwk04cwGFvkmgF4saDI3pBCENKBUurU9aNzIJgi+xnvDdQZFwuwHgtCVhRKbdEwS55x5IhM0h",
+	"QQnCBK3Z65K7ExukFxCtkLe8yLNZqYo8jTbQ/4l+8XVPecWEXOVSsEost1po9rlU7K/7W1FJlTDKe2Kt",
+	"lFqyalsgaRZ7LVbqC/CWd7yy/ok+Zz+TIsgphrmXKXr+9snU5/LR5SWb46K78c5d6R+yUS2B50Jm9qUN",
+	"jovxfGSLrcwKMbu3Ln3Y+c4+M+iZQOeWPab+8ubVj2xRqAX7A72oK/YroibO8bYHtxe/ThJW8vRGX7Ff",
+	"cGAQSn734Zy94OkafsM+7vZBCePM8Op89Tu4tmrj34xv/QznS1Mva+h1VTO1YgeMQrBtWSieYXtb+wI7",
+	"r3b/F3mYRgvKhJ48Or0fC6xuV39jJHK0K01sMPOy2koxhypPe7j7IPQ1E4UWRyRJKjOj94lsfs6eewWI",
+	"vVqlYvQzFBKjPPV3chrxoZDomxHz/mEjZC8hzsRxATZJq5jjTNyJc29sL0GY7uP8XRzsTWeJ5Q0LDYhH",
+	"+I21Ebdh95DE5SryyudLwBYVS+NIFDMBTVZd3QAw6HlixUCB6G26tuZDc+WvXGYCwUwbwaVmmSiEEXdU",
+	"FUEFRkRosfrVDxigOczFo4AsDtuxuhmgTmIbXpYiA7T2KP/pjS/quI+eYq3TqqkUu88hvS1My9UnSQcP",
+	"mpflEAd8DUZlo7QHbk+Xq2EO+MMaJeBpv6r9rNpKfxbSvP5S22fenKqNpsmiyPrfeBi5aFs8+Hofqegy",
+	"Lg4MiA9JMDS08IYPbdEaGsan2kOjqfBj28oBw3oHOSB1C4LxLpm4o5wCOZmAB4EJMMPSvVQV240E2kV7",
+	"sIQxHP2Alzn0/gJclVUyF4+SyYZQQf5JwOL7K1UHpuLXyaTORE2yPGN7tYWd7S/i9qp/n3x4dxCKoVDb",
+	"KJjHiEYpXQAZIIANzW3KfhxgZsi6ndM450nQpe86pPM9PCEGK4xv8uXyld+7d+46OLZfcrcfAOcbKHDI",
+	"Q3+uKvILNvxGfME4kDgcVO8Fhr/f5zEcp+uIM2h1gn5ROjTdFnsyRRx39+V0mgQZcx95aFVnu9Ob1jcM",
+	"9Y1IlIcx1TtHyfSsK0lzOB0+2+XnBEWPV3CcgSlpjzCICq4phxOproz3h37RaAntjQLXMyDp6bF5dLai",
+	"LVFPrbokzXfMFAJ8S8zeuW673D722xXOItmyO4FMHTJ/R5EFfwg19cD8y894w1FWBeqAQ3u73oNucPW8",
+	"BYPoMiLeeAzBCF+2EZQ4hHPU0uMFTFVsTsI1xxQg5qTZXO2kqB7YLf7ggW+w/B+VWM4PauvbvAqXj3rJ",
+	"U4Y1/kUDsN+opJCQ70Ir2Aripc3+z8Fpgiwlpxu7PdGLHqPQZ2K/V7GSGV5QAO7wQ39TCwjlWm0C+Lkr",
+	"wgWkN0E7gGUlRBY/BwbA/jqJqsLkmKHBLITdkZoZdd4Beet8nL096GnTQXdnnxArArQ6KhqEsnPR2QEM",
+	"G3mN4hsMKdDq979yf367L8XzLpKz3VpFg8Z1Kh4YSqPFIf+BQIOzi6MxM/fFfrpDQq/6kxMSrF6JJOvn",
+	"UCazzAFuYtG9jBt+3hdY5sZU+WJrxEgi4pdGs/repKNul/72xTypUyAOKSLoTN5Ey3oNt/KfDQh3uxno",
+	"nT6PPWjr4a00Q2pqg83YAarZcMlXIvMYjsDe8D61fVj0a9NtVdFp0IsOaHxOAHU+NbtTiKWZqa3pAQvh",
+	"IDVb88ye85VSm7ilVIhbUXQ8aGs/vsmI1hADotkDfaLDlAEtUOJWGQuEapl916FoBs8kaPpR7YVxPg4/",
+	"9LVfeOgzwg2n6In2SGkwpYp8TCFFa/9HzKST+h0DqQveeP97122B2d37xNWarJesw9VtoC0LlK1t3X1x",
+	"fnFx/uiozg7HfrxDXHNDfpdra8zctY6hc5d/goKG5rvvoyqjpYJPZzyLT8thKZQj8Gq3HPi9buwGfBKo",
+	"bQZS9d+/BXaEoxCJZnLJ0kLwinwqzjQvCG/goQueqnjN401z2rvQLPX4Aonj1mK47TrhB508O8CMrxkd",
+	"hE3wBPex8cR1974RpbGKStzmmSAsqT8z6DBNJnpbikoThrAXHlHkUpCw90AgornZYHhxXmhR5bwJKLu4",
+	"HCR01Gnsjp1f6f31N3q15mnovHkavDG6BfONeBUye7YLXO2o2Oevv/2aPXz48NkXiA+oq+r2RHDV1Mxf",
+	"Nt3SR1Og1fNeamRKmyjJGIIh1ggSqpfyrEtExyNDx7Nbj+EACfA2cNd5T4JfLeMZupfmoMMXdMNCBljS",
+	"IaqBlevCJ5xO+RXfVN0VcP3V61r8M/ad2nGn1X3nPrPqwZpdyPM8UNP3EUb3gHHdNPegcan3lBYm8Vvi",
+	"4RXT+e/izpTSdlYSJBmjzU2gV5KMrt1sR3kvp/yxgt+PYauoGyFjux+chqH5j09KgxIcwmos5QO0Zdjq",
+	"jjKIF+95CgloTp1ehhc+bHgmZta+6KC0t9NMJWU8E1CaQjTWpgbWqq0p8lvRLArFnnzY5MXd3MJ2j56G",
+	"Q0ctjfppZSWW+fu4qsAyn3TNK54aUenETlwlUrWSuT4c5KIys0fLt8/upxVN7IwmyB6NOfEyfJQWAPbA",
+	"vWxg2EyfcOOeBgJzWy+Xsyzaow1xglcN2cSbztlLh6mgp7CCm7A7U0PSa3IYT/z78MnjaT/lbzLBfqXx",
+	"znW+ZRlcAyVrOQCV7fL7nbNUFfjholieHwXydG+I9n29JlUMQdq5cshaGyMXdH8fSNFzuMvcf0XLs0jb",
+	"D5Didv0H/NW1kY9/WF26E0kuClZyqidz+e9z9ga9SOrcyCuBacRDysLmLEmxi0it3AOw7pptcq1zuar7",
+	"XqN7sXEd1I+QkqgiG/10nmXDnh0xMOdEAJTNEc+ng0mx8u1EXklx5TgCICyacsk0h2oRSqR7vmo3w4FL",
+	"B0Ns5OVqY9iNIOrX2XXraCWvz3mZn1MQ7HxbFUdVNTwM5iEmQq4aN7r1d1iQ72rPqQ+9kmy3VpuE2L/s",
+	"mZlQeYo/PQulbjTuF1AYximGVmWp4Jmjr6s/9nJ6+eTs4vLscvr2Yno1tf/3j8F2QUe3Ulg6Qflu+yGt",
+	"NKN0Hf+rSTLcmQ47e8bN5xryWTME/TrhZf7rhICQNblz/M2m2tM53Z6hCzdDj0fM0EHkkFDQBIWm9YiL",
+	"CiaqOznO6vE1oUkRdDtilf440i0WgUzxfRBimqKBkWbs4lH82CME1B8jSvAPkrRAKeYeFZ04sVgrdRPl",
+	"W9W9HTHsBVT1BU4hVNishNHXgES6YuT6Docn3L2PSaT6gEfU9zfCWtaVh7QHXCTbkjqXCKZNXhQQFxvc",
+	"fTQvcrnq6tH61pfDu97cUGtTN5WE+lyth/sZbRdot745rUtX/0p7vM+9rrb1qiPv/av9sy8Au9MbTqXm",
+	"7TXMOZaGukrr47LFc7RArRqv+10NECeAcnSzqTeI7UF+MDbj2y/Yc05kjJugcGhIuKbL6MxXCJumz7vG",
+	"YBdFh7DH/KGpH4k2QU+M3g7AcAX0Oblil66HKauUARyCtYu2MhMV2/H9kYaiveAmVH11YzNXHj9KAW3L",
+	"bLTSsqbRME4RcmPRlsIdk6BqDvZuwOjsaWxplgMpSgJ2AFCL3X17Gl/Vc2qQrMcCxijpI+eF7uqACXiG",
+	"O2fDgrw7exUO8yYM6W4Ehz7mHCfVCRvYUQF9nJvLDrIr/Hkv9FxZcTtS63eTYov3pp8TxF7hPzvXLNuO",
+	"iItVQpdK6o6zEdgwGgoNlUqNs71gf82/SjwKEsxllMTPtFMbHUrnn0O0KKxVI2zAmSHmj0GB7uFax22d",
+	"oK0iN9uOSpLv3r79ieEFkfnp4ktVN7NNh54tlFwdSrG9ZQCTKigmL9Y+PO6IDFvMRvp4yK01JfcRfGsr",
+	"qE8ThouubawvM8/mV11axFPVkGhje6Bc80Vns2s6lBF6a1V7TAfS4O5xdj/trP7EiRV+TIUrOTH+q47G",
+	"/sLSqRjjDKzC8dqCU154MZ32WMmxJz55NPoLPqZNXAmTV2LWZUB+U6kSM4kAcbeKbKciajtMkipo2tP1",
+	"RCiXxIoQvOQ6qJSBoIenOwRrEvp2xt9EJlkwuZfTRwOCvF3S+hptkmPiehgXpb28xwpBu5shdk2J/8pF",
+	"bBDR4rKwgygcXqDfRriXdb5aiyqADxy253Nh+WkSBW3yjn2QBVbhUfHflrMYs/dbpxtb/buQFidYZIjr",
+	"4YHd/xHxNmr9y4c7vZUvuY1z+DS44BYCGPdoUEfOU3riu77RnFTeH43gvCKUk8YITitn0nCw76gsj9Ra",
+	"4RjcRfc0jn4d2jkKuALJER1tYWFQ7P784i17gEvUNaj/ZGqYVFk7Y8HWxpSQm6iE1kxtjc4z0CVlld9y",
+	"Y7eUARLJhG1lYa8BZQ3wf6t8ikLtNHGTtfJow3RlhFLFjrVH8LssKLSU5lcU0XfWEWTSiSDb8x7xqspv",
+	"qVmhWVdCsIzvG7kQd6onE/egmhYvbkmJm2L/bSXE72PLlOIpVqvt7C+YviAgwEKsctmUOTfgDcbjoUXo",
+	"DvFL660dc5VbA5wjUk9GB1/L5ZewYm7jdLdpCEL7l1fT6aTZCnZ6dvnul+nZs3dXv0zPHuM//6W7VVt7",
+	"C2J5P99jLDTxpKTEBRnkk+d2PK0KrOmTOwzo9yinJ0Hufvd0C4K9fP7jc4CfL3ibSe/F1i7vg69EVeQt",
+	"kognj8btCBCNpNGnAkYY3R7rfavIvq5m///YexcdN25tbfBVCpofiO2/+upLHDU2/uk4zonPTuLA9t4G",
+	"JvKoqCpKqt0lUrtIdUfHMDBPMw82TzLgupAsqUpStyW3fWaAAGlLpSoWubi4uPit76MK7OjgJpxkdR1f",
+	"YXH9dEtxPfRP8zQq4t9jni5gGq6EUrKg4+m1k6SFGmFJAdb/8A2TrS1Ays/e2nFVjwqQelHTbvSVVHAu",
+	"EPri0wc3MZDFHWn+8OAQnMNZaOJayfgt90fTZVfNqX9625n4+hFddxO3mRM/KN20s5ouX7RqAL2fLlvO",
+	"VuuI9c/SoSoF11NgJcR6dri8P1BHScatzdIkI8Bj1k9EMpe10d6QTBKsx+9+6fILuI+zFvdDOvsmQ8Nq",
+	"Orw4onktI5ZzXs//vZALutcY/LZrEejxF8PRcngtVaHrrE+eh9pF4GiR4E+4ZXjxdyaB3/uaPrw70MG7",
+	"m+OGZEj4APcJw8qHqDFGGQAPNhfzeYWnBpAKy6/SxEiLEAB3K/qnncqBSqhu5DuT4M3w4VLVuppJZaG/",
+	"EfSpx2NnVtEnRWnmCyuL6KN5rUeVnFGTqCYlVF/WuoLEBDnlqRR1kehx6hoC2snAzoBY/RudzGudQ2UR",
+	"9E2KlX98okO1my7QwEZTE2CEXJOEHbovm21xgzKCnJ+GompY6d2H1vc8+JmszxyFQNue6xmduV0Af5St",
+	"dTV0zkn62CG+c6X1Fd7yeKAGCqyZak855EidUasS/wpo+OwiyVwvjQQZqmdw4+L/XKhkJJNRrReTqU3c",
+	"hVhSD6SHpNcJRb19JCjyjDf81JUP3DVuo5WlAwX/ICiH+w4FoKGJWNQ8dBeIPJdzGngyT9xgwyeiEvUs",
+	"a7IjRt6G8cpUDeYWKoh/3OLbnEaYA4RrvEH6IwmeEBEn+sq8CLJYZLrhA7bc8AkZbvgAzAiyj2BFUK8X",
+	"DXvMd4zjuFrUwKPoGtgcBeRPafybx4D+DGAaUuBOe239HzqDuh8KVkU9a482aTHphDZsWYnAw39KG3iW",
+	"juQ+nFVKVZiAiwFvDfLAomKUX8oqEK4r4V//0iM3kWCuuH+DlkRJUhIembbbIcEU0kOmtY5HRMepUAqe",
+	"xtJKocbak6X7pXPn+kAuOny3qNXn8GsU7UDZsv2UaBsyyLm7sQf0XCCbanS0HK+LKSynHQ/C+bFj3zqf",
+	"dDPV4QvXDH8KhDxxtYHPSqSJK1VeLQj89iW7uwsEBedKYiajzjveBmXqmBzkR8C2ZTuILAW7AzgmVi8Y",
+	"wqHZqbzFDPDhcWthnJ7NkBtF0FxtranfPaZuKeXv4tUniQciCzZ24Yyk2bMtcKgoSO+iDdjiwt5PNdZv",
+	"cES//RfiqiXTRvT7HldG+CjXiOjuHZEy3rJLi++KIrd1K0EjSXHOWO0CYbS1DKLLjP1ydty18GLyz0uk",
+	"hhXT7cncxI8Yi+GfzjkD08qVXMy7FpX3bYwNTZ9zzNFZRipAcbn5TOTTUskosM1QcQhje+c39I0yK4y1",
+	"0QaNM0vNFwovubJuk5ML74rg1/bXo0qf2ymJYdOGRB6+nthGgYQhDcgdgWp7BLfdqwhZtEctxBcQJcNw",
+	"c+hspy6LLs5FvCrsNoBH0iZ2CmH3cQI5X9y2gjIM2Qm4M6as2mndwuzfa2rNZ6xcU1kV3SgTpgcA/8IU",
+	"oG55/5ceuQ9uYv/bX52iGFCnpFKJRyWwbV/SNlvYmB6e93Uw87f2FG4UmpoSq4+mLRpulLEVHh58HjJQ",
+	"fd7R+z1Fa1S4bUx+cde0wSLH1a1hkatVpc3h+VG6rjjFmCiSSKAS8tJ43bWFabAuxTxot9Ip2EXdm70e",
+	"C3wzGeY6VdlCWVk4Tx3XqG6Sr3QR6pBgq1tZY9XPdOEnWpA6JisGrQvF/sAb2SryNBGc5gHPm4z1AtHy",
+	"Mwb3C5uMpNvt+5/aG01GvIJQ1PGtbsG799q11i8sd5/wbj0bOkNpX2TIcIZWTyaV5+negX/aE9C9o1+2",
+	"M1HTfTfZa4OctrkelBauCGS10Sgd37msmbfc26YCX3dIzTge4QiYJVuR8M6XJrouGPVaSxBIMpyJ+hwF",
+	"S1BBvbuJdfqt3/1pOui8edDwRVKXbljdGMP2JSR/gV97RwDcZ2vfBzEV8l0eXcaosjVl3DCdmhFcw2PF",
+	"mutdoNfWsJ+M4ce6lOO2s6KwLCq3LNa2T9DkjL/JYrRCLHPGXi/lX7jhyAIqzGeaUk8nWjeIsK1PT7YJ",
+	"4/13izdvh88VNmSoOoC5e8He3j60uMtC/rlOtdlD/4jMjcVj/f6VV1z3U7dW+iOeG2GCtrnkEpZ0hYPY",
+	"+422lAQ3KQF9rb066C5EMUvVBjtoSVB0SZ1HeeE2HhBSTWO8AeDQIOGPQYp1e3/nZqGY8rPY+j/br644",
+	"0bu4wL+vEOJ5P4QA/PZ/DQNtnhc6Bg8+xAID16alyoehXAHDk2YePkh8Y35giAMBgH/UC4j+JOePqfgh",
+	"UhSZZuq+2aq45XiGQG3blFjYC4q2K5Y8EIyWHndHMFmHhlEYmwswdgZvbcVsrWRbVhZWSl46T8TJfWbP",
+	"9srFyTtPpl3PQLSDbeCzJtsmoT7W9WbjvPCkYSSYS7zgqgjcwp6glz5gcJWIqm6nggJy6L7kJcj+6bpR",
+	"ieC6IlRa+3e94KcLC8K9kJc/Tpr2n1LYH7d3ZetzK7Df6edRxnfJvNDi05R6idWq4a1jyXEe7X2JswQd",
+	"xC760hjh8/Tp42etklddMwRXWMgXcBUtfNtK+niXSKG5S99t4xjt19d2jBETk6FyVTr7cyaLK+BFkhmr",
+	"59kqFvdOG+IV5alKYMrKTPVNChCJJWesPmuS8y47Gu+d+gr1MP+BC8R6d63F7GkSL3eIvfbve4HnpMIk",
+	"5bjFNDgUg+pk1nmuSlAIKg3IEyxJcQdkOEme6ZAJhJb3w8dseTMTMa+3v59WyQM3Ng9BZnI8TiMhXEr/",
+	"wMuuvjakGaWHHrGCnB6PmdjQx6YMSrPaXcEMIINVNraVTJ9HJSNQnuXP2alzrUFQh3iw1kkPU3857Owm",
+	"WhdxdcIDXk4epqhexVcHHeqou6bC7CJIhVuAljd6s1C044Tl1F0E94ZKg/GqHoF7IyOW5jh5QzJaY1DM",
+	"u+lHelpMqeDulXnlBiVF7frG+fKI8JbwMIXMK/e9W7dBtsn9mN4/vrNZzFEXO+M8trvQoPq50gmqXiZL",
+	"afcr00WxYGcqpRErXhAwLOLMtY31LMCYrHb/SMPYwsm5M1gsw9iTnBqFyFuWj8viF52/xUvdPqO002Eh",
+	"527rvlP8k0ZhCCiAwG4SEZ9gAmImi0bY0hKGX7B4SMNJ0B7eGZNWiMj6rC0U1owON0V3dVvbQD12tXEo",
+	"JLs3MQVY6TfF7GtC7wDjKHbQed9J3R3L8hd1aZdvnWUQUTvzQ60BpIHVCyAoTLyVjWo7/H/+r/8bDrHB",
+	"unDbL+qYtGZq7bz36RPEWeM2vQDCViaPHrltoXn0KEG4McmiME0eHrcLkrZIUasUWcLFQD16RD7m0aPj",
+	"5NI7nNIEXdFSAa9fdF716BFN1kePgGXJ3YajzkePUqK+QFQh4qFk8ugR7U3cg/6AIzjKXDmT9arFYqBo",
+	"+mu1dkLnLmbkp/xL5BZO3ZhHinCogEZ89Oh3ULqEZa0wx48eJdlHMZ9/ytIk+0it/0Sggo/8jE8Z4iWF",
+	"onVM4B5joN4hp2eCpyZBfKqWbvKXoqI1NbAuB+6pGs4L8URFFgMFUQk0O6KIK43tJ09On1Drfy2NhRGt",
+	"ZTIXEwBV/q+qnJV2sDg9PX8G0SVpXdFZTWncm7lNB8InPmUXXPw9UJn7hCAHAmHnfoVFmWf3VEqLuN56",
+	"z9gcBIXlogaWjgzQTR8RFOL8cpowJCNNGKvxKeu7hW+g3EvuRjNFJI0RUMitoaKAmpSBYuNKWaBFs9ov",
+	"rH7Z/3LN+tvjUxP1Dq9Gf1NZBH7GzhoobIt7tYyuA9gGFfphDYXKCNNMFfXgZd34UncBYxuAfPQEaMS4",
+	"4xi/ynEoqCsKaqy788t3YpJdBCFRd+eBMoRQAg63V+Oj34TNp1msyvngydn5Q+w3t62D9C8GAbDBMFbW",
+	"1LY3ci4FD+bLa1kvkz9ev31HyUvXhleFnM21lSpfHv1dLrNjugxSxbTJlol7xEBlfxDm+cLN50ktZobk",
+	"yXG9MUmW6wI0luDhoKPgHizyKdsnSpqoJHPf/upM2Y0L1QFSHpBwM6KqCFJdybFbzH6US80wLgQqPDn/",
+	"gVIHb5zVHV3ChMCHYPikEdCM2GHUfUWodaLHA4WEb/V1mbu1aqEsK0YjjhNGyrgJIKoE8akQhFBBWBq3",
+	"cyKtcTcEaFP8LuAmpMin3NLw4iWfKY6bsSt7CepI5DpkR4AEf1rlMm1nkilkdM4bMx1COFCVuSQ+CVKO",
+	"vJyLfCqPzo9PqboMVx3TPzm5ubk5FvD1sa4nJ/Rbc/Lrqxcvf3/7En7zKe3Z0kJ6GGZxdHLU752RSo4S",
+	"87LX7z0+Pj1+jMVHU1gwT3Azf1QvFPx70laz/GahqKMQtJEIc0VRtXvF2n8dwT/osLPJVuflel4VvX7P",
+	"eddLeLx7ALSqFjNp4fC9Y+MXLjl5PQ6Scq11ktCuRs4CDaohR1u6y/+9kFB2QgPiNa0x5twh1eRasKW5",
+	"YHK9HS6EOUSSlcg9AiNzfnqKCGplSSQG1uAc+vPkXwQlDS3eGENzr0NO+BORWp/k5nr3e7x4+0+Mi1bj",
+	"IVjZQEJbwRoIm00A3R5jpgmk87tu79/5hJwdhnq+AMoZjR9ZHCjIwQsQ8+z9XOmb3gf3k9iyTz7WC/Wp",
+	"074vYfoaNl+0EudOiRcSskW1FLNhWWQk3g2H0XqybtX/IYNR977EGLaNwjt8k310+Fu3OgjoF9fjKvGz",
+	"Y6XP1+ZvS7K0wBAcmkZzj/g0aerRgYnfaKBsTfc83Fyt+AHsoBL1rNu5QaSATsv4PEATEqu0LXMqDfQL",
+	"PizNvv7mOLlUCTwJNsdzqRKObSDszK+UvqlkMZHFBWlBmyZLfT71S0SLm8R32KeLvAzql4FQMG5nt3cM",
+	"1zR8pDc0Oo1Zl+z6tpyk6/NDOkg0zAO5SMEWE2aplJZdI3x58hH+/+kkGlE4INxxGpPBd8xkrA7a41wG",
+	"Xrg2kj9fqteYm4FKsLS80VnSdDTSWjgF4GxWLXNdM3pjZUomvpwCqjL8yQLUUfhMLe8zsUuS11GqLJ4w",
+	"Li5aQnYYWtI23y/D5ZfUh7eb9dGW4u9ySZMEguEfNVKwbpkfUY22L5Z270/weWKjNlbXLgp04TXynpST",
+	"qf3OJEaJuZlqyAbdYqpF7w3ld5+aKSdfNXPI6d61lsKopivu8fNnavTKfjp1TVliRtkawADHLW9o6klH",
+	"2I10jLezq6/KOc/n5Jo3OVgmi8Fgf1+eFfuOB+lyPsfgp9U5/cYbfQnn42I+P04uUSsccyYIZRmK+Tzz",
+	"JKRM+dQctxdw5SXIFt+fQyhKM6/Eckhe/hdZVTo4/Sn8c/d5P58ztGOn2X62T/vpnOvz+T5s5TdKYaLO",
+	"dNNaeEKfQDIUraaSbbQxryxrr5uU08IYpl6LuhSjSppkonnHQspohGnx8PJxLWU4DMOTqtMfmKQ21HID",
+	"xtZjPXU90db6LKE/31LaDgkSIYuMoSEZfeTLrsR8TqCItkXuJ3jfuxjzC0JjtLiXJx360/M5ZtLdI/fi",
+	"t7H1XaObbnbSkMCaz8Muk+I/yqlCRgUHun1zCU88pGPdODHS3lQKLnZ++U5Mum5Il53ANXTHPWxEu7r8",
+	"dkZ0OZ+/+ul1jfRTHyAflrcoH73wRdoyGZeyYpZvwdzrF/GRvwvt1ocMgRd3cttjSD1/pr9eR5jORFVJ",
+	"XMhIzUTLBgz2Nv6bcSVfOFj7aq30BfO8sK366rMtq8AJnpzBuWtV5svOYO9d47DphiubpWVSEOyE1Ccz",
+	"YNsiTJKVajjWdS6zNo+MruWSGvEHtuGwQxg/qWM0sS/2lse6mWpO3HCxeUzGQLvaQziYNnntn3WdSDjt",
+	"iVZgGj63XgMK24SzVSMt6FfRSQkUQ+UyRSzCWNdNUgk4I9Q1OCs+lfWij3iSWECpz1Jy7aQoZqUyyUws",
+	"W8KFTOlhrmczzaCZgI8BdAsG3BiBMEwKsE0IR6AyCTcCM7HkFrVZ4h+LDku8owvkiWV6/fO0p/TQyAoE",
+	"EeFTzkvAS6DM0KxUMOR3MeRbxbPf8GwSy7tPphXHR/Ft9+6WQyNIsyTlbLawLvJNCeAmCw9jijBtCL9o",
+	"3/6+oCd+yztgfIftm2C/ezhImpGS5e4Jh/SerXvrd7y3XswrLQpZJKOFKiq5bgV+KfRXijqfltdopaU1",
+	"A1XpXFSs1Q+ITb4beFdn5zd8xEk3xUN8PF6ujISyI2T6HyjYVRXyL3d/VFg2Ph+YT2V+JYt+XMc+loAJ",
+	"BVk0ggDwdwN1LaoStC2YF8z5Vhg7E07X/XIwUOCyx6WbIVXpdhuqSFAjCvhiYReHgzYs8eYZvDFq1tpa",
+	"KEPnpZCRwGN6Bi65HUstEXJmQinzbGEskIUtysoeJy9WUHFFSesOOIeBquUCDh5kSRCSC4JiV1VS6LQB",
+	"u/SkTPiCcCgfiYZH+6YI3co/dqtfWECXKpcFZCtxiHEkCTawcgUFWcT0hw95cH56+hAeNSN6AwyZk0tF",
+	"FOF8R8Z7KXkTtxA/4MbRcTSFaOQWGDEmqGwNXwjZ3SBlVNTLYb1Qf3NrSgZAFWroTcATY5YaY0B2yNTY",
+	"PvLxocCeVC7CoALzZoeWKsnop4TAcZ8w+XGGrRyoJkiaqGBZfUn4OtAxPyG8PDQUnwBvd0nTL8JRwhmZ",
+	"SCalG1CQhdH1EuKHUTSZCQrcx6wHTGea35Rkm7neICPn17PO3BiRJGzofRgmzOa7t4NPGb7HpFVwC2p0",
+	"llfl0KOXRkCzsIKExpqf6ERRmCuD4KwHP7588+6X4W+vfh+++PXV8J8v37x99fr3hzHcKKRe3JP0woIv",
+	"aA3i3y5Vfpet5k/1Ek6S0y+aS0QHOyQF+n7PTMX502f9H8bPnxWnz8+eP3+Sf188e/qDOB9LIU7zp09F",
+	"cXr2VDwejZ+Mz0bno9PR8/PzvDh7WjzLz56OTsenp+L0eS/tRUPS6/dOj88AWxNyrf4wCv09kdDS+wIn",
+	"axmk8X3Dnp0+Pn0s5Pn56Icfnj9/djbK5ePR+fPx48dS5mcj+f3T5+L87HH+/Fn+w+P89PtnxUj+MH76",
+	"9Hl+dpZ///S892n3qNKN5D3Fkvho40KDlsjid1q0lLwBRhZwOiIpagDcIM8FhBf7TNdubtJl5GX3Etwu",
+	"Vd5E8W4LYYnDZ8OeXVONhFvgvHuMAhXkAcSNUqNEvvXw5md63gGtAB/hnte1m6CX3mssyWRIXzqWfE+C",
+	"bUSbi+AMSJYkSkcs0fG+2S1Nqm3vThXqgFISVS1FsQTau+PkjwoqGyECxOCpqMuxTSYaQLzxak2LHO/c",
+	"+1hONHO7rBGUQ86MrK6JACMhEky3j89likFpBhg8A7RtVieZu8D9A6ZtdgOM8NlxQuzhLlAVy4Djyyvt",
+	"2miuyjmn9Gd65tZCF2TAMg8t+tdiRrkmPW5U/ywh7ZXYmzKPehYp4hOOpEFb0v0YQLf0qZG5Vq3mf1kU",
+	"3vrv9RiM+jKiJz89e3ca0ZP7g/MfKxec/1yXBRSd+jGJZWefRT/deYXAXrin8zMago2eYR+OAZ+zYyKB",
+	"nMfJR/xj48FaoP1mxDEQCAJ1jN9prGXFWkzyDRTlxVa526lU8DRe2PvzuwsbE9F/H8aNbg8TsTNe/dQj",
+	"DF4YpFhi5QA5VUwKhA0IH95U8aLCO3gq6ANv2veMmB4SJ2o5AOZvi1v7kF71l+AuCv0f5Dmp0IqqyjQ8",
+	"GSGjx8kr2GAPVLTD7if+4BXcslcAcZuQsMv3qV6ADvptIySIk1K5DWxpoEoA9ziwn4R8K8KUVraAsHN5",
+	"PY7Pfjk5Qa9KKxnkFBOsCPPHyf7IQZSYsEiT0XKgyHSTbF7r2dxmFwkqxqSevytW7Y5SB6VJiCKxwBqt",
+	"cNFAFdrnmZfxuVtMYQeVtVC2B/h8abFBCOelB/9ppLWQUIEffnjwv1kxOSF45Imf0idGWiyYfhgOUPB8",
+	"b+CuXSYPsis5t9nD4wTO5j0VviqQAp8Q/7SvTX7XvovDVIdbg2lx/ifi6CbOJKj66idUMkQVFSWUergx",
+	"ECpwvu8jK3CcvCU594EKtTgQ0/iCiGZFTOgfpo9ZKZEZqGxew1IOrARDoqN/6CMWbFShI3IEKKMZLROl",
+	"b7r2t6+ChuydN7nr7njlnaXf0PjUkJjUEkqxPeARDw8D+oW75laVA58ThQRf+mc45hjqqPR9Bpwzvj/i",
+	"CvuZtHWZM3nKGovIjRy5/01lNRtei2rhfgSytWUuTD95DCuPJ8FF2Y+jXNfzXkxJ4foMSjz7vcupXtGR",
+	"qvGLXCiBepceYUyLDP17UumR/Os2u2e2kXvaQYfHd21Z37NVFbBYuBmMqPC1zQRusokkYG/ApIZGelgX",
+	"iYPe8AJpUOCHQwdGk69FXoxM2nCGE2VzoeZR51eYoharGVyoKaXCQj3GfvHv136g84af/y2f6NBLbD/S",
+	"4d4+4JmOh5p96Y04ASa9uUC9CGffV0UUgV2YirmKh1Hdzo2iAus0kX/lco7kF1HwgbXRaGN8Azp8uawq",
+	"rs6GQw1Iyvj69Ci+yqcatrYQYYkIggvf8gvAkUHbWoZ4zjdeo+T+NrP4tm5kR1WxiRvwA5EhTXr9xzv7",
+	"YnrDe3LF3L9dRVJ8GCGYdYUSNntPYW5pSHQyso+JjMYVzSPICOXO6nlqbNtNe4DpTrBzrIoLy9Z3JiBU",
+	"gYoAEEpuo9UoPQ/Ft83DJzcGcOMZhNAQgEQlU1XJPMit6dF/+qZ/4xh3fpHta0LU2fsGvANPjEcbH2pB",
+	"6LK+k4/858Z8DpSzhfSjnM0rYaVJjC2rCsyJz1Uz94/haOkjfa7ellVl+pS6BfML0l8jGYg44ro+QN1N",
+	"Ogr3PMaZR/EzEaCHN7Mu58Qj4LMEE60I6gCJcGtwhu4TWx0eusnitiKt+S64Xfd+BH09Ydd5LJUpbXkt",
+	"L3wWZgIQEaQIWNigCtWGnIwG+WsYqvtHau82gAfNQkb9tSVr6P2F23B0QDKRPYSIQY7VQqtjMZ8fe091",
+	"PFicnj7One+Fv2QGaM3YtGKVYs6aQGoHUkw3pZH9hOrqjBQgYIj/T6xubBC/wyD3Si4D3XFpkoVhBUhg",
+	"mgOmCuJx+T0km7wrGyGT/oXPwzHfHAj/QFQbEoSeb9mFKjjdQyyME6sr2biex1mdMveAjPeD4guW4SV6",
+	"/Z5cHOVS2VpUt4LC8+vcHwR0Zz/O9aeQZ7tPT+HWz10chYsORpUemRMWY+x/7NhBhqg00ntoYPA8EyPO",
+	"tKVsySr8XKriN3zUj+6591x0B60Hjdw9YWR2z6W51/+JGvCFTboxAB027UdWEyAsDUXcBQpHkJquQdra",
+	"PZTtmiuP0SMYKcMfGZO2wYA/Yos/bS21f/vL5dH502f8BqOlRVWLlmJ7QirtWG3//VlDfpxM6s/Tox/E",
+	"0fjDx2dPPrWIj3eunW/dLGImfoC81olI5iK/Wjtw+854iC6yhTJMD7I8MQQ39XRfz54kv5U/EiLXdUGU",
+	"lQkzO+AWXMfwgdtbMZbAXgk0XB21Bs66di4v0LmV9gjZYJp27MUYRqVCEevVDvyiUwfeqmPKODv8AhmP",
+	"rU0AQUbngvcxKf8BMw/sDY2qfQpSqmtLRoPyf6GMPmV0izNmoPuFfzHmrC0P8SNnWW7L2QLFbe2UVtSu",
+	"iGgUfB1zyk+6OFsoa3dLRqvuBvBTQZ2h66Es3bCjtbg7k0DGN8YUA00/JFMM57IPku7vyAZ2Jeh/ZBNc",
+	"p8oN/v67tapmFBSNRLpaMvj9RAAAp/Cshqjra1zIZsuxyG1gY1lyTj5dAdVTuUB3yv2OE3OfAR1AkIkt",
+	"oXnw+idgj28RnbmXudWO4/wgdt+Z1Ebz2oe1wuMaCBJnVBvc/MlH+H838RsiJ25ESaSsoax2KqsiCCGj",
+	"n/OBGLYDd7mt6SBo6a0N7L24hUf7J6HbD+/YOpdw9+UeGeZG1GmflyGCJnvcWdMOTpBQ+vbIs3DTLq94",
+	"SQUdIDWhgeQFzYQzpl4wcoUAat1HQRvvZkGtLuqQk3+jbaTJSJZqkngab+fPuR/2csgFN+40HTSA6qpz",
+	"+v8eLadpgwtP11eJVmv4uIhudiaWiZGYAivrBBifQ2KBdXnbosLq6ts+lnJvsP08ynV84l/f7DFaady3",
+	"FZzSyRQH2OtENCQQIatauU3o2lCPy8rKOqmkNclcGMNFcB79PlCxNbi7Bz3Yvt/BPj09JerjCAlIhM36",
+	"RvUpgwv38y2jgye4KcIxnYkxDnC5Ck6kp2PzMScLpjlQwTLdvWXBwtJrWRI8wUXBHAjucTW8wLQ3hmxQ",
+	"2/onLoLxOHTCKScSLP7hLYGK9DZ8ROw1UgheSPjJTghjcncE40DFEMZkE4Jx1USwNtCjqsBiuqGMHItW",
+	"V5/t5tP/D0IfsePXY2lkCef0VyfW8FM0HF4kpHeLqLu6uqc0P1hMJ6IwgvlexCEtJNhoXCnRc37wJr1b",
+	"8xMouBdc0lyqgimHPvfcWAfsVamQA74MUOF2CKNrnYsOq6vt7NCl9coB4IpdtAeLB0kT+4nfFSq07xRg",
+	"/n9xa1kfmr1G8vGNu5boTanvy5V7AKilLDqy3yPuxD2yRgP3qzn5CP//dIIEsbtBoehYCZPV5FLp92kC",
+	"pMtcIEcCFdeyLsdQVTgeA2HDgwzUZ4/gi2X2ELPfESktFa7jSfVsYQWxNYD0AC7vsIRf/vHqIopi/c9L",
+	"k9zUpbVSEUE/MWB3YapeuF+9oT7YMnbIvY/X0oxhQQ8SJOsilga9ECP/3c4qfdqi5z0rVTlbzODLVW3v",
+	"3ZOIB6VpiXtur+lBuqlzdhDDhWhm6nXRJHEY76W0TNDdhZkewW1lQeMcb73yXBqzfYZnup4EnVE0bX2j",
+	"sL2AeY82XyOvaBerNjSdAPzwAF7ARZhbEkiQHfobSSwVGR2tM04RaTEa1YYCNJcMqWi2Tjd47N4lMTqF",
+	"aTumJH+/h5OD1UfXkk/6YHRhyAm56JV8iL6DzCDraiXfao+tPMABBw7qt3nCgW0/5BEHdfyBzjhyP6Fa",
+	"hELoS1jr1UTuphNClAC+5AA1HXGnXuh8AZXyWGVAJ9SsnYMF/SnrrCvvttknmFg9cC1ixKHoHXywu6JG",
+	"KmzcX7SY8wtt0xPZRgwM9/Gp39VRPcnF3Cxw89jJq0nXsPvWSh4hOQIkSaxORjVU53qiTZLytKvyd/1E",
+	"JD+9ffsykepaVnou08SUE8VsPmHNK0oD5LMM5VMN6xImmdRCWVkAlBCjvpJ0Awn5knq4KkrSHyf/hLAx",
+	"yfjZGZ6UGJsIeAy0dqkXybwEtB+Fm975cS8cHV3JZfbwIsng/bPAN4qoxdSZrC5ICqpGobjj5MnpEySL",
+	"xNtkaXhnVqzDRTCSXYNXVdr61+0wfhrDQ1o/PaLL/PHrvdk/bBjQMsjIULkOaUZ8H+mFPfwM8Q7o9ick",
+	"0a076foCWIfRUrH4WjyTSi9YWaBuL5GH0uwKVHzLQJljpFTHySXLPSq5TqF1+kOS4WOGpAmYpS7gAPHA",
+	"qQzPxGZerJkox29Ke2fd4Ee1Qx8EHg9UJiqjM5LX5PRgIwyidEWcjvYfNkgCqLaBkjm5vvZqD3ku51ao",
+	"nDBUnvaO1hRYYFiwj8r3SzttL1dw7bzfY3F4P+DfgoHupT0arwNwhCltXRAX68TgYF5i+fGO/uInMoR7",
+	"ImLZZbFOyQb3o1lCVK8iurlaMn8FTMfSeiD56hH9hrDrxP1m4+oMxuzXEqs1w+BdPHqckEyjm0Ulgnxr",
+	"pFAucE1CvYOgcEBtbM3L/VGJg6q3ufu/pT7tIuuthNoj8TWwtHFcQcQLh19S3Euc2FrK7QNbIv2omYo5",
+	"UqVhdkuqSalkP5npArk86mRS68XcMM4XNYBRgHrlQ2FtXY4WlrxetGyg2pkqiNQkGE9sNnBKr5I/2ZHS",
+	"KZfrquYRlxvNh563k/liW410kyG2xzzu5u9cDx7YHOEZHbboRvDAtgjUtAKetH+zRIbik4/4x447PESu",
+	"eX/TQUiQUvIf6GiAtgdFKePDRSplV8BtSoJhWsnjJAYgoT1EwCPCNRAnFWXKdkC5uTiZ8Z7fOgKJXqRr",
+	"edsf5SPtRbnfPg+EhK3uNL+TohyPt9qgp5tmse1xklmdOdeSgn9xroM0on35GGpm22lpBgotDOwtEOxE",
+	"mX+KNonqgwmNk0AMfDxQP0lioNLjqIotsnb4PLjOgH5pizDL8fiu1Ovut+/0YY3NPaO7zMTTJV8gapVz",
+	"1zF3815QTXo2B1KyG30AavVtpjmpxXy62zGXUMVI/xVppvLzUrRd8JNKyoK5vsDzqVVudt7xkVlGyBbY",
+	"D3u8jeeS9pWIs43e7z/gTW5PEiVuIEF8SEPDpnVYGozAHhfbMl6tTINQxQ0OXrF3uyJiqI2qDsydVpog",
+	"3QnDrQ3sbEnmBNjWQXkyOmQnCeGWsxP/5G9a3YHeYgd9B37f/RM/5FFXtp3vdaZ5kIfdJAtV/nshI1HV",
+	"LlVDft17zT4EsJAtIQsx0VWxTkt2yxG8r7wA92hX6ETf7yUlUECmMozhmrE0XMLJR/5zeyAORVa+qW2+",
+	"Pjz14JPxS/QlB6IbOvPWrpnutUK2Iq+Z6q9zX451jsSJQIsHzeR+EN8BaqEzzwYyEbQ3d2OHazgoHcB2",
+	"HilKyXvxJplujtDTDP6XhUMKgk/h3spc4WlDOlDu3xloQpRaZX24Frm6pFSYPMCQdzFPrE5Ke5wAhkEr",
+	"bDHsxCJc6lhXlb5ZLQQRUScYWV/L+shIZbnNQT+PaNuBebS0RlZjBOCVYc9YopYIoWCSS4V3id4Cd5v/",
+	"WsBRDV4HChvSMEqdgiOVCJu4naClNMn5aWL6fDAD8nNjQfEptt91NojF3EylQnJUegdTuo0pR+8urF3q",
+	"heusXCslc8qKZr8KY49eup8cvfopg4bA8JTGxLS1AzWR1n8A7N/EEyHr6zKXxPTNzcJBH7tdxaxUC4ts",
+	"UVK5e9eJ1VeusZDJv8Y8LUaSkOKrJbJpXwAMBdvq+gYG9XfoPZOMpL1xBuHCaT3G27LB1bIxju51WKhG",
+	"mCvoCg34PaQBZry/t1EeWBxGOjTEYfOoD3fTCVAIjTXxdFD3oy4fWFrAhbnLc7eFk4xEj1hiifvATS56",
+	"rS7A1kuc3LtAtagH2pBaF8kpE7aHY8uq8PXWpUmu5NxuBHTtD8y1Uofo2hWl9ViXHea20jeJVhfOyLSa",
+	"4CZD8bB1Ndf9cqhWwC6+xcQRQg0baV1JoXZvGB4xAKaETpSTSljXxe1tZFp+Mpuo59HY4v5fId49TTIc",
+	"06H8a+6ijYy4jI0mCTW2X2+TnQgX5xoa/eFHrRAWD8d7O2BrLgl9v9GZdo4LOOZbj8qWVRFmyN9LVZhd",
+	"Qv6tyKqIbaQ0QQgxwgWnHTC21UkDm/xb4Zh23tesr/ClBwpWomlbKPKfy/JaFtsm0mo1QGOpaLxNRDvx",
+	"5+nRDx8+nqVnz7voJg4W0EHTPhvNRL+EPosoIfyOolcW/eR7CHyU7QesnecSHahCWNFPPg56Rv570Ot/",
+	"nw7QaQ56/WfpoFcWg15/0JPXdvhsfJYPeu57C5957YjTd2esHQHfX5UKf9XyPPe9i8AGvf7HQY/ii17/",
+	"8adPsIyEl2+hrujaf+LcRcRmNL3tVM4wAHLvGIdAQiXQ/3sDpWpQXav4ZMH727DtjKJoWhhxSxJrEWzN",
+	"d62q9uh6sjvU363JdyYu30gJ0WxWGSjpd/Q30U7jc8GTvikHQE9S50XwyU0NwBTSja4B+yfzKwyLXaO6",
+	"mjOVorLTndvzC1z+T1kXZW63NwhdqqxlMgJ4vgXVVAKr8JkO5e49FypsoMakkuipwHGz4ta9LNFh6Wl9",
+	"QkM/sOPFqWKqZfpvCHLWxptztB7LQv5AziPcjOv/NDELd6VJMsbQZCBIhBUI2UWSCbVEaLibz6CmgLXS",
+	"na/gnuAMs8OEH583+I7+FEf/NfzwP/9H79Z27af7tVSFrpO5wGrEbcNCe6su08PbfNYIUPSO8CNBOwfY",
+	"afG2XDQhSzxFXQRHR6//oZNigT4LssRUvpo9//7Z6ZTkBsPidv5k2vE6EHVuGI6zZzt0/Ds+AOg7N5a5",
+	"W2cX8CdO1Cz1pIULhR8tWR7VXQWNWGZpBOxqdIvRWnmccSxaHXrMTT8XFV0kGc6hjFDJnXZodG1v7dHc",
+	"b3YK48RIVr1vDDhOL3lI5HiIrxsVzQGSyzmjveXFN5YVbiG2VzGxqCdHq6OUXxpA5VzYYBBkgPoyvK9A",
+	"f/mdSaSqdTXz2qVeSgZLFiFXBF1g9XHyik5ua8kyxB4b7IXnX4+Z8yS/MmmSAS8bJnyyq8VI1kpaaTIW",
+	"qK0lxnnYHjxfalyHRFkMPYTTp0KmkNP70z/oO8Mi3t3aPKjf+dZdTuCDDcT6PCJfEc0Pyo8GzRQsUFrR",
+	"UNkmnxIfRqQ9P9i+3Mn1DsAa89vQl1Jv3dNhhd9bt+fXacZcJBlHF8OyyIiwAMoouBf2VEsMEilhqnaW",
+	"D7MjOPlIf22kKEdxtsZmArNVVQkw/nEt6X0UZgYL4JIxcX1m8sqSiFRIumqqGSA7+s4kpoQJpglTtIaC",
+	"jliII0qKQq6oUAEmH+Kv6AvmNF5XJ1baDuFguZ7JIuOHZPRRxvnRUIsK25KWCfyzrifS3nUCv8Dnta1r",
+	"HVJ8UR+MdT3R1sq9IC/xPbYZUtp9/oJ5lSR7+U5M2N4x/ATv53PMf1y+e/HLRkaq0JmHXuq3TOL75yXf",
+	"Nhq3XC7wl01lG2DCWBvRF14+UCbjUnoiR69qR/J+EIzfTHXlAYKesWRlQm+lKPGwCtBVo6IHxMfOpFAA",
+	"RD1OLgM+hMlSQhUFAniCDoK5KW0+xWJ1QrJiGYciWGM71TgUCM28ki0yjPvNIh6jwbVc1R6aBDVXhoqu",
+	"vPggNaPNf/xjXnxOALAPcvF1MTYqaRhik3ZTZNtEX3KrSYk9ck8yaF+xR3jB5T0gG2nBzvT4bkv/CQF/",
+	"N56o0zWBFsJnfmxjOQaQZxD7dBEAJOg7YU+XOfNhHY5gHh7RiUiqqgB9PoQETdR1reNzR6j4ugPfPLwn",
+	"H/GPTyf14i6VcmvPSzsRVCw9kVtiCmihPcAv98l7sDt7mh4nV6XbFWIjhvVCwcElZlxR/hyFay9AKR0X",
+	"FbwYsRXt5XURPUKb4PJCXfJL39/WLuzRrmU90sb1oev4W/hmfIs3C3VP9K3vmdyhwz8Hcog9HNQsgE3R",
+	"W2tLPVjblKNV9GiuqzJfdtNwMIEepFMg1R8Q71brlIEwZW5ljWXU/WSm6yBybFLM2ta6YsmfkSYm+TRR",
+	"OjGyGh95SWQEMxMMfFSCWBRiQwJ0yIcqbg/gK8bp5dIIIYCnVwRdgKcuFMT9pRqOdZ3LrAPoTL7kklr1",
+	"B/bSYTVG4id1Va7Bt3uEMFM9leYC4KhGfpf1ei8xfZv0wRssFGPqQgFjDRtkxi6zbjcUhYEGpd8EkMuD",
+	"gxJviIRwcrE214A7w1m6266K0Sdv1qqblR7mejZzvlhXMguEAmjWrqsYmUCBBpZfgXQ5V1m7/p4JX23d",
+	"IZvQbXufGTKbXv887Sk9dDNuyJ/ysgYvAjTZriNuQZTdbOj9afR82fkjlp8/fTqc82ewBbROsNagA2hT",
+	"KUrwOq0ei0Z0AoFgySD4k/T0jY7Bc36CLRRyBbz0gATnsWURcbIiU33URaDSvFKmv1Kf4hXqics+wpFG",
+	"6u1YeEpN4ZJR8APOO6wuSYh29L/jfT9+vOyu4v8akt+eO+tP/ntYFkDUNdmkMXu4kn/3Nnsq+qf+5dr/",
+	"e9YZ983o5AUdyZw2FDJMqH2yARh5LWtRbfUqm+M9f5J1UJ9ymZhSTSp5tDCSihc5GEMMA1UbUW24WTnd",
+	"gmNzzl0kGRWLG5/fzl1/qUiRKNzOI4BRQbPvkcxeuo9xnrX/lQsgpwsSoGRC5JLF44FfnWINkyxULmvb",
+	"IUeKx2IvuYvv1Tdwp/kpsiNujxt/T+dU/vnIFtC1fqNNpaS/6ALAfR5K+UlCz7nNmj2upfwvuSlFFWnm",
+	"cYiIJQf0hVsgXQxpEWpH5DtSFSw8eTOVMQNPqRLYwnQB1anJP1PDDugs8RHumV3jRr2z16wV3fNL7VJa",
+	"Hd57yNILaks8Km5jG6KraMdBkqCYw0F9MMDNHCd/VEKZFHM8xENWl2ObTHSiqXiXFwG3iRjJiBMNQqSZ",
+	"Wy9AeVTOjKyQzgndID7hNeyYYDOcYYHHUNjMxa+Zu8D9AyBX2Y2UV9UyYOX1OCnEMgJlVtq10VyVc3bO",
+	"Mw0zxwWLIWj712I2T7maPWhIg8YQcHTdgM4/9x9VRHiRAAYQYWGLpWxyrlXr4cRlUTRs/l79MPVnr094",
+	"4vOj07N3p4wnhtkoDFY1VCK/Sn6uy0K4XZ4fF//Ts6PzZ9FPd/bp2Av35NBpCDb6g72cBKPl3G2jRS7k",
+	"5CP+sRFj8L6ZSQVmSsUUIpSNWM8ktGVZ4bBu1VJ3O08PfoaO/PYD9Z4h7RTd/Qs41O0IOuwYX/XeMnib",
+	"+RR8vf/WAyFQ+zPgYv32F1WpnOtBAKSP7xk3xvQf66QLAmv/YzYQE5F3QDaJD3cbp1JuxaBGbk5KMv3C",
+	"fx8SBY/Ga9peO4vCPtf1DtMixPom27pGfHrg6MBVGyHfSWn7EXgWKzF5IzcSEAfgBqhUiUhqfZMm/mJQ",
+	"+m7+ZKJ14ZZPkyYLdaVAexwvKCuik2mzl18YeH8wS6EndJgKvtJeCT3DdDx4zNdhGxGEcFNdC0vdzxc2",
+	"Frr3Z86giH4RMf/AB1uFrsALQAMOmvyAJ3SCC9y39442sr4p93lOQdhjVO4P2LHQuD5t8EqVZDjECO81",
+	"0gujua8WykibuVB/5KJBLDAp64R6Kl0RpFq2QoEu2vA/TOkTN7HNX7yNLOuOsJ7d1ZI+J7KGrnLDO9PW",
+	"6t6HtIf92orqvUXe0b37faF5ts+3BBkdKA/uFgxde/Wue52M0u4+Dzt8KpTpHDIx+bvfjK9kYJp7c6IH",
+	"9Ni+WpoFIqHvuGs/Tt5prGXyZ9ZYkhTkEKAYwW0FW08D3cVfw5GD361GNVqlupbGlhNhIZDJy0Iqmzz5",
+	"/uxs9z0qvOD95vi3gug+f47AW95xbjhbm20meX3z8vKn317GYcaDDH+WgWCXtKIQVhxbPasepuRJAnnm",
+	"eHUnMlClTZNaqgIO7/yuiIon19Y5Rp1jUWrytiWmGShM2QqTZA+MFJUsHmZ9zurbWlfA1SoZDqvneLw+",
+	"Y15XGTZauFcaKHzt1J/Pw+OzmNfBH8ULYnlhQljMST05Px8o6qmh0nbIr5xx3swkVs7mldsMjkVZGeA/",
+	"cV3+y7vffuVNGw6HSRNjl5WL0ce6nkHVAcDK3UyZCVDg4AKjqlRXGOpNrZ2nA+X+Z5ARpaysRryLMxE4",
+	"gS2LibQmeZANFqenj3O10OrIvezCwAcy87uQqrxiSATtPgeKfoW6V42fPUyhuloz4+Rvsp6JskiKUkxq",
+	"QUJyWEjPA+VmOI07NmugFO+gYS+TFeU1ke1k7qdHeNnfBj016G1B27xBUz/glKcndKEDxGS/8gNhYt7X",
+	"bsXvrLewUYn8Kl3jnlyl4w24qtKgsCscW7TDZt/4Jx90PPEhm6Czvgv2evrQkbK4p9E9+ch/dhO/Bbes",
+	"F9bXKra45Quuso59u7vqSi7BMRNFaNtMfhMEow4+6F3T2Ofo9kcax7f8QrnR1VN1//gG78QFHOLkV1ma",
+	"ZDRtMyQH8E/qgDbX8SjtUdSt3UQXs4PG9lFifiUZz1tkJrCyOpxBMUE8ROPtaXrX8L3G3t98HIt9kgje",
+	"xNwhnCVK6w2AY2Lfgiwn0d30sUIv9YXMqT8M93tiSKjgMblOFkYyLIxTHhBSUUBqrFiGsJbLO70YDmT2",
+	"iUJxhj8kRSh8kqgsh5C4ZFYgJ7406/dMrNZbDuhJH+FuHjPGzVs5Yyq6vBLRnJ6JQvLf5AGK0XAujLlB",
+	"iUkFJEbeBbhx8X8OR8sml40befjwz48rmtCeZ6vspT3q917/zBm//9f5pw+3xYJhB21a4smoDlMdwyTs",
+	"97jOGyXmZqrthrUdS6zShIreUt7epZSciZnD/XJyI0waY7DWzPc7LgdMo4OOFZg1iZRFpSWtO8C2SANP",
+	"w7Jpaayul0M8/s8Q1AkoBdiGaSJUYa/QsYl4y520hZoRtlalWz7FCOBkqDvVqdQp7O1p+g7p7v17bvb3",
+	"ILECYLb9xUFq/eYJKI5wN3z5KbGq+LCui8D9ZXYxDCnqqnRuu+zm9XKWuTFyuhuT4zugCrT08F2t0+qv",
+	"0zq7FB9gfUfJB5B78P4EpjqDygu9n+0aKz7ElmuBsNZ1jfnCJosEIjsQ4rUn2miXHkMBS5vMp0AqMdWz",
+	"dh18IHU55HYMH9AF2HRf7s0BcV4lIsQJAztBhbJ7GNMTDksPuc3hk8bIKFbYgCL7wHRdIWP09cq6nlcL",
+	"Y706TSBC6VMF3npqtjRcVXEll7CbGsmqlNeSnnmjfayEwYGur2gn9i5Qa2CqkS8MyG2EhLsf2Wkljfk8",
+	"ADhkuceode5hvd3Y7Zj56D7PWb4ZvDZ02AtddOsjIhPVAXDaaNisEbRu0bfajQLp5abUqK0lY8boJADO",
+	"64o4yIUav+4gt8MrW7lTpOqe3xJtJQ/e/Pwiefz48Q8PiSE2cgxuOi0903gUSESslbtFu5ts4F05k6+D",
+	"WNlhwwrXX19MRy9AAKH773Pn51qxQ4y7izldrhpO0268xdw57r2NsbSGv0asBL7b7XUl/v2q7PVuMbAl",
+	"azZMAwjdsm/9M78ah+CSzP0+DDwOoFpdMVSUsqX6NMVc2CkrhUB3ev0RSPRiVJCG4q6YpqnvZc9SgEZx",
+	"mkS4OIgpJJEfJLlEP0DKkIEACjcrbjkwXBbrnsvtnIkl66YgjhNRFMatHW5tiLMjOY5N4TlSRxIY6IBw",
+	"u+9joSJjvmWMgFDxMmKVAs36ECBRER4ZW1cmEqz1nzwGW9zIL/ommQm1jAK6IDpD1LZds7UCAtVWvYHz",
+	"07Q3E3+hTsXZ6WmkWnHWrlpx/xyscb9t1xMLyWva3yHn7T5zlV/TrF6YnTSoooxS9h8v3yX024xyAN1o",
+	"gbf4jMMfrNCDtqXbVAH709ISHmIfA/tLM+tWfuGMhZV1Lca6ngFuRN7u1IatHG3Qq/IHeMGa4C+XPpKE",
+	"7zs2YBNXtOFZD7hPomFvP7/JhYpQRB2O7x2/4Ft8vwMaU/NRG08zoC179Qv+4dyh9xjSrhrVLtiFy6Ko",
+	"pTHShCM+oBpC0JPOr46Ty6BIDsYVYRxwnfTBVbRlpESSlchBL2fJg+zoCPGNR0ZKc0SVQP7m2cOUmFtX",
+	"ofsdxxLNcf9yFrYhI2f3rDgeT3yxamv3VUAGnTBeVAEtcgeDPKGjqQ0Hb3UJfCKQT0b4Lx4VEwxPj4MP",
+	"YxkJIhs53sEl/ULP/5YVV9vfaGOohF12wEApHpMI3uPWnqkovm2bXSjnEffDn3j7Bnflr3/GLS14a+bC",
+	"RXaD5F96BD1fybGlCjr087UoDbOE0BO+M8lYqlz28eeTkgE9WE8H1TPI8UaEH0gwVJcWNdi5snMJjEDH",
+	"yXtfiulaUZXXkhWXQvU+bsVgAsgipSwznFzD3YalGi6MzAJ/d67roiGT9J1xtythK4ktCOIh0CEIH8E8",
+	"X9m6lPwDRnVtNfl6YUm3WI5S3x1+Pd9Tabi/4e5rU9eMK2eyKlV3tvgVJRCMx2JwERaUh2CGBxYIJhUi",
+	"fvlZinUlroVM80rlpczNjGWPDayGP+ZZhWpcIFMEys97HAg++lrUpRgRYR0RjqRJOfZysLUURdCreKls",
+	"XfpEVERggmp2qElGCogAqeIQi9TKlE4qFLcLaKq3+VQWCxe+80tTTSdX0NQSHYFe2M6wncfitva/Ik3Y",
+	"ovvDAQ3TSpYmRkDrOkAtu3IcEbjyc2W/bqasbDmXtdHKPZ/FXouy6Mzh51bX+3r8ZpHNQ8tbtrTD13dQ",
+	"W7qaALVce2jCezjylDQV4JCS4pH25wJ5XXuOq4fxTC/tSbWYObfjP0AJ0t6Hz5Oh/AqCPZqa29NhlnBY",
+	"7uq9xXZNUwEluHva5dKbnaC5Ho1FWS3q7tXjZ+eU4rQJ/SB5EGihUx+VOJ8bEQzQavEwTSaagyBKjmDZ",
+	"E3n7GtJJJHNtNUkYUYHUjawqoEJHhw7SKc20eRBH7vtqo6p0jc2hwA2nBSgrOOeZ0StkHtaDEgrgRqFt",
+	"9IruHkjQCDp95+np6amfcCuWAi/XsdX+Ebr6Z+rpLWnsX7W+Qrai2GJQ0dz7lm8VI9jsiS4SHur+teOR",
+	"SLx4n2mCldtHec1Rra++cIb6Ztq9qX8ZFO6tX4FDLSFTALnF2C5mIxfL6GtZg0wapGmtwdSjDwBRYr/W",
+	"C5x8s1iBAPpmoUZIqVW2Bj3vp8svoDPzfrrsrqmBk6uLRMF2iv1GiW5jH3byfrpsprrhIAuxSCXwYWCt",
+	"+xc2Ex7BQ0K73tF5ZaFBcLdG8pDIAF1kTtvR0EX9gRqooyTzClJZHwVdwImt5NqBdNc38wJ+iKef/lfh",
+	"6+QBGDoCMlWgB34ICyrvKC7ihwxUglVjEe8m/AYfVeuqco7bP6zB184H/UBBHJqR+oVMNNib3LOQQs4i",
+	"L05E3MRkCQqnZF0WfglRF36XmdHtMlol3R1BBASIdnCDHpURx6KxtXdf7D9h2z8VhhmOAS3nWuDuyp8x",
+	"8zDwRuHcaaIXb0CPh8owhfUvHCgi8dXcTUUteWvQYDIARJ4/AlcJQvERaAf3wdoA3KtFfBIpt9bflGHQ",
+	"3IpCoyoaHWdjrQtPzdKsE6a7u2VKD+lGQ9/hbgcF+fMhs5YELnU8zOZgweqIDgXNCLpguACSjqxPx/fE",
+	"zCDHgJ7VbAIh3WqkTWA/4sld6cl9siQ/U6D10eRDkqXSpqjyJP8SuaXKyGi2WP/8xGq65SyulkWhJxhF",
+	"EnQEb+oPwEDLNzBZ47viYGX9MCg8fCsF+0Ys/Ynb2gzSiJJ1swyKz8F+gF9IJ0tp+36/q8fjiFYuSMCi",
+	"ngj3WKMGmF8Mb+zuSi9f0+EdWw+hN2P+x5huoI1ufyqMMxCpCvceGRpnWclYfcLdCk0R2xG9Ch0T+dsF",
+	"USg9HpPBRW8Iv3fPWLk73oxcmIwdLU/goN+HxF1p48Ih5wr6sZlBGke5x63ocV2gRIV3Zps0jFgEMPbP",
+	"2FCzVPmQ8LUNf5vreRRQx3kj8hGUrwxFv4wRRrNedTnfmeAfsOKM3QxiERDcosdIV4PI4UblnbspN2PV",
+	"CEj20I3F0OqheynPyhAeB8sTyjootrNaYj9E0jl9wPR4QA8N6EINcRXm74nJwY/9XNQW2x+qqUBODiib",
+	"6LdpgDi796HsnJm6qK+EHZSuZGLlX4ErDuUGaU8WUnLU/W75oPT3QoFVBr8jLPmkUG11sTIkXkgF9dGY",
+	"wxo5KwkVDYuIlw0iznIQwFwoQxON3XCkb2fWlm03VuDqvQ1nm3+OiXoqTkYngR3mVxiR53Juce2EVrs1",
+	"mZbN0tft4nljVAZRu04L3wOLKkvwQtm0NbKiqWylqAt9A3aB3JftztNfOBRVlfXXpyvZMC8f4Ix28GZr",
+	"rgw6CZ2YVpL9jWvZUNfzqVAmNHV14RGJmxuJddtZ3SCb4zmnYPbiWHtesBEJlwf/BYce/MYwHj5MbPFn",
+	"Ucfx67t5AGhGj+fw1JpJadduFm4Sr7joRENnkfI4z1gl67D+QzCy4pDQmtx05ssJE5XRhJPV2Jm665Jr",
+	"WZfjUjbocNIE0w4NMdAF5URCdoVCFmfOSFhjxRXYguvgDv0Ys8inoTWwg1ypRoeYYOx2kmH5Oj+HCUa/",
+	"G5orebPyYz91xqVdL9sAyhoUu3T/HrooPWNT9kdcxIuDqfwp6nREbpXOvtw0dCY3UGGMEf0IwayO6ckt",
+	"ymP7OXkTCkt8LsCkA5XNxHKI/8wCbE16sSlo/5qOZqRTCaELekUbaWtBpBe/ls9qGLj/QCHTMtzqqpzP",
+	"ZXHRGJBwf0/hKooCyAJcg5oKm27exNJYMIceYC83jD7yKpl7+4aLSdemPWqDt01BHCDnxSn+BPKDaGQM",
+	"aFMsIH6QSwqFoz57yNo1I5l4ceH+VlXh5LUb5ZvSyFYNZKBUauoVY0szWde6NlmcWHTxOGzrsfXHye+y",
+	"BBvKIk3PbKAU7RA3rXLwNKRqiw0dvSp4JbgC8iLdhUBeue1e9V38E0COaV72PqS9Kyi072EkDlkg8Fe9",
+	"fu/J7nRr/HpfuS5eJNTvpup+KpjdbI80FtulU67kcjNV0nwxqso8mQoAI5K/gno4+lvXE8/zxQklkG5k",
+	"Roh5iQQ6SVEa0DMGXh3YtTv/mPIqPhLtNPe/lsb+3TVzS4Ibjs5Cy5yTX9RzbToPzOjrnesp/i6Xf9BP",
+	"DpvNdg/qOE56R72fJniAtmeoEI32FXY328tlnktjyGI2cPPFJb0ih0CcCaJhma6lC3FKUaWYJ6onqfeL",
+	"M7FMCu2rfSkThStsoXUdRvVHWdtpIuouFujfDgo6/K27AlBUlaz3kxrWyatEzLqHYDYi6tP2cUjwClRG",
+	"DUfpQY8I3A3sD3GUAnKnHaT3Gz3xW4bl4TtsP6el3j3QDKO78964rJNJLZRtnW6dslMFZKH86MFoulAO",
+	"btUHhvXKc/XjhhwmG0TRFSYkSgU/YTedAtUksJwifVJnyID9eK8BA8UGBA2JoSgQIxyNgBXFdUKvT++g",
+	"692jBnzDe6o0pu7tcDJoPnvRWysK5xB4MDc5mpOP+MdGvZCfSoNpndj7Q1ZHXmsuubf6SipD26rSJkVZ",
+	"UEpTK8IRHncIiHiz2005JHjAQyiHdHfbbacFvtbKwZyuJ2anVdZdGKkU+QUWaQvbfflrd/MD+tnX9WRT",
+	"9OKavFdoM/QBBwehC27jUAPXhCp0/Z1JrFSCHauz2zh0BSwKSN4E7gn453dMugtW7kIbHWQBS8p3epVQ",
+	"8MRuBygJBwM+223l7FjXs6zbAb+uJ/fqfVEvt98ThQiut1SllUCKv7uZ3JOH/V3euC7stk8/rDCQHjrq",
+	"Xnuf8nsaxrHV8dZyUhpbL4/QYcJh/EbLNVNd26OqvAYU2BUn6+aLqjJRkTAgs/nmHAUuk9cvXiV5VUKO",
+	"+hWKp0W12eF2zJ2CbvUalE91nci/5mUtjfut2WzvFxS9X0k5d82eCjPtNvQ31NB3rgX3a/LzOcjH6nkP",
+	"6nQXUBz47HRna2+8yj3ZfbM7u3glyHf5fAQM5x7ZTNCcmOyAbbF7IiCa++Qj/fVpp3WRz+n80aKobTkW",
+	"uV0vwuyg9cVk00FZffERnQAkVMbaJ6cvv5Pv6fm8LWJZZ+PFzgQyXthEjJZe/R0pNCDxrZJsKqtK/+9P",
+	"sk4e3tCte6ThXTeSVQaRlVcyHtIg6tJ4xrGyDmUE/kCizXqirHM/ph9mkkiD26zRoqwsHcnhAakwjAps",
+	"Vdwux2Myi9tvtd2P3+nDbqG7CD6QMXY8lrVUuWTUHM9xI2ahC0OpvvsUu3vfXB++BIRYLebz/5ZGvzPT",
+	"vUn5zJIQC9GZSRNcE28mIJ0FeTkjZUo6qyunI6GQ6cYLnU4EUq535XIvqyrmyr+dlb8ee/bndIeL3WB3",
+	"FFlAaHJVqs6qEkgyxIPENQyGGAapT3tpOMDoqGdoeXw0BHAG6ceHdzLuNq5pPgrpTWU1G+ZTUdsubiD3",
+	"5A6zevZk15Y10F6+OUgz3P7c8PqfX4MTlV2VxivqtT93ynp/txHv+yfWDmxpAMeuVD3eUfRDNXW3IE95",
+	"PY7Y/L+tShduuJ+CtMtPe1b+ZU9yc737vV68/efmJOz+RSyaAhZV5V1eZ1Ek4imOtnI1xYHnKiENEy54",
+	"cCYQKolrUVZiVEnEb2I7Vqu/W0VG4HYRc9HhRjt+UpfU+SWiAlEdY59iI9hroTMJJ9I4w5TSbkjpvAYC",
+	"KFyWABmxMNNY28lv7YVKFvNKiwIqrH2kF6Rxy4mSWB6ECMgYqRxoRBNR59PyWnqoCidygiwDEhVCfTXQ",
+	"iBZw/tknjnL/ygjRKe06LvJKEvjBPTY+X1WyOE4ui4IBYGkDzlNG3QCIDsB+XzRRai52YvSI251jPGw6",
+	"dMcb1nGvO3Nkn4DNuTh/+qz/w/j5s+L0+dnz50/y74tnT38Q52MpxGn+9KkoTs+eisej8ZPx2eh8dDp6",
+	"fn6eF2dPi2f52dPR6fj0VJw+76U9N9S9fu/joDcXS2cZ75ZzOej1B422XKviGDSmjnmrdn32P10DB73U",
+	"/xJ+JR+f/g0+dKYk7KKWZtDr//nhk+s4shLgClOLv4ZiVjx74taU8r/kcLSEPMOT52fnj588fbZ7tiEe",
+	"nvvKNjRMpGPTwGIVe3AeMOGRzS7yHS0eo8W1n6AH+Jw8m5lKw0jgWs61Ka2uI9ENSr01HVvK+GGl8ag7",
+	"bc3JdSfI4j7+B7zDASgSvooM1AUAzbFby4giOfT13nNUVsO43tWmPtJfG0/NftcJwjshEgB0ZTKSEY6P",
+	"eTtwqLn4YgHYYPDT7rGgi2u7Ts5WnfX2A7RXawjN0JJ94BtKOy1qcbNLz66Zc8sO+zp6tR122G1boQ9h",
+	"BM0GxgssR+Cx4GMCnNs/LsqqoO82RW8H3vR+VVsGeOGD7hOwSw/EnFT7Aeue8ObkI/6xY2Y6Up5h7JMR",
+	"ZUEEHATYbs1Jwy8PH/N3ZqTJsveXkOYX2jrnt1gytvvVT73GNPbjcvIvPeqe1L9HhhOXe0FUXkL5yKbZ",
+	"/J/u3rsgE10jDpFW+E89YsKhb9E5/KceHdI/uF7f69YUhhH3gV/KfPGk9fYF2dF9u3bJeGBrcJct6cij",
+	"VC7m0qowXBThcYMzsUwWBosKQP66tEvcch4nb1wzMRKhMw8u1HC733bJQfdi3q99vdReuzjGlE/E9wM0",
+	"crfaZGTOUnZkHW7k9yPUdmeqf4WrwUNIbwRUYWmoRkOP2W9yAHMJ1kolLC7OaUhDGGmjMtq43JbpqEhO",
+	"pVRQjsxkw8DCIowN1SjAqLeJ53txl3iLzw22uVMxkt9cUNZged4Ohw3pyT2KDf5CY+nNUtTd5HRQEnHy",
+	"0f1vtxgLyqn8/tETSRTBgXu9Hip3sh2iJXJ+WCUpOe/mCZTzPcZa0CWwbHXXg9x2mrjm+1UrHqSTWlrk",
+	"kL3jDbuWqz8qAfT7St7wsFIxGAoneZYlGFZ5Qae/WDlVmuRKzm0ANsnxWOaWfZTBYi/XRblQuazcTYKb",
+	"gco2qh/2X0OvooojLXlW65ZqSKpd97bJTazBGfr7rVbxAw/n0H/NdbSNqj9j9dy0L662XpIF73tlvY8K",
+	"qYmGHLraz/Jq6yUxmuA4NMe0vVaqYeLmqpwfwMLfXpUAjKOWgbXgzjCod/i6fuZtlcCioidYHB5IPfDn",
+	"NlBylPYCV1hfQus+d8s3VPqyanBU6ilDFAfoPzzx8DwN3SQX/ag41B98zEpjXCy46wxZnRBK2yHUropR",
+	"JbEqGPdqoaAaSstroGlLNPG2kVCcjWI1r6BLaHU5t84C/LFddMYD+HFRtU4yN1z//xxrnWP/oROSrkHr",
+	"jSy6fXoFqGsHJf7MuVlDHLd4NY9XXOPiJoEhOJe+iSmBaslU9lP3RTvVKrbim+Yfd6+wAx8lvOmBypws",
+	"d+OtMfgBH6qVNLIaJ7oGdcOAukedQ1yMqSBm39Dj+4ccE6h6WKphIZam1//hNO1R3clqpRPjcMrd4ff3",
+	"CUSGZ+OsvF8YchfqGK335CP8f+P5jW8rBmLgS50PbeZRcIG6Qaao9jzJQHGiJEEXtIoZoa5ARqGJ1gXI",
+	"bxElCjYhF8ov0gNlFvBKur5IMneHobvDsLSZr8hCqJPVOpIMAwifuzx1PgJ2867xA4Wm1yftc3wgVxjW",
+	"Wk2SKYgAdaZ5OmbUKqDEaGpeSBbEr58mRVlLYAcChtJOVuL4jdvJiceiMtKfBI20rqRol8l7smncQynE",
+	"XhM/nfZ5W58E/e63aTdyNNX6ajNoVLD6DJrXRNromAuo0FeXjdutse+5Ed/yKksvsX2d5S7fH+dz6D62",
+	"DuB537S6vpXeDSUzYXOMlYHVHqqDlL4Bdn6NyyyMP666yYtKL4qXSICPWKiAjcIFlxlkWgvcLrm9nhbP",
+	"mVE/2nQEp8k7c843TjVO/tKS5uwGIhN8yL2XJcNwcER9jEFvLyWo6jGB/3sfAgmFmEB+d1FXvX5vau3c",
+	"9E9O0GDo1se5np0A1OgWxCfYHfe0wPNgdG048OtDLu833hzWpkjsBk8+0l9bQBq4tyxdQ5UlqAYjInxa",
+	"GxlQ8mpRtGkd/QQ3D2a62xoTzR1s3V5WGWzL5m5Kt0sZNsdxyjqZhazKawmsYq5TfPIevoSABkkFF/PW",
+	"rGtnF51+YfvcY/p1Yz/fzmFR2zmL5Hz5+ii98AK7IlATHydZrUHAB6dbRvWcmE/Fz/gAp2sPBSITSVZL",
+	"W9bhPkXtYl8SIGJd1sgMclFDvs0DILmQ6jh5qcSoAiY8b+vEYYhp1XAMhZz1psH3e4Gp32WgkSmNaT8P",
+	"+gfArGLjuqOXb/Sh96W3DBrcqO3klE+/uFOOOez2UplF5y+398knwYQ2K3GOZC5m3qgorqGKZeB/2wVb",
+	"T/3zU3jmLrCOyMoPAO5otmn5bQI9Vl5ie8Qc+nSv0I1oqPAk7DBOucOW0VHd/shgxd9viO7pBMrLVekx",
+	"suxTv6dQ9RKyCrwIJw+yQooie0g6cDVMV89MiZJXPlIbl5Vr1nGCfRXVCiRlYSAnIZJa5tI9k/g6YXVg",
+	"Dz2F438X6MPiAxMWGYUvUUs7OTs9PU0wrVHO5MpOszW/4Hr2a9gAuH6824qA7/DF+Qnjh8uibVZ69XPc",
+	"98MGH/UBDRTP7yFEkqrgu4P2QSMOuMVqYSXOjYPNLxUmFrAglqpIMg4W56WaZClvkd3Ouar4MELwLkFe",
+	"M2sr/uq7MKHWzPqdNHavRn1/RvTKBllJw0zSK/446hXIHaHDGEnUuYQjxL1Zm0icrTSsrdPOpsuTj3r0",
+	"L5nbbvDJy7/mlQAQgAp04U0dK2PlvKFnBfqbmipWuFIdjnX7gSx2g/bOzVRDwlcCrkUwugpD+jVW5KTy",
+	"MyolSNZfNqnxHJyQMc57geSU519EgQoQJwdgRKX5HBUP3P69kAsZ7S9ezuZ2GY5lnatHxVMQzWnX+XkN",
+	"ffv1yPwwkTv0/b6EfsJZONx2B+xNi/B+0ZRQ+QwLu4glaJp37SAx0GGU9shh0FAb2phuCMpSkXJqWTNd",
+	"bms872/+efUWbQKNvjWHiPnp5t9osE+tPySoO9KZPUjZx01kOS1ABf/1yUf+czdcYqBqb7I9J0hX71xD",
+	"RnvvqawKSrYE3wGM5+05s7vSeL8Xt7AcX8z5JQxoG1pln9m5vUEiufFhI9hiKydE9n7kPMzt49X4EZ0M",
+	"sfiEkACc13qujSzgoCc67C1NbJVVxReS2i3AwYJ+MywX8KN6UQVILTEft5WKYzsuQcfv/vZlSltQrZzU",
+	"ko+vLnO3tbRlfiVt8uT7s7Pdz1bCS33ltPJ7oYnFl0VBPcoqb8ERd9o9giwPZPJvUd2Cw7eZJqVPYa6M",
+	"L5JF8LcGsAYKPLsgAmJhI8YymetSWTizbKhdlG6bpkpgkNiuXP8CXnO/ygr3Dg3EzVuAyerad8leksRw",
+	"47uZFeYOOlfg+Ogb9+8onpLB/4ZG/jsLC3LE7FWgblm0CYP654H6fYEU3iDHo3QyEXMDNHBQrc+I9Fwr",
+	"JXNLJxjZr8LYI9hZHr36KcNzigD6QbUdGdmvvSkhJ+Z1XqKkNnV8M6gATjqJB3N4bSZVkQWKWjzGcZ2B",
+	"bp2F1WdiSZtIvmigWA/xAaThagnSMQ8vSEg5KBfiMwIPLnVBePtW0CzkFNn0aLe9S66dkkRIkZBMy8lU",
+	"1jRinULFPMbtGKDTNGgXl8oC88asVOVsMYMvaddSKisnUACWdu/MfG1SNFI3wnAytLhIjK21mmBaVMX2",
+	"51s/lQLF1Kn5DatpvMJcWCtr95v/88/Tox8+fDxLz55/+h930l2GEB1afYT53sby2SuLfvL9QMEFfdIS",
+	"KoQV/eTjoGfkvwe9/vfpoCcssJ2cn54/Ozo7Ozo/fXd22j91//0fwH5yVSrkQ4E7uE9GulgOev2P/FF/",
+	"QHIviZiXyJji9kDwBXnwQe/TJzCp0BOr77vmyNDCKOckrPDnRCCP0LDDfbiyn3VVNcLKpCqvZfLAzTdZ",
+	"HwGCAC354ZcKOMe1lP8lj1gh9kAr8M+6xn7Fx8WwoLGuQSvtJqVNDfoxvM65pAtOlU51VZBwn3PZxwnM",
+	"fIHg75lYpiusC/lUlEwdD2rSrVpkdjiu9X9JlXGOh58dNa/NVb2mHvsZrr7XGBZTVb1+b1z+Ra5fL6wv",
+	"0suhHPeWkSy+Fr/kraLZb3PD96uMJZESO631YoJYNjQIgjySFd4iCLljydtOE+uNRI2+1aIeLpJBjV9V",
+	"tpeUVZWLdEGsECCzSuIZPzlBOAus4QlFEI4EBaf1Mjg34KVayEgN2YXSc1m0zLtVmePELEj8d/+Fbv/N",
+	"ou0DFLvx2S/V4ZTqbsH2zXTZfQyyIuO+5QRjpcx8oUaVzq9MazXu+2k8xP+djwoi9+Qr7yY6WSFH2kOw",
+	"4J4s80Vd2iX8GBHn/T8/uDmAwQreNUBT+ycnZ+ffH58enx6f9Z9/f3oK84VatY7M0aTqBePbB6GONMgr",
+	"cf0RExmaFHTHjkP0S5j39aD7PUtWTkHHsg/EzGPAnrkbMof3aFFWhUk9H3R861Zi4Pfs1OqFMv2o9J0A",
+	"DqC0nkZUokDdy6l/unX32cEvSJVAaZR+nMeGRHDqZUJDzi2lI5u48TD8ba3XgLQj+ki9sH1mMGr8WErb",
+	"1aeIsXM9GsAfdD4ExXXgtj2e3d+T9nCfPnz6fwMAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

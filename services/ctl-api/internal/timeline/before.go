@@ -180,7 +180,7 @@ func (b Break) suspect(e *Entry, d Differences) (Suspect, bool) {
 			}
 		}
 		return say(60, "components came or went")
-	case "variables.changed":
+	case "variables.changed", "secret.set", "secret.removed":
 		return say(65, "templates may read them")
 	case "drift.changed":
 		if e.Body.To != "drifted" {

@@ -107,7 +107,7 @@ func (q *Queries) CurrentChanges(ctx context.Context, workflowID string) ([]Chan
 }
 
 const decisionsOfChange = `-- name: DecisionsOfChange :many
-SELECT id, org_id, change_id, answer, effect_digest, actor, rule, note, created_at FROM decisions WHERE change_id = $1 ORDER BY created_at, id
+SELECT id, org_id, change_id, answer, effect_digest, actor, rule, note, created_at, account_id, token_id FROM decisions WHERE change_id = $1 ORDER BY created_at, id
 `
 
 func (q *Queries) DecisionsOfChange(ctx context.Context, changeID string) ([]Decision, error) {
@@ -129,6 +129,8 @@ func (q *Queries) DecisionsOfChange(ctx context.Context, changeID string) ([]Dec
 			&i.Rule,
 			&i.Note,
 			&i.CreatedAt,
+			&i.AccountID,
+			&i.TokenID,
 		); err != nil {
 			return nil, err
 		}
@@ -329,8 +331,9 @@ func (q *Queries) InsertChange(ctx context.Context, arg InsertChangeParams) erro
 }
 
 const insertDecision = `-- name: InsertDecision :exec
-INSERT INTO decisions (id, org_id, change_id, answer, effect_digest, actor, rule, note)
-VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6, $7)
+INSERT INTO decisions (id, org_id, change_id, answer, effect_digest, actor, rule, note, account_id, token_id)
+VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT DO NOTHING
 `
 
 type InsertDecisionParams struct {
@@ -341,8 +344,11 @@ type InsertDecisionParams struct {
 	Actor        string
 	Rule         model.Rule
 	Note         string
+	AccountID    *string
+	TokenID      *string
 }
 
+// Who approves with the same token again has approved already.
 func (q *Queries) InsertDecision(ctx context.Context, arg InsertDecisionParams) error {
 	_, err := q.db.Exec(ctx, insertDecision,
 		arg.ID,
@@ -352,6 +358,8 @@ func (q *Queries) InsertDecision(ctx context.Context, arg InsertDecisionParams) 
 		arg.Actor,
 		arg.Rule,
 		arg.Note,
+		arg.AccountID,
+		arg.TokenID,
 	)
 	return err
 }

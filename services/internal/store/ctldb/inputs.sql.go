@@ -12,9 +12,9 @@ import (
 
 const addInputs = `-- name: AddInputs :one
 
-INSERT INTO install_inputs (org_id, install_id, version, values, sealed, overrides, created_by)
-VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6)
-RETURNING org_id, install_id, version, values, sealed, created_by, created_at, overrides
+INSERT INTO install_inputs (org_id, install_id, version, values, sealed, overrides, changed, created_by)
+VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6::text[], $7)
+RETURNING org_id, install_id, version, values, sealed, created_by, created_at, overrides, changed
 `
 
 type AddInputsParams struct {
@@ -23,6 +23,7 @@ type AddInputsParams struct {
 	Plain     json.RawMessage
 	Sealed    []byte
 	Overrides json.RawMessage
+	Changed   []string
 	CreatedBy string
 }
 
@@ -35,6 +36,7 @@ func (q *Queries) AddInputs(ctx context.Context, arg AddInputsParams) (InstallIn
 		arg.Plain,
 		arg.Sealed,
 		arg.Overrides,
+		arg.Changed,
 		arg.CreatedBy,
 	)
 	var i InstallInput
@@ -47,12 +49,13 @@ func (q *Queries) AddInputs(ctx context.Context, arg AddInputsParams) (InstallIn
 		&i.CreatedBy,
 		&i.CreatedAt,
 		&i.Overrides,
+		&i.Changed,
 	)
 	return i, err
 }
 
 const getInputs = `-- name: GetInputs :one
-SELECT org_id, install_id, version, values, sealed, created_by, created_at, overrides FROM install_inputs WHERE install_id = $1 AND version = $2
+SELECT org_id, install_id, version, values, sealed, created_by, created_at, overrides, changed FROM install_inputs WHERE install_id = $1 AND version = $2
 `
 
 type GetInputsParams struct {
@@ -72,12 +75,51 @@ func (q *Queries) GetInputs(ctx context.Context, arg GetInputsParams) (InstallIn
 		&i.CreatedBy,
 		&i.CreatedAt,
 		&i.Overrides,
+		&i.Changed,
 	)
 	return i, err
 }
 
+const inputsChangedSince = `-- name: InputsChangedSince :many
+SELECT version, changed FROM install_inputs
+WHERE install_id = $1 AND version > $2 AND version <= $3 ORDER BY version
+`
+
+type InputsChangedSinceParams struct {
+	InstallID string
+	After     int32
+	UpTo      int32
+}
+
+type InputsChangedSinceRow struct {
+	Version int32
+	Changed []string
+}
+
+// The names of the inputs that each version behind one, up to another, changed; NULL in
+// one that an older release wrote.
+func (q *Queries) InputsChangedSince(ctx context.Context, arg InputsChangedSinceParams) ([]InputsChangedSinceRow, error) {
+	rows, err := q.db.Query(ctx, inputsChangedSince, arg.InstallID, arg.After, arg.UpTo)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InputsChangedSinceRow{}
+	for rows.Next() {
+		var i InputsChangedSinceRow
+		if err := rows.Scan(&i.Version, &i.Changed); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const inputsInForce = `-- name: InputsInForce :many
-SELECT n.org_id, n.install_id, n.version, n.values, n.sealed, n.created_by, n.created_at, n.overrides FROM installs i JOIN install_inputs n ON n.org_id = i.org_id AND n.install_id = i.id AND n.version = i.inputs_version
+SELECT n.org_id, n.install_id, n.version, n.values, n.sealed, n.created_by, n.created_at, n.overrides, n.changed FROM installs i JOIN install_inputs n ON n.org_id = i.org_id AND n.install_id = i.id AND n.version = i.inputs_version
 WHERE i.id = ANY ($1::text[])
 `
 
@@ -100,6 +142,7 @@ func (q *Queries) InputsInForce(ctx context.Context, installIds []string) ([]Ins
 			&i.CreatedBy,
 			&i.CreatedAt,
 			&i.Overrides,
+			&i.Changed,
 		); err != nil {
 			return nil, err
 		}

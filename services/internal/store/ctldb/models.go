@@ -68,6 +68,19 @@ type AppVariable struct {
 	UpdatedAt time.Time
 }
 
+type ApprovalPolicy struct {
+	About          string
+	OrgID          string
+	AppID          *string
+	InstallID      *string
+	Approvals      int32
+	Roles          []string
+	NoSelfApproval bool
+	Hours          *int32
+	UpdatedBy      string
+	UpdatedAt      time.Time
+}
+
 type Build struct {
 	ID                 string
 	OrgID              string
@@ -217,6 +230,8 @@ type Decision struct {
 	Rule         model.Rule
 	Note         string
 	CreatedAt    time.Time
+	AccountID    *string
+	TokenID      *string
 }
 
 type Enrolment struct {
@@ -232,6 +247,32 @@ type Enrolment struct {
 	ExpiresAt  time.Time
 	UsedAt     *time.Time
 	AlarmedAt  *time.Time
+}
+
+type Freeze struct {
+	ID        string
+	OrgID     string
+	AppID     *string
+	InstallID *string
+	Reason    string
+	StartsAt  *time.Time
+	EndsAt    *time.Time
+	Weekly    json.RawMessage
+	CreatedBy string
+	CreatedAt time.Time
+	RemovedBy *string
+	RemovedAt *time.Time
+}
+
+type FreezeOverride struct {
+	OrgID      string
+	WorkflowID string
+	FreezeID   string
+	InstallID  string
+	Until      time.Time
+	Reason     string
+	Actor      string
+	CreatedAt  time.Time
 }
 
 type Grant struct {
@@ -258,25 +299,30 @@ type IdempotencyKey struct {
 }
 
 type Install struct {
-	ID             string
-	OrgID          string
-	CustomerID     string
-	AppID          string
-	Name           string
-	StackKind      string
-	ApprovalOption string
-	Labels         json.RawMessage
-	Toggles        json.RawMessage
-	State          model.InstallState
-	ReleaseID      *string
-	InputsVersion  int32
-	StateVersion   int32
-	CreatedBy      string
-	CreatedAt      time.Time
-	ForgottenAt    *time.Time
-	TogglesVersion int32
-	Rehearsal      json.RawMessage
-	ApprovalHours  int32
+	ID               string
+	OrgID            string
+	CustomerID       string
+	AppID            string
+	Name             string
+	StackKind        string
+	ApprovalOption   string
+	Labels           json.RawMessage
+	Toggles          json.RawMessage
+	State            model.InstallState
+	ReleaseID        *string
+	InputsVersion    int32
+	StateVersion     int32
+	CreatedBy        string
+	CreatedAt        time.Time
+	ForgottenAt      *time.Time
+	TogglesVersion   int32
+	Rehearsal        json.RawMessage
+	ApprovalHours    int32
+	ApprovalHoursOwn bool
+	PausedAt         *time.Time
+	PausedBy         *string
+	PauseReason      *string
+	ResumedBy        *string
 }
 
 type InstallInput struct {
@@ -288,6 +334,7 @@ type InstallInput struct {
 	CreatedBy string
 	CreatedAt time.Time
 	Overrides json.RawMessage
+	Changed   []string
 }
 
 type InstallRecipient struct {
@@ -564,4 +611,5 @@ type Workflow struct {
 	RequestedAt       time.Time
 	Ended             *model.Ended
 	EndedBy           *string
+	OnFailure         model.OnFailure
 }

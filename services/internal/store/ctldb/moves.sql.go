@@ -49,13 +49,15 @@ func (q *Queries) GetResource(ctx context.Context, id string) (Resource, error) 
 
 const installToMove = `-- name: InstallToMove :one
 
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, i.approval_hours_own, i.paused_at, i.paused_by, i.pause_reason, i.resumed_by,
        coalesce((SELECT k.state FROM stack_versions k WHERE k.install_id = i.id ORDER BY k.version DESC LIMIT 1), '')::text AS stack_state,
        coalesce(r.id, '')::text AS runner_id, coalesce(r.state, '')::text AS runner_state, r.public_key AS runner_key,
        coalesce((SELECT b.id FROM resources b WHERE b.install_id = i.id AND b.kind = 'sandbox' LIMIT 1), '')::text AS sandbox_id,
        array(SELECT l.id FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS held,
        array(SELECT l.locked_by FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS holders,
-       array(SELECT x.name FROM install_secrets x WHERE x.install_id = i.id AND x.needed AND NOT x.present ORDER BY x.name)::text[] AS missing_secrets
+       array(SELECT x.name FROM install_secrets x WHERE x.install_id = i.id AND x.needed AND NOT x.present ORDER BY x.name)::text[] AS missing_secrets,
+       (EXISTS (SELECT FROM approval_policies p WHERE p.about IN (i.id, i.app_id))
+        OR EXISTS (SELECT FROM freezes f WHERE f.removed_at IS NULL AND (f.install_id = i.id OR f.app_id = i.app_id)))::boolean AS governed
 FROM installs i
 LEFT JOIN LATERAL (
     SELECT n.id, n.state, n.public_key FROM runners n WHERE n.install_id = i.id ORDER BY n.state = 'revoked', n.id DESC LIMIT 1
@@ -73,14 +75,15 @@ type InstallToMoveRow struct {
 	Held           []string
 	Holders        []string
 	MissingSecrets []string
+	Governed       bool
 }
 
 // One look at a workflow before it moves, as ctl-api makes it under the workflow's
 // row: LockWorkflow, then these. All run inside store.Tx of the org.
 // What flow.Next needs of a workflow's install: the state of its newest stack, its
 // runner (the one that is not revoked, else the last), who holds its
-// resources (both lists in the same order), and which of the secrets that it
-// needs have no value.
+// resources (both lists in the same order), which of the secrets that it needs have
+// no value, and whether a policy or a freeze says something about its changes.
 func (q *Queries) InstallToMove(ctx context.Context, installID string) (InstallToMoveRow, error) {
 	row := q.db.QueryRow(ctx, installToMove, installID)
 	var i InstallToMoveRow
@@ -104,6 +107,11 @@ func (q *Queries) InstallToMove(ctx context.Context, installID string) (InstallT
 		&i.Install.TogglesVersion,
 		&i.Install.Rehearsal,
 		&i.Install.ApprovalHours,
+		&i.Install.ApprovalHoursOwn,
+		&i.Install.PausedAt,
+		&i.Install.PausedBy,
+		&i.Install.PauseReason,
+		&i.Install.ResumedBy,
 		&i.StackState,
 		&i.RunnerID,
 		&i.RunnerState,
@@ -112,6 +120,7 @@ func (q *Queries) InstallToMove(ctx context.Context, installID string) (InstallT
 		&i.Held,
 		&i.Holders,
 		&i.MissingSecrets,
+		&i.Governed,
 	)
 	return i, err
 }

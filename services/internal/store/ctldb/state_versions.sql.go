@@ -45,14 +45,21 @@ func (q *Queries) InsertStateVersion(ctx context.Context, arg InsertStateVersion
 
 const lastActionRuns = `-- name: LastActionRuns :many
 SELECT DISTINCT ON (action) id, org_id, install_id, action, trigger, key, scheduled_at, change_id, workflow_id, runner_id, state, exit_code, outputs, inputs, error, stream_id, created_by, created_at, started_at, finished_at, reported_at FROM action_runs
-WHERE install_id = $1 AND state IN ('succeeded', 'failed') AND trigger NOT IN ('cron', 'run_script')
+WHERE install_id = $1 AND state IN ('succeeded', 'failed') AND trigger <> 'run_script'
+  AND (trigger <> 'cron' OR action = ANY($2::text[]))
 ORDER BY action, created_at DESC
 `
 
-// The last run of each action that ended well or badly, for the tree. Nothing declares a
-// script that is part of no release, so no template reads what it gave.
-func (q *Queries) LastActionRuns(ctx context.Context, installID string) ([]ActionRun, error) {
-	rows, err := q.db.Query(ctx, lastActionRuns, installID)
+type LastActionRunsParams struct {
+	InstallID  string
+	Unattended []string
+}
+
+// The last run of each action that ended well or badly, for the tree. Of the runs by
+// schedule only those of the given actions: a check would make a version each time.
+// Nothing declares a script that is part of no release, so no template reads what it gave.
+func (q *Queries) LastActionRuns(ctx context.Context, arg LastActionRunsParams) ([]ActionRun, error) {
+	rows, err := q.db.Query(ctx, lastActionRuns, arg.InstallID, arg.Unattended)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (q *Queries) ApproveAllOfWorkflow(ctx context.Context, id string) error {
 }
 
 const getWorkflow = `-- name: GetWorkflow :one
-SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at, ended, ended_by FROM workflows WHERE id = $1
+SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at, ended, ended_by, on_failure FROM workflows WHERE id = $1
 `
 
 func (q *Queries) GetWorkflow(ctx context.Context, id string) (Workflow, error) {
@@ -78,17 +78,18 @@ func (q *Queries) GetWorkflow(ctx context.Context, id string) (Workflow, error) 
 		&i.RequestedAt,
 		&i.Ended,
 		&i.EndedBy,
+		&i.OnFailure,
 	)
 	return i, err
 }
 
 const insertWorkflow = `-- name: InsertWorkflow :one
-INSERT INTO workflows (id, org_id, install_id, number, kind, release_id, inputs_version, toggles_version, plan_only, approve_all, params, trace, created_by)
+INSERT INTO workflows (id, org_id, install_id, number, kind, release_id, inputs_version, toggles_version, plan_only, approve_all, on_failure, params, trace, created_by)
 VALUES ($1, berth.current_org(), $2,
         (SELECT coalesce(max(w.number), 0) + 1 FROM workflows w WHERE w.install_id = $2),
-        $3, $4, $5, $6, $7, $8,
-        $9, $10, $11)
-RETURNING id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at, ended, ended_by
+        $3, $4, $5, $6, $7, $8, $9,
+        $10, $11, $12)
+RETURNING id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at, ended, ended_by, on_failure
 `
 
 type InsertWorkflowParams struct {
@@ -100,6 +101,7 @@ type InsertWorkflowParams struct {
 	TogglesVersion int32
 	PlanOnly       bool
 	ApproveAll     bool
+	OnFailure      model.OnFailure
 	Params         json.RawMessage
 	Trace          json.RawMessage
 	CreatedBy      string
@@ -116,6 +118,7 @@ func (q *Queries) InsertWorkflow(ctx context.Context, arg InsertWorkflowParams) 
 		arg.TogglesVersion,
 		arg.PlanOnly,
 		arg.ApproveAll,
+		arg.OnFailure,
 		arg.Params,
 		arg.Trace,
 		arg.CreatedBy,
@@ -148,6 +151,7 @@ func (q *Queries) InsertWorkflow(ctx context.Context, arg InsertWorkflowParams) 
 		&i.RequestedAt,
 		&i.Ended,
 		&i.EndedBy,
+		&i.OnFailure,
 	)
 	return i, err
 }
@@ -166,7 +170,7 @@ func (q *Queries) InstallIsMadeOrRemoved(ctx context.Context, installID string) 
 }
 
 const lastWorkflowsOfInstalls = `-- name: LastWorkflowsOfInstalls :many
-SELECT DISTINCT ON (w.install_id) w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, r.number AS release_number,
+SELECT DISTINCT ON (w.install_id) w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, w.on_failure, r.number AS release_number,
        coalesce(f.name, '')::text AS failed_step, coalesce(f.error, '')::text AS step_error, coalesce(f.superseded, false)::boolean AS superseded
 FROM workflows w LEFT JOIN releases r ON r.id = w.release_id
 LEFT JOIN LATERAL (
@@ -175,7 +179,7 @@ LEFT JOIN LATERAL (
     WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
 ) f ON true
 WHERE w.install_id = ANY ($1::text[]) AND w.state IN ('succeeded', 'failed', 'cancelled')
-  AND w.kind <> 'action_run' AND NOT w.plan_only
+  AND w.kind NOT IN ('action_run', 'run_script') AND NOT w.plan_only
 ORDER BY w.install_id, w.finished_at DESC, w.number DESC
 `
 
@@ -225,6 +229,7 @@ func (q *Queries) LastWorkflowsOfInstalls(ctx context.Context, installIds []stri
 			&i.Workflow.RequestedAt,
 			&i.Workflow.Ended,
 			&i.Workflow.EndedBy,
+			&i.Workflow.OnFailure,
 			&i.ReleaseNumber,
 			&i.FailedStep,
 			&i.StepError,
@@ -241,7 +246,7 @@ func (q *Queries) LastWorkflowsOfInstalls(ctx context.Context, installIds []stri
 }
 
 const listWorkflows = `-- name: ListWorkflows :many
-SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, i.name AS install_name, r.number AS release_number
+SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, w.on_failure, i.name AS install_name, r.number AS release_number
 FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id
 WHERE ($1::text IS NULL OR w.id = $1)
   AND ($2::text IS NULL OR w.install_id = $2)
@@ -307,6 +312,7 @@ func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([
 			&i.Workflow.RequestedAt,
 			&i.Workflow.Ended,
 			&i.Workflow.EndedBy,
+			&i.Workflow.OnFailure,
 			&i.InstallName,
 			&i.ReleaseNumber,
 		); err != nil {
@@ -322,7 +328,7 @@ func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([
 
 const lockWorkflow = `-- name: LockWorkflow :one
 
-SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at, ended, ended_by FROM workflows WHERE id = $1 FOR NO KEY UPDATE
+SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at, ended, ended_by, on_failure FROM workflows WHERE id = $1 FOR NO KEY UPDATE
 `
 
 // Workflows, as ctl-api leads and shows them. All run inside store.Tx of the org.
@@ -358,6 +364,7 @@ func (q *Queries) LockWorkflow(ctx context.Context, id string) (Workflow, error)
 		&i.RequestedAt,
 		&i.Ended,
 		&i.EndedBy,
+		&i.OnFailure,
 	)
 	return i, err
 }
@@ -399,7 +406,7 @@ func (q *Queries) OpenWorkflowsOfInstall(ctx context.Context, installID string) 
 }
 
 const openWorkflowsOfInstalls = `-- name: OpenWorkflowsOfInstalls :many
-SELECT DISTINCT ON (w.install_id) w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, i.name AS install_name, r.number AS release_number
+SELECT DISTINCT ON (w.install_id) w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, w.on_failure, i.name AS install_name, r.number AS release_number
 FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id
 WHERE w.install_id = ANY ($1::text[]) AND w.state IN ('queued', 'running', 'waiting')
 ORDER BY w.install_id, w.plan_only, w.number DESC
@@ -449,6 +456,7 @@ func (q *Queries) OpenWorkflowsOfInstalls(ctx context.Context, installIds []stri
 			&i.Workflow.RequestedAt,
 			&i.Workflow.Ended,
 			&i.Workflow.EndedBy,
+			&i.Workflow.OnFailure,
 			&i.InstallName,
 			&i.ReleaseNumber,
 		); err != nil {
@@ -463,10 +471,11 @@ func (q *Queries) OpenWorkflowsOfInstalls(ctx context.Context, installIds []stri
 }
 
 const requestWorkflowAgain = `-- name: RequestWorkflowAgain :exec
-UPDATE workflows SET requested_at = clock_timestamp() WHERE id = $1
+UPDATE workflows SET requested_at = clock_timestamp(), cancel_requested_at = NULL WHERE id = $1
 `
 
-// A person asked for it again; what others asked for since gives way to it.
+// A person asked for it again; what others asked for since gives way to it. That it
+// was cancelled before is over.
 func (q *Queries) RequestWorkflowAgain(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, requestWorkflowAgain, id)
 	return err
@@ -519,10 +528,10 @@ func (q *Queries) SetWorkflowState(ctx context.Context, arg SetWorkflowStatePara
 }
 
 const stepsOfOtherWorkflows = `-- name: StepsOfOtherWorkflows :many
-SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, coalesce(r.name, '')::text AS resource, coalesce(s.state, '')::text AS step_state, coalesce(c.state, '')::text AS change_state,
-       EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = $1 AND m.resource_id = s.resource_id) AS both
+SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, w.on_failure, coalesce(r.name, '')::text AS resource, coalesce(s.state, '')::text AS step_state, coalesce(c.state, '')::text AS change_state,
+       EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = $1 AND m.kind <> 'script' AND m.resource_id = s.resource_id) AS both
 FROM workflows w
-LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL
+LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL AND s.kind <> 'script'
 LEFT JOIN resources r ON r.id = s.resource_id
 LEFT JOIN changes c ON c.id = s.change_id
 WHERE w.install_id = $2 AND w.id <> $1 AND w.state IN ('queued', 'running', 'waiting') AND NOT w.plan_only
@@ -544,7 +553,7 @@ type StepsOfOtherWorkflowsRow struct {
 
 // The other workflows of an install that are not finished and change something,
 // with each of their steps on a resource; both tells that this workflow has a step
-// on the resource, too.
+// on the resource, too. A script only holds its resource: it replaces no change of it.
 func (q *Queries) StepsOfOtherWorkflows(ctx context.Context, arg StepsOfOtherWorkflowsParams) ([]StepsOfOtherWorkflowsRow, error) {
 	rows, err := q.db.Query(ctx, stepsOfOtherWorkflows, arg.WorkflowID, arg.InstallID)
 	if err != nil {
@@ -581,6 +590,7 @@ func (q *Queries) StepsOfOtherWorkflows(ctx context.Context, arg StepsOfOtherWor
 			&i.Workflow.RequestedAt,
 			&i.Workflow.Ended,
 			&i.Workflow.EndedBy,
+			&i.Workflow.OnFailure,
 			&i.Resource,
 			&i.StepState,
 			&i.ChangeState,

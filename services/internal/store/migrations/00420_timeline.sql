@@ -162,13 +162,14 @@ CREATE FUNCTION berth.in_timeline(kind text, body jsonb) RETURNS boolean
         WHEN 'change.approved' THEN coalesce(body ->> 'rule', 'person') <> 'read_only'
         WHEN 'drift.changed' THEN body ->> 'from' = 'drifted' OR body ->> 'to' = 'drifted'
         ELSE kind IN (
-            'action_run.cancelled', 'action_run.failed', 'action_run.missed', 'action_run.succeeded',
+            'action_run.cancelled', 'action_run.failed', 'action_run.missed', 'action_run.succeeded', 'approval_policy.changed',
             'change.applied', 'change.denied', 'change.failed', 'change.proposed', 'change.refused', 'change.uncertain',
-            'check.changed', 'config.created', 'health.changed', 'inputs.changed',
-            'install.created', 'install.deprovisioned', 'install.deprovisioning', 'install.forgotten', 'install.live', 'install.provisioning', 'install.updated',
+            'check.changed', 'config.created', 'freeze.added', 'freeze.overridden', 'freeze.removed', 'health.changed', 'inputs.changed',
+            'install.created', 'install.deprovisioned', 'install.deprovisioning', 'install.forgotten', 'install.live', 'install.paused', 'install.provisioning',
+            'install.resumed', 'install.updated',
             'release.created', 'resource.orphaned',
             'runner.enrolled', 'runner.offline', 'runner.online', 'runner.revoked', 'runner.switched',
-            'variables.changed', 'workflow.cancelled', 'workflow.failed', 'workflow.queued', 'workflow.succeeded')
+            'secret.removed', 'secret.set', 'variables.changed', 'workflow.cancelled', 'workflow.failed', 'workflow.queued', 'workflow.succeeded')
     END;
 -- +goose StatementEnd
 GRANT EXECUTE ON FUNCTION berth.in_timeline(text, jsonb) TO berth_sys;
