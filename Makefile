@@ -95,7 +95,7 @@ faults: ## kill everything at random for long, full and slow disks included (SEE
 model: ## let people do anything in any order while everything is killed, for long (SEEDS="1", MINUTES=120)
 	@dev/scripts/model.sh $(SEEDS)
 
-model-planted: ## show that these operations find three bugs that ctl-api is built with (BUGS="kept-lock", SECONDS_EACH=600)
+model-planted: ## show that these operations find three bugs that ctl-api is built with (BUGS="kept-lock", SECONDS_EACH=1200)
 	@dev/scripts/model-planted.sh $(BUGS)
 
 registry-check: ## try docker, skopeo, crane, oras, helm and cosign, and the official suite, with both registries (docs/reports/registry.md)

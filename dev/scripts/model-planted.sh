@@ -13,7 +13,7 @@ lost-wake-up   a lost wake-up
 kept-lock      a lock of a change that is not executing
 kept-approval  an approval kept over a changed effect
 '
-readonly each=${SECONDS_EACH:-600} seed=${SEED:-1} out=$PWD/.bin/planted report=docs/reports/model-planted.md
+readonly each=${SECONDS_EACH:-1200} seed=${SEED:-1} out=$PWD/.bin/planted report=docs/reports/model-planted.md
 
 mapfile -t bugs < <(awk 'NF{print $1}' <<<"$expected")
 [ $# = 0 ] || bugs=("$@")
