@@ -157,9 +157,9 @@ Where several people have to approve (berth approvals show), your approval count
 	cmd.Flags().BoolVar(&how.all, "all", false, "approve all changes of a workflow, including later ones")
 	cmd.Flags().StringVar(&install, "install", "", "approve all changes of this install that wait now")
 	cmd.MarkFlagsMutuallyExclusive("install", "all")
-	cmd.MarkFlagsMutuallyExclusive("install", "watch")
 	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
 	cmd.Flags().BoolVarP(&how.watching.watch, "watch", "w", false, "then follow the workflow until it finishes or needs another decision")
+	cmd.MarkFlagsMutuallyExclusive("install", "watch")
 	how.watching.timeoutFlag(cmd)
 	return cmd
 }

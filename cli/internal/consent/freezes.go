@@ -72,9 +72,6 @@ drift go on, and changes may be approved: they move by themselves when the freez
 
 Once, with --from and --until (RFC 3339) or --for; without --from it begins now. Or every
 week, with --days, --between and --zone: between 22:00-06:00 goes on until the next day.`,
-		Example: `  berth freezes add --app shop --reason "Black Friday" --from 2026-11-26T00:00:00Z --until 2026-12-01T00:00:00Z
-  berth freezes add --install acme --reason "an audit" --for 4h
-  berth freezes add --app shop --reason "nobody is there" --days fri,sat,sun --between 18:00-08:00 --zone Europe/Berlin`,
 	}
 	which.flags(cmd)
 	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who wait")

@@ -1,5 +1,15 @@
 package model
 
+// BulkOperation is what happens in each install of a bulk operation.
+type BulkOperation string
+
+// The operations.
+const (
+	BulkDeploy BulkOperation = "deploy"
+	BulkPause  BulkOperation = "pause"
+	BulkResume BulkOperation = "resume"
+)
+
 // BulkOutcome says what came of one install of a bulk operation.
 type BulkOutcome string
 

@@ -28,6 +28,7 @@ var columns = map[string][]string{
 	"DeliveryCause":  {"webhook_deliveries.cause"},
 	"Answer":         {"decisions.answer"},
 	"BuildState":     {"builds.state"},
+	"BulkOperation":  {"bulk_operations.operation"},
 	"BulkOutcome":    {"bulk_items.outcome"},
 	"ChangeKind":     {"changes.kind"},
 	"ChangeState":    {"changes.state"},

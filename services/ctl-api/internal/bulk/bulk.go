@@ -181,7 +181,7 @@ func (o *Office) start(ctx context.Context, tx *database.Tx, item ctldb.BulkItem
 		if err := tx.DoBulkItem(ctx, ctldb.DoBulkItemParams{BulkID: item.BulkID, InstallID: item.InstallID}); err != nil {
 			return fmt.Errorf("store outcome: %w", err)
 		}
-		return o.Keys.Audit(ctx, tx, d.Actor, strings.TrimSuffix(d.Name()+" install "+item.InstallID+" as part of "+item.BulkID+": "+d.Reason, ": "))
+		return o.Keys.Audit(ctx, tx, d.Actor, strings.TrimSuffix(string(d.Name())+" install "+item.InstallID+" as part of "+item.BulkID+": "+d.Reason, ": "))
 	}
 	if err := tx.StartBulkItem(ctx, ctldb.StartBulkItemParams{BulkID: item.BulkID, InstallID: item.InstallID, WorkflowID: &workflow}); err != nil {
 		return fmt.Errorf("store outcome: %w", err)

@@ -42,7 +42,7 @@ func (h *Fleet) CreateBulk(ctx context.Context, req apigen.CreateBulkRequestObje
 			out.Items = append(out.Items, apigen.BulkItem{Install: apigen.Ref{ID: r.Install.ID, Name: r.Install.Name}, Outcome: apigen.BulkItemOutcomePending})
 		}
 		out.Counts.Pending = len(rows)
-		return fmt.Sprintf("%s %d installs as %s", verbs[asked.Operation], len(rows), made.ID), nil
+		return fmt.Sprintf("%s %d installs as %s", verbs[asked.Name()], len(rows), made.ID), nil
 	})
 	return apigen.CreateBulk202JSONResponse(out), err
 }
@@ -114,7 +114,7 @@ func chosen(ctx context.Context, tx *database.Tx, req apigen.CreateBulkRequestOb
 	case err != nil:
 		return asked, nil, err
 	case len(rows) == 0:
-		return asked, nil, fault.With(fault.Newf(fault.ErrInvalid, "no install that you may %s passes the filter", verbs[asked.Operation]), fault.Code("no_installs"))
+		return asked, nil, fault.With(fault.Newf(fault.ErrInvalid, "no install that you may %s passes the filter", verbs[asked.Name()]), fault.Code("no_installs"))
 	case len(rows) > bulk.Most:
 		return asked, nil, fault.With(fault.Newf(fault.ErrInvalid, "more than %d installs pass the filter", bulk.Most), fault.Code("too_many_installs"),
 			fault.Remedy("filter by label or customer, and do it in parts"))
@@ -127,7 +127,7 @@ func chosen(ctx context.Context, tx *database.Tx, req apigen.CreateBulkRequestOb
 }
 
 // verbs say what an operation does to an install.
-var verbs = map[string]string{"": "deploy to", bulk.OperationPause: "pause", bulk.OperationResume: "resume"}
+var verbs = map[model.BulkOperation]string{model.BulkDeploy: "deploy to", model.BulkPause: "pause", model.BulkResume: "resume"}
 
 // permissionOf is what the caller needs in each install.
 func permissionOf(r bulk.Request) auth.Permission {
@@ -145,16 +145,16 @@ func operationOf(b apigen.BulkRequest) (bulk.Request, Filter, error) {
 	deploys := len(b.Components) > 0 || b.PlanOnly || optional.Value(b.Release) != ""
 	switch b.Operation {
 	case apigen.BulkRequestOperationPause:
-		asked.Operation = bulk.OperationPause
+		asked.Operation = model.BulkPause
 	case apigen.BulkRequestOperationResume:
-		asked.Operation = bulk.OperationResume
+		asked.Operation = model.BulkResume
 	default:
 		if b.Reason != "" {
 			return asked, Filter{}, fault.Newf(fault.ErrInvalid, "a deploy has no reason")
 		}
 		return asked, Filter{State: string(model.InstallLive)}, nil
 	}
-	paused := asked.Operation == bulk.OperationResume
+	paused := asked.Operation == model.BulkResume
 	switch {
 	case deploys:
 		return asked, Filter{}, fault.Newf(fault.ErrInvalid, "release, components and plan_only are for a deploy")

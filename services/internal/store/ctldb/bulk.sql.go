@@ -8,6 +8,8 @@ package ctldb
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const bulkItems = `-- name: BulkItems :many
@@ -128,7 +130,7 @@ RETURNING id, org_id, operation, request, version, created_by, created_at, finis
 
 type InsertBulkParams struct {
 	ID        string
-	Operation string
+	Operation model.BulkOperation
 	Request   json.RawMessage
 	Version   string
 	CreatedBy string
