@@ -111,6 +111,7 @@ func TestTables(t *testing.T) {
 		"action": lists(table.Action(now),
 			ctlapi.Action{Name: "answers", HealthCheck: true, Triggers: []ctlapi.ActionTrigger{{Type: "cron", CronSchedule: new("* * * * *")}, {Type: "post-deploy-component", Component: new("api")}},
 				LastRun: &ctlapi.ActionRun{State: "succeeded", CreatedAt: ago(time.Minute)}},
+			ctlapi.Action{Name: "backup", Unattended: true, Triggers: []ctlapi.ActionTrigger{{Type: "cron", CronSchedule: new("0 3 * * *"), NextAt: new(now.Add(2 * time.Hour))}}},
 			ctlapi.Action{Name: "restart", Description: "Restarts it."}),
 		"action_run": lists(table.ActionRun(now), ctlapi.ActionRun{ID: "arn_1", Install: acme, Action: "answers", Trigger: "cron", State: "failed", Error: new("exit status 1"), StreamID: new("str_1"), CreatedAt: ago(time.Minute)}),
 		"alarm": lists(table.Alarm(now, false), ctlapi.Alarm{ID: "alm_1", Kind: "copied_runner", Install: &acme, Cause: "two machines", About: "rnr_1", Remedy: "look", RunnerID: "rnr_1", CreatedAt: ago(time.Hour),

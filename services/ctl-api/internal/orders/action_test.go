@@ -27,6 +27,10 @@ func TestScriptsOfAnApp(t *testing.T) {
 		Inputs:   []appconfig.ActionInput{{Name: "PATH"}, {Name: "AGE"}},
 		Triggers: []appconfig.Trigger{{Type: appconfig.TriggerCron, CronSchedule: "0 3 * * *"}, {Type: appconfig.TriggerCron, CronSchedule: "0 4 * * *"}},
 		Steps:    []appconfig.Step{{Name: "one", Command: "true"}},
+	}, appconfig.Action{
+		Name: "rescue", BreakGlassRole: "rescue", Timeout: place.Duration(time.Minute),
+		Triggers: []appconfig.Trigger{{Type: appconfig.TriggerCron, CronSchedule: "0 5 * * *"}},
+		Steps:    []appconfig.Step{{Name: "one", Command: "true"}},
 	})
 	list, err := orders.Scripts(app)
 	if err != nil {
@@ -34,9 +38,9 @@ func TestScriptsOfAnApp(t *testing.T) {
 	}
 	var got []string
 	for _, s := range list {
-		got = append(got, strings.Join([]string{s.Action.Name, s.Cron, s.Role, strings.Join(s.Inputs, "+"), map[bool]string{true: "check"}[s.HealthCheck]}, "|"))
+		got = append(got, strings.Join([]string{s.Action.Name, s.Cron, s.Role, strings.Join(s.Inputs, "+"), map[bool]string{true: "check"}[s.HealthCheck] + map[bool]string{true: "by itself"}[s.Unattended]}, "|"))
 	}
-	want := []string{"files_intact|* * * * *|||check", "clean|0 3 * * *|maintenance|AGE+PATH|", "clean|0 4 * * *|maintenance|AGE+PATH|"}
+	want := []string{"files_intact|* * * * *|||check", "clean|0 3 * * *|maintenance|AGE+PATH|by itself", "clean|0 4 * * *|maintenance|AGE+PATH|by itself", "rescue|0 5 * * *|||"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("scripts (-want +got):\n%s", diff)
 	}

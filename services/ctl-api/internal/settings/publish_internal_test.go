@@ -1,0 +1,44 @@
+package settings
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
+// Settings schedule checks, and the actions whose scripts are accepted to run by
+// themselves; of an action that runs by a decision or under a break-glass role they
+// say nothing.
+func TestScheduleOfAnApp(t *testing.T) {
+	t.Parallel()
+	action := func(name string, edit func(*appconfig.Action), triggers ...appconfig.Trigger) appconfig.Action {
+		a := appconfig.Action{Name: name, Timeout: place.Duration(time.Minute), Triggers: triggers, Steps: []appconfig.Step{{Name: "one", Command: "true"}}}
+		edit(&a)
+		return a
+	}
+	nightly := appconfig.Trigger{Type: appconfig.TriggerCron, CronSchedule: "0 3 * * *"}
+	app := &appconfig.App{Actions: []appconfig.Action{
+		action("backup", func(*appconfig.Action) {}, nightly),
+		action("answers", func(a *appconfig.Action) { a.Labels = map[string]string{"type": "health-check"} }, nightly),
+		action("rescue", func(a *appconfig.Action) { a.BreakGlassRole = "rescue" }, nightly),
+		action("seed", func(*appconfig.Action) {}, appconfig.Trigger{Type: appconfig.TriggerManual}),
+	}}
+	list, err := schedule(app, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{} // whether it may change something
+	for _, s := range list {
+		got[s.Name()] = s.Unattended
+		if s.Unattended == s.HealthCheck || s.Script().Unattended != s.Unattended {
+			t.Errorf("%s is scheduled as %+v", s.Name(), s)
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"backup": true, "answers": false}, got); diff != "" {
+		t.Errorf("scheduled (-want +got):\n%s", diff)
+	}
+}
