@@ -1591,12 +1591,12 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/runner-versions/{version}": {
+    "/runner-versions/{runner_version}": {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                version: string;
+                runner_version: string;
             };
             cookie?: never;
         };
@@ -7661,7 +7661,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                version: string;
+                runner_version: string;
             };
             cookie?: never;
         };

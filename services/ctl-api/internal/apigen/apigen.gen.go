@@ -6643,8 +6643,8 @@ type ServerInterface interface {
 	// (POST /runner-versions/uploads)
 	CreateRunnerVersionUpload(c *gin.Context, params CreateRunnerVersionUploadParams)
 	// RemoveRunnerVersion Withdraw a runner version
-	// (DELETE /runner-versions/{version})
-	RemoveRunnerVersion(c *gin.Context, version string)
+	// (DELETE /runner-versions/{runner_version})
+	RemoveRunnerVersion(c *gin.Context, runnerVersion string)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(c *gin.Context, params ListRunnersParams)
@@ -9964,12 +9964,12 @@ func (siw *ServerInterfaceWrapper) RemoveRunnerVersion(c *gin.Context) {
 	var err error
 	_ = err
 
-	// ------------- Path parameter "version" -------------
-	var version string
+	// ------------- Path parameter "runner_version" -------------
+	var runnerVersion string
 
-	err = runtime.BindStyledParameterWithOptions("simple", "version", c.Param("version"), &version, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	err = runtime.BindStyledParameterWithOptions("simple", "runner_version", c.Param("runner_version"), &runnerVersion, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
 	if err != nil {
-		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter version: %w", err), http.StatusBadRequest)
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter runner_version: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -9980,7 +9980,7 @@ func (siw *ServerInterfaceWrapper) RemoveRunnerVersion(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.RemoveRunnerVersion(c, version)
+	siw.Handler.RemoveRunnerVersion(c, runnerVersion)
 }
 
 // ListRunners operation middleware
@@ -11144,7 +11144,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runner-versions", wrapper.ListRunnerVersions)
 	router.POST(options.BaseURL+"/runner-versions", wrapper.AddRunnerVersion)
 	router.POST(options.BaseURL+"/runner-versions/uploads", wrapper.CreateRunnerVersionUpload)
-	router.DELETE(options.BaseURL+"/runner-versions/:version", wrapper.RemoveRunnerVersion)
+	router.DELETE(options.BaseURL+"/runner-versions/:runner_version", wrapper.RemoveRunnerVersion)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.GET(options.BaseURL+"/runners/:runner/jobs", wrapper.ListRunnerJobs)
@@ -14515,7 +14515,7 @@ func (response CreateRunnerVersionUploaddefaultApplicationProblemPlusJSONRespons
 }
 
 type RemoveRunnerVersionRequestObject struct {
-	Version string `json:"version"`
+	RunnerVersion string `json:"runner_version"`
 }
 
 type RemoveRunnerVersionResponseObject interface {
@@ -15838,7 +15838,7 @@ type StrictServerInterface interface {
 	// (POST /runner-versions/uploads)
 	CreateRunnerVersionUpload(ctx context.Context, request CreateRunnerVersionUploadRequestObject) (CreateRunnerVersionUploadResponseObject, error)
 	// RemoveRunnerVersion Withdraw a runner version
-	// (DELETE /runner-versions/{version})
+	// (DELETE /runner-versions/{runner_version})
 	RemoveRunnerVersion(ctx context.Context, request RemoveRunnerVersionRequestObject) (RemoveRunnerVersionResponseObject, error)
 	// ListRunners List runners
 	// (GET /runners)
@@ -18505,10 +18505,10 @@ func (sh *strictHandler) CreateRunnerVersionUpload(ctx *gin.Context, params Crea
 }
 
 // RemoveRunnerVersion operation middleware
-func (sh *strictHandler) RemoveRunnerVersion(ctx *gin.Context, version string) {
+func (sh *strictHandler) RemoveRunnerVersion(ctx *gin.Context, runnerVersion string) {
 	var request RemoveRunnerVersionRequestObject
 
-	request.Version = version
+	request.RunnerVersion = runnerVersion
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.RemoveRunnerVersion(ctx.Request.Context(), request.(RemoveRunnerVersionRequestObject))
@@ -19930,57 +19930,57 @@ var swaggerSpec = []string{
 	"82fiyWjydHI+uhj1Ry8vLsb5+bP8+fj82ag/6fdF/2Uv7bmp7g1698PeQqycZbxbLSTo7cZtuVX5KZDD",
 	"nfKF6/b8310DQYKXvonavk/6f4JfOlMSdllJM+wN3n/46AaOrKQ36JWFWv5xLeY5aHub4n/l9WgF0YKn",
 	"L88vnjx99nz/mEE8PQ8VM6iZSIvrz6xDHWwesODd8qztHQ07RsPWfoY7wOdEy8xMGoZ5VnKhTWF1FbEn",
-	"UQCtvrGlDA5VGhPWaWNkrT3MFY/xf0EfjlCg81XEkS4BRYzDWkSMJWGsO480WQ3z+qk2dU8/bc19/aoT",
-	"RG2CJwCgyWQkI3geV43hVDOSewmYX9in3WuBtNe25b/WN+vdabDXG8DL0JIuUAqFneWVuNtnZDfMueGe",
-	"fBt1bY97ctOF5kOYwXZHj9xDPxcc7Me1/cOyKHP62zbv7chX16/K8YcO7+Ht48Acqfq28sPevmzN2T3+",
-	"sGeUGM02Yva0iRFFTqpshKZujA/DN4/vubdGh8k+uwsOc4d2rtwd9ojtfv1Tr7YY/byc/UOP2pfmr5Hh",
-	"xHUt4FujkOW2Nfmf7tn7oARdI45xxf9PPYp077+5Jf6ferR7lbux6/SaCJOBd7IvZYSYuzy80jJ6btuN",
-	"FVOgBm+8kpIIhXL+j1a54boDj8Sbi1WyNIjbLwC6YEnq4zR545qJXgFlEbgWwt1EG2XEoGN+d/p6i7z3",
-	"2d5SzjF3A91xj9pmZM5S9uSfqkXMIxx0a/B8rQjbgzLvBBQ6aeBBwX1vUGeDSr0SDkYPipj6Mg0hASNJ",
-	"th89Pq48TD3TCjMNFgrqDJl2CurchYmEIYBboS1478mzDvV9OBL/L6zqj2NziLZ/hwyuP3vlEzJLUbXT",
-	"FECRwdm9+2c/TwkqlvxdzleI52ED91SWVFFkW/j85OK4JKty0c4YIRcdekwwJHBstVdYHLpMXPP9qRVP",
-	"0lklLbIJfeID246rv5VCsUxNrFvJnKKo6wzyy1C7SflUrEUqTHIjFzZAheRkIseW9ygD5VNvtui0wxji",
-	"05tPM1utyGS6PsoeoshnqlHZvpvzzFYr4gaQOYxkc4VPzYzMTbE4ghW9vSkAzhU1hu5Qgk6iNBQpM0uO",
-	"BAoCPUWK5lARj1+3oZ69sJd4ivlKUBTSs1iwynTnUcWiDJ4SYNYwwu+LzmUohFwrPh9ENY4+0D8vjHH+",
-	"1r6mHJe3Ym2svYYSTDEqJRa34q0m1AVDhXQlSyhjV4OYx9pG/pCn/iaMtVxYocZyXckQUddzt0YbQ/9u",
-	"uv7fsmpcVn/W7vQKJEs7l1cAaLYQEM4L5bwzGfJV3mWMKzNQwQtBSCAH6fk0KsnEgc3Kb0D+hq34ptne",
-	"XBd2O084gkcqzrE8jAcjxwOqUStpZDlJdAXk2gErjjTbWNFGZRxdA2YfHihLUODrQl3nYmV6g+/7aY+q",
-	"Jdbrcxg9UuwPGn9I+Cy8e7sm7pcBz7ZhZdF6z+7h3635Ct/WxFi9MLCXuj20HqvAAwqKMdtiEUPFwYgE",
-	"t6B1jAQNBdKjTLXO08RoZvbAJoyF8of0UJkldElXl0nmnnDtnnBd2MzXESFAx2pfLMrAM/fxFDTD3I3Z",
-	"NX6o0PQGpMCOL+S6uEqraTIDyuXWUErLiloHUBhNzQsX8rj7aZIXlQRKH105r6Qt3Bj3uBZ19OYzEaWR",
-	"PvMx0rqUQjXWIz/dNu8BwN9pcKXVPg/dk2Dc/VXoTo5mWt9shzoK5vpF85pKG6V15C1y3tSOjcPO2N+5",
-	"Ed/yKUud2H3O8pB3drbeheFj63gFk7LldH0r/TaUzIUdo698C3z+lZ4nSt85d81qPGZh/vHUTX4s9TKH",
-	"FzD2J2CB8MBlIpTGsqwrbi9fZsGMBtGlI2yafPvlmN5M4+IvLEkebKHfwJc8eDEtTAd71Kfo9KJ0aGln",
-	"pwRZ730I1AliivJIVdkb9EDAcXB2hgZDjz4d6/kZQGsOoOvA4XigA54no+3CgX8+5vF+581hY4nE2+DZ",
-	"Pf20A5TgdYBRDQagCYwA8KFj5O0Yl8u8iVn6J3h4MNP9zpho7WDrOjllsC3bhyndLRxRn8eZvkvmblBy",
-	"WRa3Esix3KD4ADn8ERyaaXErVbJcNEY2W4eo/4Xts8MQ59ZxPmzDorZzFAlkoTdm6UeCMnLKAijrTpOs",
-	"0kCXjMstoypEjFni7zhJ0naHWipblElWSVtU4Tl55XxfontGZq80NoOxqCDE5gF/XP5zmrxSYlQCoZu3",
-	"dXSKR3Lq7vsh1TMTCxCNjMkyLzG8ugrkJ4UxzSFQ1J2OjesTd/naGPq99ECnAcS8v6wE9r6bckzF1kk9",
-	"EeU4Dt+Tz4IJbdc9GcmxmHujIr+G6myBtWwfLDmNz0/hnfsAICIrPwIMot6m1bcJiVjrxG6POYxpp/CI",
-	"aKow23ScTbnFlnGjOjxlsLbfb/Hucd+E7NEtFRwBRTWNewpVHiGqwIdw8ijLpcizx8S6X8Fy9QSLlRTz",
-	"yFObFKVr1mmCYxVh45MiNxCTEEklx9K9kxgH4XTgHXoGKXbn6MPhAwsWNfuubDLXxibn/X4/wbBGMZdr",
-	"N83G+IIb2a/hAuDG8dNOBOzDF2fVi18u86ZV+TM7bnjvhws+qjEYKPnuwEWSKuenA3F4zQ844LSwEtfG",
-	"0daXCgsLuPsKlScZO4uLQk2zlK/IwiD/MyYjBN8S5C2Tj+K3vgsLasOs30ljOzXqhzOi1zaIeBgmRF7b",
-	"j6NRgdgRbhgo0mlYIb4jaxOJs5WatbXa2Wx1dq9H/5Bj2w7wePXHohQFKI0GinwRJdYQ5JB6TRP30z/0",
-	"iDbcJRdeYVp3EChOtwhX3M00BHwlYEcEI5jQpd/UUi39ikoJ9vSHTSpMfRP6xO1eZYFaEV6zqyApuN8m",
-	"JJSSRgm3fy7lUkb3i1fzhV2FtKzb6lFfBhQnmkUyfoOx/Xo0MpjLHsa+K5WMkAuHx+6Bb2mQOczrHL2f",
-	"YWGXsX5D/aktpfc6zFKHlfc1qY6t4YYgyxLp1BQVk7w2+vP+4Z9XX9Dg9IfWHMPnp4d/o84+tX6PuDgP",
-	"4pHKHO6i+W+AG/g/n93zj/sh+AJveJ1pOEHudLfAM7pBz2SZU8gk7ABzfdsiq/rJFNK/iwPm35cgfgkz",
-	"2IU56TLG1hl4kBsfrnMNtnJGROMnbp843OuMX9HKTopvCGG8RaUX2sgc0jVRyrYwsVWWJX8wKYWVFYK6",
-	"cjkuEEsPmz58qVqWAXxKrLtNBc7YjiuQsnq425XSFpSlp5XkJNTV2F0QbTG+kTZ5+uL8fP8MSejUV05p",
-	"3glFKXYWNaUoNrwDcdtq92OhxvJYJv8WpRbYCZuDbJPz2M2N8aWdCJPWALlIBLsC4NEaMZHJQhfKQuax",
-	"Jr1QuMuWKoD3YLfa34/QzW5Z/R8c4IdXMJzBEikHeUg6CfXCgz/NrDACsEXmNSSw8RaOSh4Z/HNt5D+z",
-	"cCBHrFI5SilFVymo2h2qX5dIHw3aMEonU7EwQEEGNeaM3R5rpeTYUh4i+6sw9gTuhyevf8ow2xCgOyj9",
-	"IiP7tXcFRLa86EgUmqaBrzsVwIcmMb2Gn82kyrNAj4rJGDcYJM+NzM1QICNrHxoqlgR7xBKrbnE9vsQB",
-	"icS78B2Bg5WGIPS+EfoKkUE2Pboz7xMxp1APFvYns2I6kxXNWJsD7ee4GcnTT3sTXc2FBfZUC3wR80IV",
-	"8+Uc/kh3j0JZOYVSqbT9fuWreKKZuhOGQ5r5ZWJspdUUg5sqtj/f+pkUOST1qfk1q6l1YSGslZX7zv+8",
-	"7598/+H+PD1/+fHfeg33pZ3OmpV/WFxFJxi1rR2fvSIfJC+GCj4wIGGbXFgxSO6HPSP/OewNXqTDnrDA",
-	"0XHRv3h+cn5+ctF/d94f9N1//w2cHTeFQhYPeIL7zUjnq2FvcM+/GgxJaiQRiwJ5PtxNBv5AO/iw9/Ej",
-	"mFQYifX+bmxkaGEUORJW+GwPUPPX7LAT6VJdljW3EpRpk0duvcnqBHAAaMmPv5TDeYj+6Y7g0RYp06YY",
-	"TXQK/itHaaLJ9kUPU52s8TB0MMPuzXK8rAq7gi8j2G/w/oNb5mhh+NSAChqcnZ1fvDjtn/ZPzwcvX/T7",
-	"4FJQqzaToppkQGB+B8DsnQY9BoZ+M2eSSUGo5DRsWQQ33Nwpf2fRqxkoYQ2AyXECaX/3QCb9HC2LMjep",
-	"J5CMH93IJPg7S1NWS2UGUWUf5ZZAITKNWMuA64+jLvTo9rDNz1gJSr7vIA4+wO099UJj4aKUUrQsbjxM",
-	"f1PrNYAciKlKL+2AaRZqX5bSto0pwhvciIa8G4XmoK4BrnseSuifSQfvxw8f/08AAAD//w==",
+	"UQCtvrGlDA5VGhPWaWNkrT3MFY/xf0EfjlCg81XEkS4BRYzDWkSMJWGsO480WQ3z+qk2dV+HWW5Ngf2q",
+	"EwRvgkMA2MlkJCOUHheP4YwzoHsJ0F/Yrt3LgLvXtqXB1vfs3dmw1xv4y9CSLsAKhZ3llbjbZ4A3rLrp",
+	"ulwb731vzU3Xmw9hPtvdPnIW/ZRw6B9X+g/Loszpb9t8uSNfZL+qawB0eA/fHwfmSLW4lR/29kXsF++e",
+	"MWO03ojn0yZGFDlptBG2ujFaDN88vh/fGism++wuVMwd2rmAd9gjtvv1T73aYvTzcvYPPWpfmr9GhhNX",
+	"uYCnjbKW29bkf7pn74MZdI04xoX/P/UoUsH/5pb4f+rR7lXuxq7TSyNMBt7QvpQRYibz8LrL6Llt91dM",
+	"iBq8/0pKKRTKeUNa5YarEDwuby5WydIgir8AIIMl4Y/T5I1rJjoHlFPgygh3L20UFYOO+d3p6y353md7",
+	"Sznj3A2Qxz1qm5E5S9mTjaoWP49Q0a2h9LWSbA/RvBNQ9qSBFQX3vUGdGyr1ujgYSyhiIsw0BAiMJBF/",
+	"dPy4DjH1vCvMO1goqDpkEiqoehcmkokApoW2UL6n0jrU9+G4/L+wxj+OzSFK/x3yuf7sdVDILEXVTloA",
+	"JQdn9+6f/TwlqF/yNztfL56HDdwTW1J9kW1h95OL41KuykU7f4RcdOgxwZDAsdVeb3HoMnHN96dWPEln",
+	"lbTILfSJD2w7rv5WCsWiNbGKJTOMosoziDFDJSdlV7EyqTDJjVzYABySk4kcW96jDBRTvdmi2g5jiE9v",
+	"Ps1stSKT6fooe4iSn6lGnftuzjNbrYgpQOYwks31PjUzMjfF4ghW9PamAHBX1Bi6Qwk6idJQssycORII",
+	"CfQUCZtDfTx+3Ybq9sJe4inm60JRVs9i+SqTn0f1izJ4SoBgw3i/L0GXoSxyrRR9EFU8+rD/vDDG+Vv7",
+	"mnJc7IqVsvYaCjLFqJRY6oq3mlAlDPXSlSyhqF0NYlZrG/lDngicENdyYYUay3VdQ8Rgz90abUwEuOn6",
+	"f8uqcVn9WbvTK1Au7VxeAa7ZQkc4L5TzzmTIXnmXMa7TQD0vhCSBOKRn16gk0wg268ABFRy24pvmfnNd",
+	"2O084QgeqVTH8jAejCMPGEetpJHlJNEVUG0H5DiSbmN9GxV1dA2ffXjYLAGDrwt1nYuV6Q2+76c9qp1Y",
+	"r9ZhLEmxP4T8IcG08O7tCrlfBkrbhpxF6z27h3+3pi18WxNj9cLAXur20HqsAg8oKM1si0UMFQcjEtyC",
+	"1hETNBRIljLVOk8To5nnA5swFsof0kNlltAlXV0mmXvCtXvCdWEzX1WEcB2rfekow9Dcx1NQEHM3Ztf4",
+	"oULTG5AeO76Qq+QqrabJDAiYW0MpLStqHU5hNDUvXMjj7qdJXlQSCH505byStnBj3ONa1NGbz0SURvrM",
+	"x0jrUgrVWJ38dNu8Bzh/p8GVVvs8dE+CcfdXoTs5mml9sx34KJj5F81rKm2U1pG3yIBTOzYOO2N/50Z8",
+	"y6csdWL3OctD3tnZeheGj63jFUzKltP1rfTbUDIXdoy+8i2w+1d6nih959w1q/GYhfnHUzf5sdTLHF7A",
+	"SKCADMIDl2lRGou0rri9fJkFMxpEl46wafLtl2N6M42Lv7AkgLCFjANf8uCltTAd7FGfotOLQqKlnZ0S",
+	"gL33IRApiCmKJVVlb9ADOcfB2RkaDD36dKznZwC0OYC8A4fjgQ54noy2Cwf++ZjH+503h40lEm+DZ/f0",
+	"0w5sglcFRm0YQCgwEMCHjpHFY1wu8yae6Z/g4cFM9ztjorWDrevklMG2bB+mdLeMRH0eZ/oumbtByWVZ",
+	"3EqgynKD4gPk8EdwaKbFrVTJctEY2Wwdov4Xts8OQ5xbx/mwDYvazlEkEInemKUfCdjIKQsgsDtNskoD",
+	"eTIut4xqEjFmib/jJEnbHWqpbFEmWSVtUYXn5JXzfYn8GXm+0tgMxqKCEJuH/3Ex0GnySolRCfRu3tbR",
+	"KR7Jqbvvh1TPTCxAQjKmzrzE8OoqUKEUxjSHQFGFOjauT9zla2Po99IDnQaQ9v6ygtj7bsoxMVsn1UWU",
+	"4zh8Tz4LJrRdBWUkx2LujYr8Gqq6BQ6zfZDlND4/hXfuA4CIrPwIMIh6m1bfJiRirRO7PeYwpp3CI6Kp",
+	"wmzTcTblFlvGjerwlMHafr/Fu8d9E7JHt1R+BITVNO4p1HyEqAIfwsmjLJcizx4TB38Fy9XTLVZSzCNP",
+	"bVKUrlmnCY5VhJRPitxATEIklRxL907iH4TTgXfoGaTYnaMPhw8sWFTwu7LJXBubnPf7/QTDGsVcrt00",
+	"G+MLbmS/hguAG8dPOxGwD1+cYy9+ucybVuXP7LjhvR8u+KjNYKAAvAMXSaqcnw404jU/4IDTwkpcG0db",
+	"XyosLGDyK1SeZOwsLgo1zVK+IguDbNCYjBB8S5C3TEWK3/ouLKgNs34nje3UqB/OiF7bIOlhmB55bT+O",
+	"RgViR7hhoGSnYb34jqxNJM5WatbWamez1dm9Hv1Djm07wOPVH4tSFKA7GgjzRZRYQ5BD6hVO3E//0CPa",
+	"cJdchoVp3UEgPN0iY3E30xDwlYAdEYxgQpd+U1m19CsqJdjTHzapMPVN6BO3e5UFKkd4Ba+ChOF+m5Bs",
+	"Shol3P65lEsZ3S9ezRd2FdKybqtHtRnQn2iWzPgNxvbrUcxgZnsY+640M0IuHB67B76lQfQwrzP2foaF",
+	"XcZqDvWnthTi6zBLHdbh14Q7toYbgkhLpFpTVEz52ujP+4d/Xn1Bg9MfWnMMn58e/o06+9T6PeLiPIhH",
+	"KnO4i+a/AW7g/3x2zz/uh+ALLOJ13uEEmdTdAs/oBj2TZU4hk7ADzPVti8jqJxNK/y4OmH9fkPglzGAX",
+	"5qTLGFtn4EFufLjONdjKGdGOn7h94nCvM35FK1cpviGE8RaVXmgjc0jXRCnbwsRWWZb8waQUVlYI6srl",
+	"uEAsPWz68KVqWQbwKXHwNpU7YzuuQNjq4W5XSlvQmZ5WkpNQV2N3QbTF+Eba5OmL8/P9MyShU185wXkn",
+	"hKXYWVSYotjwDsRtq92PhRrLY5n8WxReYCdsDiJOzmM3N8ZXeCJMWgPkIhHsCoBHa8REJgtdKAuZx5oQ",
+	"Q+EuW6oAFoTd2n8/Qje75fh/cIAfXsFwBkskIOQh6STUCw/+NLPCCMAW0deQwMZbOOp6ZPDPtZH/zMKB",
+	"HHFM5SisFF2loHh3qH5dIpk0KMUonUzFwgAhGVScM3Z7rJWSY0t5iOyvwtgTuB+evP4pw2xDgO6gEIyM",
+	"7NfeFRDZ8hIkUWiaBr7uVAA7msT0Gn42kyrPAlkqJmPcYJBYN/I4Q4GMrH1oqFgg7BELrrrF9fgSBySS",
+	"8sJ3BEZWGoLQ+0boK0QG2fTozrxPxJxCPVjmn8yK6UxWNGNtDrSf42YkTz/tTXQ1Fxa4VC2wR8wLVcyX",
+	"c/gj3T0KZeUUSqXS9vuVr+KJZupOGA5p5peJsZVWUwxuqtj+fOtnUuSQ1Kfm16ym1oWFsFZW7jv/875/",
+	"8v2H+/P0/OXHf+s13Jd2OmtW/mFxFZ1g1LZ2fPaKfJC8GCr4wIBkbnJhxSC5H/aM/OewN3iRDnvCAmPH",
+	"Rf/i+cn5+clF/915f9B3//03MHjcFAo5PeAJ7jcjna+GvcE9/2owJOGRRCwKZP1wNxn4A+3gw97Hj2BS",
+	"YSTW+7uxkaGFUeRIWOGzPUDUX7PDToRMdVnW3ErQqU0eufUmqxPAAaAlP/5SDuchaqg7gkdbhE2bYjTR",
+	"KfivHKWJJtsXPUx1skbH0MEMuzfL8bIq7Aq+jGC/wfsPbpmjheFTAypocHZ2fvHitH/aPz0fvHzR74NL",
+	"Qa3aTIpqEgWB+R0Az3ca1BkY+s0MSiYF2ZLTsGUR3HBzp/ydJbBmoIs1AF7HCaT93QOZAnS0LMrcpJ5O",
+	"Mn50I6/g7yxUWS2VGUSVfZRbAr3INOIwA+Y/jrrQo9vDNj9jJSj5voM4+AC399TLjoWLUkrRsrjxMP1N",
+	"rdcAciDeKr20A6ZZqH1ZSts2pghvcCMa8m4UmoO6BrjueSihfyYdvB8/fPw/AQAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
