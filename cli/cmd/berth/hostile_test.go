@@ -232,7 +232,7 @@ func commandLines(dir string) [][]string {
 		{"installs", "create", "acme", "--app", "hello", "--customer", "acme"}, {"installs", "provision", "acme"},
 		{"installs", "deprovision", "acme"}, {"installs", "reprovision", "acme"}, {"installs", "teardown", "acme", "api"}, {"installs", "forget", "acme"}, {"installs", "sync-secrets", "acme"}, {"installs", "sync", dir, "--plan"}, {"installs", "sync", dir, "--auto-approve"},
 		{"orgs", "list"}, {"orgs", "chain", filepath.Join(dir, "vendor.jsonl")}, {"orgs", "create", "umbrella"},
-		{"runners", "list"}, {"runners", "show", "rnr_1"}, {"runners", "replace", "acme"}, {"runners", "revoke", "rnr_1"},
+		{"runners", "list"}, {"runners", "versions", "list"}, {"runners", "versions", "remove", "1.5.0"}, {"runners", "update", "acme", "--to", "1.5.0", "--plan"}, {"runners", "show", "rnr_1"}, {"runners", "replace", "acme"}, {"runners", "revoke", "rnr_1"},
 		{"states", "list", "acme"}, {"states", "list", "acme", "api"}, {"states", "history", "acme", "api"}, {"states", "show", "acme", "api"},
 		{"states", "pull", "acme", "api"}, {"states", "unlock", "acme", "api"},
 		{"alarms", "list"}, {"alarms", "list", "--all"}, {"alarms", "acknowledge", "alm_1", "--reason", "looked"},
@@ -257,7 +257,7 @@ func commandLines(dir string) [][]string {
 // ours are the commands that show nothing of a server's.
 var ours = []string{
 	"apps fmt", "apps graph", "apps init", "apps lint", "apps permissions", "apps render", "apps schema", "apps validate", // files of the caller
-	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front", "registry logout", "plugins pack", "plugins sign", "plugins test",
+	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front", "registry logout", "runners versions add", "plugins pack", "plugins sign", "plugins test",
 	"create", "delete", "destroy", "events", "exec", "login", "open", "fmt", "graph", "init", "lint", "render", "schema", "validate", // words of other tools
 	"apply", "components", "deprovision", "pause", "remove", "resume", "rm", "secrets", "teardown", "uninstall", "update", "upgrade",
 }

@@ -64,7 +64,7 @@ func (j *job) sight() *launcher.Sight {
 	if plugins.SeesInstall(j.spec) {
 		s.Scratch = j.deps.Dir.Install()
 	}
-	s.Shown = slices.Concat(j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind), j.deps.Engine.Providers.Shown(j.spec.TerraformModule != nil))
+	s.Shown = slices.Concat(s.Shown, j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind), j.deps.Engine.Providers.Shown(j.spec.TerraformModule != nil))
 	return &s
 }
 

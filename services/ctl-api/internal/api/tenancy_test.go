@@ -20,7 +20,7 @@ type tenant struct {
 	caller
 	Org, Member, Token, Customer, App, Config, Build, Release, Install, Resource string
 	Workflow, Step, Change, Run, Runner, Alarm, Digest, Variable, Webhook, Bulk  string
-	Freeze, AppFreeze                                                            string
+	Freeze, AppFreeze, RunnerVersion                                             string
 }
 
 func (d *door) tenant(name string) tenant {
@@ -84,6 +84,9 @@ func (d *door) tenant(name string) tenant {
 	o.Bulk = "blk_of_" + name
 	insert(`insert into bulk_operations (id, org_id, operation, request, version, created_by) values ($1, $2, 'deploy', '{}', 'v', 'x')`, o.Bulk, o.Org)
 	insert(`insert into bulk_items (org_id, bulk_id, install_id, idx, outcome, workflow_id) values ($1, $2, $3, 1, 'started', $4)`, o.Org, o.Bulk, o.Install, o.Workflow)
+	o.RunnerVersion = "1.5.0-" + name
+	insert(`insert into runner_versions (org_id, version, platform, repository, digest, size_bytes, list, signed_by, created_by)
+		values ($1, $2, 'linux_amd64', 'r', $3, 1, '{}', '{}', 'x')`, o.Org, o.RunnerVersion, o.Digest)
 	insert(`insert into state_versions (org_id, install_id, version, inputs_version, tree, cause) values ($1, $2, 1, 1, '{}', 'test')`, o.Org, o.Install)
 	return o
 }
@@ -149,14 +152,16 @@ var visits = map[string]visit{
 	"OverrideFreeze": {body: `{"reason":"x"}`, owner: 409}, "PauseInstall": {body: `{"reason":"x"}`}, "ResumeInstall": {},
 	"DecideInstall": {body: `{"changes":[{"change_id":"{{.Change}}","effect_digest":"{{.Digest}}"}]}`},
 
-	"ListRunners": {query: "install={{.Install}}"}, "GetRunner": {}, "RevokeRunner": {},
+	"ListRunnerVersions": {stranger: 200}, "CreateRunnerVersionUpload": {stranger: 201}, "RemoveRunnerVersion": {},
+	"AddRunnerVersion": {body: `{"platform":"linux_amd64","digest":"{{.Digest}}","size_bytes":1,"list":"{}"}`, stranger: 422, owner: 422},
+	"ListRunners":      {query: "install={{.Install}}"}, "GetRunner": {}, "RevokeRunner": {},
 	"ListEvents": {query: "install={{.Install}}"}, "ListWebhooks": {stranger: 200}, "CreateWebhook": {body: `{"name":"hook","url":"https://hooks.example.com/x","installs":["{{.Install}}"]}`},
 	"GetWebhook": {}, "UpdateWebhook": {body: `{"rotate_secret":true}`}, "ListWebhookDeliveries": {}, "TestWebhook": {}, "ReplayWebhook": {body: `{"dead":true}`}, "DeleteWebhook": {},
 	"ListAlarms": {query: "install={{.Install}}"}, "AcknowledgeAlarm": {body: `{"reason":"looked"}`},
 }
 
 // last are visited by the owner after all others, because they take away.
-var last = []string{"DeleteAppVariable", "DeleteWebhook", "ApproveAll", "CancelWorkflow", "RevokeRunner", "RevokeToken", "RemoveMember"}
+var last = []string{"RemoveRunnerVersion", "DeleteAppVariable", "DeleteWebhook", "ApproveAll", "CancelWorkflow", "RevokeRunner", "RevokeToken", "RemoveMember"}
 
 var pathParam = regexp.MustCompile(`\{(\w+)\}`)
 
@@ -173,7 +178,7 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 	params := map[string]string{
 		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
-		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "alarm": o.Alarm, "webhook": o.Webhook, "bulk": o.Bulk,
+		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "runner_version": o.RunnerVersion, "alarm": o.Alarm, "webhook": o.Webhook, "bulk": o.Bulk,
 		"object": o.Step, "freeze": o.Freeze,
 	}
 	if strings.HasPrefix(path, "/apps/") {

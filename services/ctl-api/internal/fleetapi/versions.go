@@ -90,11 +90,11 @@ func (h *Fleet) ListRunnerVersions(ctx context.Context, _ apigen.ListRunnerVersi
 // RemoveRunnerVersion takes a version off offer.
 func (h *Fleet) RemoveRunnerVersion(ctx context.Context, req apigen.RemoveRunnerVersionRequestObject) (apigen.RemoveRunnerVersionResponseObject, error) {
 	err := h.Write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
-		platforms, err := tx.RemoveRunnerVersion(ctx, req.Version)
+		platforms, err := tx.RemoveRunnerVersion(ctx, req.RunnerVersion)
 		if err == nil && len(platforms) == 0 {
-			err = fault.Newf(fault.ErrNotFound, "there is no runner version %q on offer", req.Version)
+			err = fault.Newf(fault.ErrNotFound, "there is no runner version %q on offer", req.RunnerVersion)
 		}
-		return "withdraw runner version " + req.Version + " for " + strings.Join(platforms, ", "), err
+		return "withdraw runner version " + req.RunnerVersion + " for " + strings.Join(platforms, ", "), err
 	})
 	return apigen.RemoveRunnerVersion204Response{}, err
 }

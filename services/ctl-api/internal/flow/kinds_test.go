@@ -94,6 +94,11 @@ func TestPlanOfEachKind(t *testing.T) {
 			want:   []string{"runner", "release <- runner", "secrets-sync <- runner", "component/assets <- secrets-sync"},
 		},
 		{
+			name: "an update of the runner is about nothing else", kind: flow.KindRunnerUpdate,
+			change: func(in *flow.PlanInput) { in.Secrets, in.Copies, in.Checks = true, true, []string{"up"} },
+			want:   []string{"runner", "runner_update <- runner"},
+		},
+		{
 			name: "a sync of secrets does nothing else", kind: flow.KindSyncSecrets,
 			change: func(in *flow.PlanInput) {
 				in.Secrets, in.Copies, in.Checks = true, true, []string{"up"}
