@@ -3,6 +3,7 @@
 -- rollback is denied, fails or is cancelled.
 
 -- +goose Up
+GRANT SELECT (created_by) ON install_inputs TO berth_sys;
 DROP TRIGGER happened_new ON install_inputs;
 
 -- +goose StatementBegin
@@ -10,17 +11,18 @@ CREATE OR REPLACE FUNCTION berth.inputs_happened() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = berth, pg_temp AS $$
 DECLARE
     before jsonb;
-    now_in_force install_inputs;
+    next jsonb;
+    who text;
 BEGIN
     SELECT i.values INTO before FROM install_inputs i
     WHERE i.org_id = NEW.org_id AND i.install_id = NEW.id AND i.version = OLD.inputs_version;
-    SELECT i.* INTO now_in_force FROM install_inputs i
+    SELECT i.values, i.created_by INTO next, who FROM install_inputs i
     WHERE i.org_id = NEW.org_id AND i.install_id = NEW.id AND i.version = NEW.inputs_version;
     PERFORM berth.emit(NEW.org_id, 'inputs.changed', NULL, NEW.id, jsonb_build_object(
-        'version', NEW.inputs_version, 'actor', now_in_force.created_by, 'changed', coalesce((
+        'version', NEW.inputs_version, 'actor', who, 'changed', coalesce((
             SELECT jsonb_agg(k ORDER BY k) FROM (
-                SELECT jsonb_object_keys(coalesce(now_in_force.values, '{}')) UNION SELECT jsonb_object_keys(coalesce(before, '{}'))) AS keys (k)
-            WHERE now_in_force.values -> k IS DISTINCT FROM before -> k), '[]')));
+                SELECT jsonb_object_keys(coalesce(next, '{}')) UNION SELECT jsonb_object_keys(coalesce(before, '{}'))) AS keys (k)
+            WHERE next -> k IS DISTINCT FROM before -> k), '[]')));
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
