@@ -43,7 +43,7 @@ func TestWhatIsActedOnIsNotTold(t *testing.T) {
 func TestEveryNotYetIsTold(t *testing.T) {
 	t.Parallel()
 	action := "name = \"a\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"0 3 * * *\"\n[[triggers]]\ntype = \"post-deploy-component\"\n" +
-		"[[triggers]]\ntype = \"pre-enable-component\"\n[[steps]]\nname = \"s\"\ncommand = \"./x\"\n[steps.connected_repo]\nrepo = \"a/b\"\n"
+		"[[triggers]]\ntype = \"role-enabled\"\n[[steps]]\nname = \"s\"\ncommand = \"./x\"\n[steps.connected_repo]\nrepo = \"a/b\"\n"
 	cloud := appconfigtest.Folder(map[string]string{
 		"runner.toml":    "runner_type = \"aws\"\ninit_script_url = \"https://example.com/x\"\ninstance_type = \"t3\"\nenv_vars = {A = \"b\"}\n",
 		"stack.toml":     "type = \"aws-cloudformation\"\nname = \"n\"\ndescription = \"d\"\n",

@@ -144,6 +144,8 @@ var actedOn = map[string][]string{
 		"action.triggers[].type=pre-teardown-all-components", "action.triggers[].type=post-teardown-all-components",
 		"action.triggers[].type=pre-deploy-component", "action.triggers[].type=post-deploy-component",
 		"action.triggers[].type=pre-teardown-component", "action.triggers[].type=post-teardown-component",
+		"action.triggers[].type=pre-enable-component", "action.triggers[].type=post-enable-component",
+		"action.triggers[].type=pre-disable-component", "action.triggers[].type=post-disable-component",
 		"action.triggers[].type=pre-secrets-sync", "action.triggers[].type=post-secrets-sync",
 	},
 	"appconfig.TestTriggerAliases":               {"action.triggers[].type=pre-component-deploy", "action.triggers[].type=post-component-deploy"},

@@ -160,7 +160,7 @@ func (u *runnerUpdate) apply(_ context.Context, result *jobspec.Result) error {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "the pinned update cannot be read")
 	}
 	if pinned != u.planned() {
-		result.Outcome, result.Error, result.Remedy = jobspec.OutcomeStale, "what runs, or the package, is not what was planned with", plannedAgain
+		result.Outcome, result.Error, result.Remedy = jobspec.OutcomeStale, "what runs, or the package, is not what was planned with", ending.PlannedAgain
 		return nil
 	}
 	err = j.deps.Disk.Insist(func() error {
@@ -216,5 +216,5 @@ func (j *job) updateResult(outcome versions.Outcome, reason string) jobspec.Resu
 			Remedy: "read the runner's log of that time; then choose another version, or fix the cause and retry the step",
 		}
 	}
-	return jobspec.Result{Outcome: jobspec.OutcomeStale, Reason: jobspec.ReasonHostEnded, Error: "the agent stopped before the version was put on trial", Remedy: plannedAgain}
+	return jobspec.Result{Outcome: jobspec.OutcomeStale, Reason: jobspec.ReasonHostEnded, Error: "the agent stopped before the version was put on trial", Remedy: ending.PlannedAgain}
 }

@@ -35,7 +35,10 @@ func (f Finder) View(ctx context.Context, tx *database.Tx, w ctldb.Workflow) (*a
 	if err != nil {
 		return nil, err
 	}
-	command := ""
+	command, forward := "", []string(nil)
+	if r != nil && len(r.Components) > 0 {
+		forward = []string{"the next deploy of the whole install takes " + strings.Join(r.Components, ", ") + " forward again: name components to leave it where it is"}
+	}
 	if r == nil {
 		if r, command, err = f.Offer(ctx, tx, w); err != nil || r == nil {
 			return nil, err
@@ -44,7 +47,7 @@ func (f Finder) View(ctx context.Context, tx *database.Tx, w ctldb.Workflow) (*a
 	return &apigen.Rollback{
 		From: apigen.NumberRef{ID: r.From.ID, Number: int(r.From.Number)}, Release: apigen.NumberRef{ID: r.To.ID, Number: int(r.To.Number)},
 		InputsVersion: int(r.Inputs), Inputs: r.Changed, Overrides: r.Overrides, Components: r.Components, Stays: r.Stays,
-		Answers: optional.Of(r.Answers), ByItself: r.ByItself, Command: optional.Of(command), Says: Says(*r),
+		Answers: optional.Of(r.Answers), ByItself: r.ByItself, Command: optional.Of(command), Says: append(Says(*r), forward...),
 	}, nil
 }
 

@@ -55,6 +55,8 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 	exec(`insert into configs (id, org_id, app_id, number, digest, bundle_digest, body, created_by) values ('cfg_1', 'org1', 'app1', 1, 'd', 'd', '{}', 'ada')`)
 	exec(`insert into releases (id, org_id, app_id, number, config_id, made_by, digest) values ('rel_1', 'org1', 'app1', 1, 'cfg_1', 'sync', 'd')`)
 	exec(`insert into install_inputs (org_id, install_id, version, values, created_by) values ('org1', 'ins1', 1, '{"size": 1, "zone": "a"}', 'ada'), ('org1', 'ins1', 2, '{"size": 2, "zone": "a"}', 'ada')`)
+	exec(`update installs set inputs_version = 1 where id = 'ins1'`)
+	exec(`update installs set inputs_version = 2 where id = 'ins1'`)
 	exec(`insert into workflows (id, org_id, install_id, number, kind, inputs_version, created_by) values ('wfl_1', 'org1', 'ins1', 1, 'deploy', 1, 'ada')`)
 	exec(`insert into resources (id, org_id, install_id, kind, name) values ('res_1', 'org1', 'ins1', 'component', 'api')`)
 	exec(`insert into steps (id, org_id, workflow_id, install_id, idx, name, kind, reason, resource_id) values ('stp_1', 'org1', 'wfl_1', 'ins1', 1, 'deploy api', 'deploy', 'x', 'res_1')`)

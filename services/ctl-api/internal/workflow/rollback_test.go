@@ -119,6 +119,10 @@ func TestRollbackOfAnInstall(t *testing.T) {
 	if got := r.value(standsAt); got != "2 1 Hello" {
 		t.Errorf("before the rollback is approved, the install is at %q", got)
 	}
+	const told = `select coalesce(string_agg((body->>'version') || (body->>'changed'), ' ' order by n), '') from event_outbox where kind = 'inputs.changed'`
+	if got := r.value(told); got != `2["greeting"]` {
+		t.Errorf("before the rollback is approved, inputs are told to have changed: %s", got)
+	}
 	if got := r.value(`select inputs_version || ' ' || (params->'rollback'->>'answers') || ' ' || (params->'rollback'->>'inputs') from workflows where id = $1`, w); got != "3 "+failed+" 1" {
 		t.Errorf("the rollback is with inputs %q", got)
 	}
@@ -135,6 +139,9 @@ func TestRollbackOfAnInstall(t *testing.T) {
 	r.applied(w, "check/files_intact", jobspec.OutcomeSucceeded, nil)
 	if got := r.value(`select state from workflows where id = $1`, w) + " " + r.value(standsAt); got != "succeeded 3 1 Ahoy" {
 		t.Errorf("at the end it is %q, want succeeded, inputs 3 with Ahoy, release 1", got)
+	}
+	if got := r.value(told); got != `2["greeting"] 3["greeting"]` {
+		t.Errorf("once they are in force, inputs are told to have changed: %s", got)
 	}
 	r.tx(func(ctx context.Context, tx *database.Tx) error {
 		install, err := tx.FindInstall(ctx, r.install)

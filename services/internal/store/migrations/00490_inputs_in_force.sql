@@ -3,31 +3,35 @@
 -- rollback is denied, fails or is cancelled.
 
 -- +goose Up
+GRANT SELECT (created_by) ON install_inputs TO berth_sys;
 DROP TRIGGER happened_new ON install_inputs;
 
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION berth.inputs_happened() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = berth, pg_temp AS $$
 DECLARE
-    before       jsonb;
-    overridden   jsonb;
-    now_in_force install_inputs;
+    before     jsonb;
+    overridden jsonb;
+    next       jsonb;
+    overrides  jsonb;
+    noted      text[];
+    who        text;
 BEGIN
     SELECT i.values, i.overrides INTO before, overridden FROM install_inputs i
     WHERE i.org_id = NEW.org_id AND i.install_id = NEW.id AND i.version = OLD.inputs_version;
-    SELECT i.* INTO now_in_force FROM install_inputs i
+    SELECT i.values, i.overrides, i.changed, i.created_by INTO next, overrides, noted, who FROM install_inputs i
     WHERE i.org_id = NEW.org_id AND i.install_id = NEW.id AND i.version = NEW.inputs_version;
     -- What ctl-api noted of sensitive inputs compares a version with the one before it.
     PERFORM berth.emit(NEW.org_id, 'inputs.changed', NULL, NEW.id, jsonb_build_object(
-        'version', NEW.inputs_version, 'actor', now_in_force.created_by, 'changed', coalesce(
-            CASE WHEN NEW.inputs_version = OLD.inputs_version + 1 THEN to_jsonb(now_in_force.changed) END, (
+        'version', NEW.inputs_version, 'actor', who, 'changed', coalesce(
+            CASE WHEN NEW.inputs_version = OLD.inputs_version + 1 THEN to_jsonb(noted) END, (
             SELECT jsonb_agg(k ORDER BY k) FROM (
-                SELECT jsonb_object_keys(coalesce(now_in_force.values, '{}')) UNION SELECT jsonb_object_keys(coalesce(before, '{}'))) AS keys (k)
-            WHERE now_in_force.values -> k IS DISTINCT FROM before -> k), '[]'),
+                SELECT jsonb_object_keys(coalesce(next, '{}')) UNION SELECT jsonb_object_keys(coalesce(before, '{}'))) AS keys (k)
+            WHERE next -> k IS DISTINCT FROM before -> k), '[]'),
         'overrides', (
             SELECT jsonb_agg(k ORDER BY k) FROM (
-                SELECT jsonb_object_keys(coalesce(now_in_force.overrides, '{}')) UNION SELECT jsonb_object_keys(coalesce(overridden, '{}'))) AS keys (k)
-            WHERE now_in_force.overrides -> k IS DISTINCT FROM overridden -> k)));
+                SELECT jsonb_object_keys(coalesce(overrides, '{}')) UNION SELECT jsonb_object_keys(coalesce(overridden, '{}'))) AS keys (k)
+            WHERE overrides -> k IS DISTINCT FROM overridden -> k)));
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
