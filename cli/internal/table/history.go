@@ -29,7 +29,9 @@ func Timeline(now time.Time) output.View[ctlapi.TimelineEntry] {
 			{Head: "RESOURCE", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return api.Value(e.Resource) }},
 			{Head: "RELEASE", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return api.Number(e.Release) }},
 			{Head: "WORKFLOW", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return api.Value(e.WorkflowID) }},
-			{Head: "ID", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return cmp.Or(api.Value(e.ChangeID), api.Value(e.RunID), api.Value(e.StepID), api.Value(e.RunnerID)) }},
+			{Head: "ID", Wide: true, Cell: func(e ctlapi.TimelineEntry) string {
+				return cmp.Or(api.Value(e.ChangeID), api.Value(e.RunID), api.Value(e.StepID), api.Value(e.RunnerID))
+			}},
 			{Head: "SEQ", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return fmt.Sprint(e.Seq) }},
 		},
 	}
@@ -199,8 +201,8 @@ func SnapshotResource() output.View[ctlapi.SnapshotResource] {
 		None: "no resources",
 		Columns: []output.Column[ctlapi.SnapshotResource]{
 			{Head: "RESOURCE", Shrinks: true, Cell: func(r ctlapi.SnapshotResource) string { return r.Name }},
-			{Head: "KIND", Cell: func(r ctlapi.SnapshotResource) string { return r.Kind }},
-			{Head: "STATE", Cell: func(r ctlapi.SnapshotResource) string { return r.State }},
+			{Head: "KIND", Shrinks: true, Cell: func(r ctlapi.SnapshotResource) string { return r.Kind }},
+			{Head: "STATE", Shrinks: true, Cell: func(r ctlapi.SnapshotResource) string { return r.State }},
 			{Head: "RELEASE", Cell: func(r ctlapi.SnapshotResource) string { return api.Number(r.Release) }},
 			{Head: "INPUTS", Cell: func(r ctlapi.SnapshotResource) string {
 				if r.InputsVersion == nil {
@@ -208,8 +210,8 @@ func SnapshotResource() output.View[ctlapi.SnapshotResource] {
 				}
 				return fmt.Sprint(*r.InputsVersion)
 			}},
-			{Head: "HEALTH", Cell: func(r ctlapi.SnapshotResource) string { return r.Health }},
-			{Head: "DRIFT", Yields: true, Cell: func(r ctlapi.SnapshotResource) string { return r.Drift }},
+			{Head: "HEALTH", Shrinks: true, Cell: func(r ctlapi.SnapshotResource) string { return r.Health }},
+			{Head: "DRIFT", Shrinks: true, Yields: true, Cell: func(r ctlapi.SnapshotResource) string { return r.Drift }},
 			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.SnapshotResource) string { return api.Value(r.ArtifactDigest) }},
 		},
 	}

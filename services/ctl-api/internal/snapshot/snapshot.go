@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/treediff"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -182,12 +183,16 @@ func (s Snapshot) tree() map[string]any {
 	resources := map[string]any{}
 	for _, r := range s.Resources {
 		name := r.Name
-		if r.Kind != "component" {
+		if r.Kind != model.KindComponent {
 			name = string(r.Kind)
 		}
+		if r.State == string(model.ResourceAbsent) {
+			resources[name] = map[string]any{"state": r.State}
+			continue
+		}
 		resources[name] = map[string]any{
-			"type": r.Type, "state": r.State, "health": r.Health, "drift": r.Drift, "release": r.LiveReleaseNumber,
-			"artifact_digest": optional.Value(r.LiveArtifactDigest), "inputs_version": r.LiveInputsVersion, "outputs": Outputs(r.Outputs),
+			"type": r.Type, "state": r.State, "health": r.Health, "drift": r.Drift, "release": optional.Value(r.LiveReleaseNumber),
+			"artifact_digest": optional.Value(r.LiveArtifactDigest), "inputs_version": optional.Value(r.LiveInputsVersion), "outputs": Outputs(r.Outputs),
 		}
 	}
 	approvals := map[string]any{}
@@ -197,14 +202,14 @@ func (s Snapshot) tree() map[string]any {
 	tree := map[string]any{
 		"name": s.Install.Name, "state": s.Install.State, "approval_option": s.Install.ApprovalOption, "approval_hours": s.Install.ApprovalHours,
 		"labels": s.Install.Labels, "component_toggles": s.Install.Toggles,
-		"release": s.Install.ReleaseNumber, "config": s.Install.ConfigNumber,
+		"release": optional.Value(s.Install.ReleaseNumber), "config": optional.Value(s.Install.ConfigNumber),
 		"inputs":    map[string]any{"version": s.Inputs.Version, "values": s.Inputs.Values},
 		"resources": resources, "approvals": approvals,
 	}
 	if s.Runner != nil {
 		tree["runner"] = map[string]any{
 			"id": s.Runner.ID, "version": s.Runner.Version, "state": s.Runner.State, "switch": s.Runner.Switch,
-			"switch_reason": s.Runner.SwitchReason, "online": s.Runner.Online,
+			"switch_reason": optional.Value(s.Runner.SwitchReason), "online": s.Runner.Online,
 		}
 	}
 	return tree

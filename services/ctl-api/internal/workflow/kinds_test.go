@@ -24,7 +24,7 @@ func TestInputUpdate(t *testing.T) {
 	r.exec(`update installs set inputs_version = 2`)
 	moved := map[int32]flow.Moved{0: {All: true}, 1: {Inputs: []string{"greeting"}}}
 	w := r.start(workflow.Request{Kind: flow.KindInputUpdate, ApproveAll: true, Moved: moved})
-	if got := r.value(`select string_agg(name || ': ' || reason, ', ' order by idx) from steps where workflow_id = $1 and resource_id is not null`, w); got != "component/greeting: refers to input greeting, component/card: needs greeting" {
+	if got := r.value(`select string_agg(name || ': ' || reason, ', ' order by idx) from steps where workflow_id = $1 and resource_id is not null`, w); got != "component/greeting: refers to input greeting (components/greeting.toml: vars.text), component/card: needs greeting" {
 		t.Errorf("the workflow has %q", got)
 	}
 	r.planned(w, "component/greeting", "new")

@@ -37,6 +37,62 @@ func (r *rig) ensureState() (state ctldb.StateVersion) {
 	return state
 }
 
+// A sealed input keeps its seal until it is set to something else, so that what
+// differs between two versions of the tree was set. The runner opens the kept one.
+func TestStateKeepsTheSealOfWhatStays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.arrive()
+	leafOf := func(state ctldb.StateVersion) string {
+		t.Helper()
+		var tree struct {
+			Inputs struct{ Inputs map[string]json.RawMessage }
+		}
+		if err := json.Unmarshal(state.Tree, &tree); err != nil {
+			t.Fatal(err)
+		}
+		return string(tree.Inputs.Inputs["passphrase"])
+	}
+	var last ctldb.StateVersion
+	ensure := func(version int32) string {
+		t.Helper()
+		r.tx(func(ctx context.Context, tx *database.Tx) error {
+			install, err := tx.LockInstallRow(ctx, r.install)
+			if err != nil {
+				return err
+			}
+			last, err = statetree.Ensure(ctx, tx, r.engine.Keys, statetree.Wanted{Install: install, InputsVersion: version, ReleaseID: r.release, Cause: "test"})
+			return err
+		})
+		return leafOf(last)
+	}
+	set := func(version int32, changed any) {
+		r.exec(`insert into install_inputs (org_id, install_id, version, values, sealed, changed, created_by) values ($1, $2, $3, jsonb_build_object('greeting', $3::int::text), $4, $5, 'test')`,
+			r.org, r.install, version, r.sealedInputs(version), changed)
+	}
+	first := ensure(1)
+	set(2, []string{"greeting"})
+	if ensure(2) != first || last.Version != 2 {
+		t.Errorf("version %d: what stayed was sealed again", last.Version)
+	}
+	var tree any
+	if err := json.Unmarshal(last.Tree, &tree); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := seal.OpenLeaves(r.seal.Opener(), tree, interpolate.SealedLeaves(r.org, r.install, tree)); err != nil {
+		t.Errorf("the runner cannot open it: %v", err)
+	}
+	set(3, []string{"passphrase"})
+	third := ensure(3)
+	if third == first {
+		t.Error("what was set has the old seal")
+	}
+	set(4, nil) // by an older release
+	if ensure(4) == third {
+		t.Error("what may have been set has the old seal")
+	}
+}
+
 // opened is what the install's runner reads of the variables in a tree.
 func (r *rig) opened(id *seal.Identity, state ctldb.StateVersion) any {
 	r.t.Helper()
