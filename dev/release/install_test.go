@@ -42,6 +42,9 @@ func aRelease(t *testing.T) options {
 		terms: func([]string) ([]byte, error) { return []byte("terms of others"), nil },
 	}
 	put(t, filepath.Join(o.executables, platform(), "berth"), "#!/bin/sh\necho berth ran\n", 0o755)
+	for _, name := range ofRunners {
+		put(t, filepath.Join(o.executables, platform(), name), "#!/bin/sh\necho "+name+" ran\n", 0o755)
+	}
 	put(t, filepath.Join(o.tree, "LICENSE"), "a license", 0o644)
 	put(t, filepath.Join(o.tree, "CHANGELOG.md"), "changes", 0o644)
 	put(t, filepath.Join(o.tree, "examples/hello/metadata.toml"), "app", 0o644)
@@ -83,7 +86,7 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	good, err := list.Check(o.out)
-	if diff := cmp.Diff([]string{archiveName(), "install.sh"}, good); err != nil || diff != "" {
+	if diff := cmp.Diff([]string{releaselist.RunnerArchive(version, platform()), archiveName(), "install.sh"}, good); err != nil || diff != "" {
 		t.Errorf("files: %v (-want +got):\n%s", err, diff)
 	}
 	if diff := cmp.Diff([]releaselist.Image{{Name: "builder", Digest: "sha256:11"}, {Name: "runner", Digest: "sha256:22"}}, list.Images); diff != "" {
