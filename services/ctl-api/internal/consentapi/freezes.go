@@ -3,6 +3,7 @@ package consentapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/id"
@@ -166,7 +167,7 @@ func (h *Consent) removeFreeze(ctx context.Context, app, install, ref string) er
 		row, err := tx.GetFreeze(ctx, ref)
 		appID, installID := s.ids()
 		if err != nil || optional.Value(row.AppID) != optional.Value(appID) || optional.Value(row.InstallID) != optional.Value(installID) {
-			if err == nil || fault.KindOf(err) == fault.ErrNotFound {
+			if err == nil || errors.Is(err, fault.ErrNotFound) {
 				err = fault.Newf(fault.ErrNotFound, "%s has no freeze %q of its own", s.name(), ref)
 			}
 			return "", err
@@ -187,7 +188,7 @@ func (h *Consent) OverrideFreeze(ctx context.Context, req apigen.OverrideFreezeR
 	var out apigen.Workflow
 	err := h.Write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		w, err := tx.LockWorkflow(ctx, req.Workflow)
-		if fault.KindOf(err) == fault.ErrNotFound {
+		if errors.Is(err, fault.ErrNotFound) {
 			err = fault.Newf(fault.ErrNotFound, "there is no workflow %q", req.Workflow)
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package consentapi
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
@@ -74,7 +75,7 @@ func (h *Consent) approve(ctx context.Context, installID string, seen Seen) (api
 	out := apigen.DecidedChange{ChangeID: seen.ChangeID}
 	err := h.Write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		c, err := tx.GetChange(ctx, seen.ChangeID)
-		if fault.KindOf(err) == fault.ErrNotFound || err == nil && c.InstallID != installID {
+		if errors.Is(err, fault.ErrNotFound) || err == nil && c.InstallID != installID {
 			return "", fault.Newf(fault.ErrNotFound, "the install has no change %q", seen.ChangeID)
 		}
 		if err != nil {
@@ -100,8 +101,7 @@ func (h *Consent) approve(ctx context.Context, installID string, seen Seen) (api
 	if err == nil {
 		return out, nil
 	}
-	switch fault.KindOf(err) {
-	case fault.ErrConflict, fault.ErrInvalid, fault.ErrNotFound, fault.ErrForbidden:
+	if errors.Is(err, fault.ErrConflict) || errors.Is(err, fault.ErrInvalid) || errors.Is(err, fault.ErrNotFound) || errors.Is(err, fault.ErrForbidden) {
 		p := fault.From(err)
 		return apigen.DecidedChange{ChangeID: seen.ChangeID, Outcome: apigen.DecidedChangeOutcomeRefused, Code: p.Code, Detail: cmp.Or(p.Detail, p.Title), Remedy: p.Remedy}, nil
 	}
