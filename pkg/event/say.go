@@ -12,10 +12,9 @@ import (
 // Facts are what a line about an event says besides its body, where it is known: an
 // event leaves the control plane, and holds no text of a tool.
 type Facts struct {
-	Release, Workflow int    // numbers; 0 for none
-	WorkflowKind      string // of the workflow that it belongs to
-	Ended, EndedBy    string // why a workflow failed when nothing broke: denied, expired
-	Error             string
+	Release        int    // its number; 0 for none
+	Ended, EndedBy string // why a workflow failed when nothing broke: denied, expired
+	Error          string
 }
 
 // body is what lines are made of; every field may be missing.
@@ -34,7 +33,6 @@ type body struct {
 	From         string            `json:"from"`
 	To           string            `json:"to"`
 	Stack        string            `json:"stack"`
-	MadeBy       string            `json:"made_by"`
 	Changed      []string          `json:"changed"`
 	Overrides    []string          `json:"overrides"`
 	Toggles      map[string]string `json:"toggles"`

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -96,7 +97,7 @@ func beforeFailure(ctx context.Context, c *command.CLI, client *api.Client, inst
 
 // printing is how a report is written.
 type printing struct {
-	age     func(at when) string
+	age     func(at time.Time) string
 	color   bool
 	install string
 }
@@ -124,14 +125,14 @@ func writeBeforeFailure(w io.Writer, found *ctlapi.BeforeFailure, p printing) er
 	output.Println(w, "What changed in between, the likeliest cause first:")
 	for i, s := range found.Suspects {
 		output.Printf(w, "\n%2d. %s\n", i+1, s.Text)
-		when, actor := "", ""
+		ago, actor := "", ""
 		if s.At != nil {
-			when = p.age(*s.At) + " ago"
+			ago = p.age(*s.At) + " ago"
 		}
 		if s.Entry != nil {
 			actor = who(s.Entry.Actor)
 		}
-		output.Printf(w, "    %s%s: %s\n", when, actor, s.Why)
+		output.Printf(w, "    %s%s: %s\n", ago, actor, s.Why)
 		if s.Changes != nil {
 			for _, c := range *s.Changes {
 				output.Printf(w, "      %s\n", table.OneChange(c))

@@ -8,9 +8,6 @@ import (
 	"github.com/berth-dev/berth/cli/internal/usage"
 )
 
-// when is a moment.
-type when = time.Time
-
 // forms are how people write a time, besides how long ago it was. Those without a zone
 // are of the zone that they are in.
 var forms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly}

@@ -62,6 +62,9 @@ func changedPaths(v ctlapi.StateVersion) string {
 	if v.Version == 1 {
 		return "all of it is new"
 	}
+	if len(v.Changes) == 0 {
+		return "nothing that templates read"
+	}
 	var paths []string
 	for _, c := range v.Changes {
 		if len(paths) == shownPaths && len(v.Changes) > shownPaths+1 {

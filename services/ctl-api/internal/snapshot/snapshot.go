@@ -111,7 +111,10 @@ func (r Reader) inputs(ctx context.Context, tx *database.Tx, installID string, v
 }
 
 // Outputs are outputs as they may be shown, by name.
-func Outputs(raw json.RawMessage) map[string]any {
+func Outputs(raw json.RawMessage) any { return seal.RedactLeaves(outputs(raw)) }
+
+// outputs are outputs by name, without what is said about them; sealed ones stay so.
+func outputs(raw json.RawMessage) map[string]any {
 	values := map[string]any{}
 	var reported map[string]json.RawMessage
 	if json.Unmarshal(raw, &reported) != nil {
@@ -124,7 +127,7 @@ func Outputs(raw json.RawMessage) map[string]any {
 		if json.Unmarshal(value, &o) == nil && o.Value != nil {
 			value = o.Value // a stack has no more than that
 		}
-		values[name] = seal.RedactLeaves(value)
+		values[name] = value
 	}
 	return values
 }
@@ -192,7 +195,7 @@ func (s Snapshot) tree() map[string]any {
 		}
 		resources[name] = map[string]any{
 			"type": r.Type, "state": r.State, "health": r.Health, "drift": r.Drift, "release": optional.Value(r.LiveReleaseNumber),
-			"artifact_digest": optional.Value(r.LiveArtifactDigest), "inputs_version": optional.Value(r.LiveInputsVersion), "outputs": Outputs(r.Outputs),
+			"artifact_digest": optional.Value(r.LiveArtifactDigest), "inputs_version": optional.Value(r.LiveInputsVersion), "outputs": outputs(r.Outputs),
 		}
 	}
 	approvals := map[string]any{}

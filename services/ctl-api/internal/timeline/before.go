@@ -246,7 +246,7 @@ func (b Break) unseen(snapshot []treediff.Change) []Suspect {
 			})
 		}
 		rest, isResource := strings.CutPrefix(c.Path, "resources.")
-		if name, _, isOutput := strings.Cut(rest, ".outputs."); isResource && isOutput && c.Op != treediff.Added {
+		if name, _, isOutput := strings.Cut(rest, ".outputs."); isResource && isOutput && c.Op != treediff.Added && c.Op != treediff.Removed {
 			byResource[name] = append(byResource[name], c)
 		}
 	}

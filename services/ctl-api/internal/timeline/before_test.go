@@ -132,8 +132,8 @@ func TestFindBreak(t *testing.T) {
 func TestSuspects(t *testing.T) {
 	t.Parallel()
 	const good, bad = "workflow.succeeded workflow=deploy", "change.failed resource=api"
-	change := func(path, old, new string) treediff.Change {
-		return treediff.Change{Path: path, Op: treediff.Changed, Old: json.RawMessage(old), New: json.RawMessage(new)}
+	change := func(path, was, is string) treediff.Change {
+		return treediff.Change{Path: path, Op: treediff.Changed, Old: json.RawMessage(was), New: json.RawMessage(is)}
 	}
 	for _, tc := range []struct {
 		name    string

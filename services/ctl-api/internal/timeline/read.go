@@ -189,7 +189,7 @@ func entryOf(row ctldb.TimelineBackwardRow) Entry {
 	if broken[e.Kind] {
 		e.Error = optional.Value(row.Error)
 	}
-	facts := event.Facts{Release: e.Release, Workflow: int(optional.Value(row.WorkflowNumber)), WorkflowKind: e.WorkflowKind, Error: e.Error}
+	facts := event.Facts{Release: e.Release, Error: e.Error}
 	if e.Kind == "workflow.failed" && row.Ended != nil {
 		e.Ended = string(*row.Ended)
 		facts.Ended, facts.EndedBy = e.Ended, optional.Value(row.EndedBy)

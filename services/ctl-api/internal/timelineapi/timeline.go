@@ -119,8 +119,12 @@ func (h *Past) differences(ctx context.Context, tx *database.Tx, install ctldb.I
 		return d, err
 	}
 	d.FromRelease, d.ToRelease = int(optional.Value(from.Install.ReleaseNumber)), int(optional.Value(to.Install.ReleaseNumber))
+	// A workflow knows better: the install moves to its release once it has succeeded.
+	if b.Good.Release != 0 {
+		d.FromRelease = b.Good.Release
+	}
 	if b.First.Release != 0 {
-		d.ToRelease = b.First.Release // of the workflow that failed
+		d.ToRelease = b.First.Release
 	}
 	d.Components, err = buildsThatDiffer(ctx, tx, install.AppID, [2]int{d.FromRelease, d.ToRelease})
 	return d, err

@@ -35,12 +35,12 @@ type Change struct {
 
 // Compare lists what differs, by path. A path has names with dots between, and
 // brackets around one that has dots itself and around places in a list.
-func Compare(old, new json.RawMessage) ([]Change, error) {
-	was, err := decode(old)
+func Compare(before, after json.RawMessage) ([]Change, error) {
+	was, err := decode(before)
 	if err != nil {
 		return nil, err
 	}
-	is, err := decode(new)
+	is, err := decode(after)
 	if err != nil {
 		return nil, err
 	}

@@ -315,7 +315,7 @@ func (q *Queries) StateVersionAt(ctx context.Context, arg StateVersionAtParams) 
 }
 
 const timelineBackward = `-- name: TimelineBackward :many
-SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.number AS workflow_number, w.kind AS workflow_kind, coalesce(w.plan_only, false) AS plan_only, w.ended, w.ended_by,
+SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.kind AS workflow_kind, coalesce(w.plan_only, false) AS plan_only, w.ended, w.ended_by,
        coalesce(c.error, w.error) AS error
 FROM (
     (SELECT org_id, seq, at, kind, app_id, install_id, body FROM timeline x
@@ -353,18 +353,17 @@ type TimelineBackwardParams struct {
 }
 
 type TimelineBackwardRow struct {
-	Seq            int64
-	At             time.Time
-	Kind           string
-	InstallID      *string
-	Body           json.RawMessage
-	ReleaseNumber  *int32
-	WorkflowNumber *int32
-	WorkflowKind   *string
-	PlanOnly       bool
-	Ended          *model.Ended
-	EndedBy        *string
-	Error          *string
+	Seq           int64
+	At            time.Time
+	Kind          string
+	InstallID     *string
+	Body          json.RawMessage
+	ReleaseNumber *int32
+	WorkflowKind  *string
+	PlanOnly      bool
+	Ended         *model.Ended
+	EndedBy       *string
+	Error         *string
 }
 
 // Entries of an install between two places, both excluded, newest first, and with
@@ -399,7 +398,6 @@ func (q *Queries) TimelineBackward(ctx context.Context, arg TimelineBackwardPara
 			&i.InstallID,
 			&i.Body,
 			&i.ReleaseNumber,
-			&i.WorkflowNumber,
 			&i.WorkflowKind,
 			&i.PlanOnly,
 			&i.Ended,
@@ -417,7 +415,7 @@ func (q *Queries) TimelineBackward(ctx context.Context, arg TimelineBackwardPara
 }
 
 const timelineForward = `-- name: TimelineForward :many
-SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.number AS workflow_number, w.kind AS workflow_kind, coalesce(w.plan_only, false) AS plan_only, w.ended, w.ended_by,
+SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.kind AS workflow_kind, coalesce(w.plan_only, false) AS plan_only, w.ended, w.ended_by,
        coalesce(c.error, w.error) AS error
 FROM (
     (SELECT org_id, seq, at, kind, app_id, install_id, body FROM timeline x
@@ -455,18 +453,17 @@ type TimelineForwardParams struct {
 }
 
 type TimelineForwardRow struct {
-	Seq            int64
-	At             time.Time
-	Kind           string
-	InstallID      *string
-	Body           json.RawMessage
-	ReleaseNumber  *int32
-	WorkflowNumber *int32
-	WorkflowKind   *string
-	PlanOnly       bool
-	Ended          *model.Ended
-	EndedBy        *string
-	Error          *string
+	Seq           int64
+	At            time.Time
+	Kind          string
+	InstallID     *string
+	Body          json.RawMessage
+	ReleaseNumber *int32
+	WorkflowKind  *string
+	PlanOnly      bool
+	Ended         *model.Ended
+	EndedBy       *string
+	Error         *string
 }
 
 // The same, oldest first.
@@ -498,7 +495,6 @@ func (q *Queries) TimelineForward(ctx context.Context, arg TimelineForwardParams
 			&i.InstallID,
 			&i.Body,
 			&i.ReleaseNumber,
-			&i.WorkflowNumber,
 			&i.WorkflowKind,
 			&i.PlanOnly,
 			&i.Ended,

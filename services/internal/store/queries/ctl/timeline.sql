@@ -10,7 +10,7 @@ SELECT set_config('berth.actor', sqlc.arg(actor)::text, true);
 -- with_app those of its app that are of no install; an empty filter lets all pass.
 -- The place of an entry is its time and number. Beside them stands what an event does
 -- not hold, because it leaves the control plane: numbers and errors.
-SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.number AS workflow_number, w.kind AS workflow_kind, coalesce(w.plan_only, false) AS plan_only, w.ended, w.ended_by,
+SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.kind AS workflow_kind, coalesce(w.plan_only, false) AS plan_only, w.ended, w.ended_by,
        coalesce(c.error, w.error) AS error
 FROM (
     (SELECT * FROM timeline x
@@ -34,7 +34,7 @@ ORDER BY t.at DESC, t.seq DESC LIMIT sqlc.arg(most);
 
 -- name: TimelineForward :many
 -- The same, oldest first.
-SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.number AS workflow_number, w.kind AS workflow_kind, coalesce(w.plan_only, false) AS plan_only, w.ended, w.ended_by,
+SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.kind AS workflow_kind, coalesce(w.plan_only, false) AS plan_only, w.ended, w.ended_by,
        coalesce(c.error, w.error) AS error
 FROM (
     (SELECT * FROM timeline x
