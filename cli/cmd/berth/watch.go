@@ -25,7 +25,7 @@ import (
 // watching are the flags of commands that start a workflow.
 type watching struct {
 	watch, autoApprove bool
-	plan               bool // only plan, and show it
+	plan               bool   // only plan, and show it
 	onFailure          string // "" for what the control plane takes by itself
 	timeout            time.Duration
 	again              string // what to watch after an interruption; "": the workflow's id
