@@ -41,7 +41,7 @@ var laws = map[string]string{
 		where c.apply_job_id is not null and d.answer <> 'approve' and c.created_at > $1`,
 	"an approval kept over a changed effect": `select c.id from berth.decisions d join berth.changes c on c.id = d.change_id
 		where d.rule = 'kept' and c.created_at > $1 and not exists (select from berth.decisions o join berth.changes oc on oc.id = o.change_id
-			where oc.origin_id = c.origin_id and oc.id <> c.id and o.rule <> 'kept' and o.answer = 'approve' and o.effect_digest = d.effect_digest)`,
+			where oc.origin_id = c.origin_id and o.rule <> 'kept' and o.answer = 'approve' and o.effect_digest = d.effect_digest)`,
 	"a lock of a change that is not executing": `select r.id from berth.resources r join berth.changes c on c.id = r.locked_by where c.state <> 'executing' and $1 < now()`,
 	"a change that executes without its lock": `select c.id from berth.changes c join berth.resources r on r.id = c.resource_id
 		where c.state = 'executing' and r.locked_by is distinct from c.id and c.created_at > $1`,
