@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/releaselist"
 	"github.com/berth-dev/berth/pkg/version"
@@ -146,6 +145,3 @@ func (w Wish) Refusal() (why, remedy string) {
 	}
 	return "", ""
 }
-
-// KeyID is the id under which a release key signs.
-func KeyID(key ed25519.PublicKey) string { return capsule.KeyID(key) }
