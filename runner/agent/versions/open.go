@@ -40,7 +40,7 @@ type Opened struct {
 	Folder   string // with both executables
 }
 
-// ErrNoKey: the customer has pinned no release key.
+// ErrNoKey says that the customer has pinned no release key.
 var ErrNoKey = errors.New("this runner trusts no release key")
 
 // Open verifies an offer and unpacks its executables below dir, which must be missing:

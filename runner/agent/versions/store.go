@@ -30,9 +30,9 @@ const (
 const mostAccepted = 20
 
 var (
-	// ErrNotOnTrial: the version is not on trial, or not any more.
+	// ErrNotOnTrial says that the version is not on trial, or not any more.
 	ErrNotOnTrial = errors.New("this version is not on trial any more")
-	// ErrDamaged: the executables of a version are not those that were verified.
+	// ErrDamaged says that the executables of a version are not those that were verified.
 	ErrDamaged = errors.New("its executables were changed")
 )
 
