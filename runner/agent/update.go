@@ -116,7 +116,7 @@ func (a *agent) passTrial(life context.Context) error {
 	a.note(life, "runner version", a.cfg.Version+" passed its trial")
 	a.cfg.Log.InfoContext(life, "this version passed its trial", "version", a.cfg.Version)
 	close(a.trial.passed)
-	if err := store.Tidy(filepath.Base(a.cfg.Update.Folder)); err != nil {
+	if err := store.Tidy(); err != nil {
 		a.cfg.Log.WarnContext(life, "earlier versions cannot be removed", "err", err)
 	}
 	return nil

@@ -31,9 +31,6 @@ const updateTrial = 40 * time.Second
 // versions that cannot work, and releases that may not run there at all.
 func TestRunnerUpdate(t *testing.T) {
 	t.Parallel()
-	if given(t) != nil {
-		t.Skip("kubernetes: a runner in a cluster is updated by its image")
-	}
 	s := startFrom(t, executables(t), "BERTH_UPDATE_TRIAL="+updateTrial.String())
 	in := s.probe("acme")
 	publisher := newPublisher(t)

@@ -40,6 +40,9 @@ type State struct {
 	Serial int64 `json:"serial"`
 	// Current is what runs; nil for the installed executables.
 	Current *Version `json:"current,omitempty"`
+	// Before is what ran before Current: an engine of it may still work. Nil for the
+	// installed executables.
+	Before *Version `json:"before,omitempty"`
 	// ConfirmedBy is the apply that brought Current.
 	ConfirmedBy string   `json:"confirmed_by,omitempty"`
 	Trial       *Trial   `json:"trial,omitempty"`

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/releaselist"
 	"github.com/berth-dev/berth/pkg/version"
@@ -41,7 +40,7 @@ type Opened struct {
 	Folder   string // with both executables
 }
 
-// ErrNoKey: the customer has pinned no release key.
+// ErrNoKey says that the customer has pinned no release key.
 var ErrNoKey = errors.New("this runner trusts no release key")
 
 // Open verifies an offer and unpacks its executables below dir, which must be missing:
@@ -146,6 +145,3 @@ func (w Wish) Refusal() (why, remedy string) {
 	}
 	return "", ""
 }
-
-// KeyID is the id under which a release key signs.
-func KeyID(key ed25519.PublicKey) string { return capsule.KeyID(key) }

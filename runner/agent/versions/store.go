@@ -30,9 +30,9 @@ const (
 const mostAccepted = 20
 
 var (
-	// ErrNotOnTrial: the version is not on trial, or not any more.
+	// ErrNotOnTrial says that the version is not on trial, or not any more.
 	ErrNotOnTrial = errors.New("this version is not on trial any more")
-	// ErrDamaged: the executables of a version are not those that were verified.
+	// ErrDamaged says that the executables of a version are not those that were verified.
 	ErrDamaged = errors.New("its executables were changed")
 )
 
@@ -99,6 +99,7 @@ func (s Store) Confirm(digest string) error {
 		if t == nil || t.Digest() != digest {
 			return ErrNotOnTrial
 		}
+		state.Before = state.Current
 		state.Current, state.ConfirmedBy, state.Trial, state.Failed = &t.Version, t.Job, nil, nil
 		state.Serial++
 		state.accept(t.Version.Version)
@@ -217,17 +218,19 @@ func copyExecutable(from, to string) error {
 	})
 }
 
-// Tidy removes the versions that nothing runs or goes back to: all but the current one,
-// the one on trial, and keep, that of the caller.
-func (s Store) Tidy(keep string) error {
+// Tidy removes the versions that nothing runs: all but the current one, the one before,
+// and the one on trial.
+func (s Store) Tidy() error {
 	return s.change(func(state *State) error {
 		entries, err := os.ReadDir(s.dir)
 		if err != nil {
 			return err
 		}
-		wanted := []string{keep}
-		if state.Current != nil {
-			wanted = append(wanted, state.Current.Digest())
+		var wanted []string
+		for _, v := range []*Version{state.Current, state.Before} {
+			if v != nil {
+				wanted = append(wanted, v.Digest())
+			}
 		}
 		if state.Trial != nil {
 			wanted = append(wanted, state.Trial.Digest())

@@ -341,11 +341,18 @@ func TestInstall(t *testing.T) {
 		t.Errorf("another engine than was verified: %v", err)
 	}
 
-	if err := errors.Join(store.Begin(second.Version, "job_1", "1.4.0"), store.Confirm(second.Digest()), store.Tidy("")); err != nil {
+	if err := errors.Join(store.Begin(second.Version, "job_1", "1.4.0"), store.Confirm(second.Digest()), store.Tidy()); err != nil {
 		t.Fatal(err)
 	}
 	if store.Verify(first.Version) == nil || store.Verify(second.Version) != nil {
 		t.Error("it keeps what nothing runs, or removed what does")
+	}
+	third := opened(t, "1.7.0")
+	if err := errors.Join(store.Install(third.Version, third.Folder), store.Begin(third.Version, "job_2", "1.6.0"), store.Confirm(third.Digest()), store.Tidy()); err != nil {
+		t.Fatal(err)
+	}
+	if store.Verify(second.Version) != nil || store.Verify(third.Version) != nil {
+		t.Error("the version before is gone, whose engines may still work")
 	}
 	if entries, _ := filepath.Glob(filepath.Join(data, "versions", ".new-*")); len(entries) > 0 {
 		t.Errorf("left behind: %v", entries)
