@@ -24,7 +24,7 @@ func (h *Fleet) GetCapsule(ctx context.Context, req apigen.GetCapsuleRequestObje
 		}
 		job, err := tx.CapsuleOfChange(ctx, c.ID)
 		if errors.Is(err, fault.ErrNotFound) {
-			return fault.With(fault.Newf(fault.ErrNotFound, "change %s has no capsule: %s", c.ID, withoutCapsule(model.ChangeState(c.State))), fault.Code("no_capsule"))
+			return fault.With(fault.Newf(fault.ErrNotFound, "change %s has no capsule: %s", c.ID, withoutCapsule(c.State)), fault.Code("no_capsule"))
 		}
 		if err != nil {
 			return err
