@@ -8631,8 +8631,8 @@ type ClientInterface interface {
 	//
 	// No update to it can be planned any more. Runners that run it keep running it.
 	//
-	// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
-	RemoveRunnerVersion(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with DELETE /runner-versions/{runner_version} (the `RemoveRunnerVersion` operationId).
+	RemoveRunnerVersion(ctx context.Context, runnerVersion string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListRunners List runners
 	//
@@ -11436,9 +11436,9 @@ func (c *Client) CreateRunnerVersionUpload(ctx context.Context, params *CreateRu
 //
 // No update to it can be planned any more. Runners that run it keep running it.
 //
-// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
-func (c *Client) RemoveRunnerVersion(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRemoveRunnerVersionRequest(c.Server, version)
+// Corresponds with DELETE /runner-versions/{runner_version} (the `RemoveRunnerVersion` operationId).
+func (c *Client) RemoveRunnerVersion(ctx context.Context, runnerVersion string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveRunnerVersionRequest(c.Server, runnerVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -17905,12 +17905,12 @@ func NewCreateRunnerVersionUploadRequest(server string, params *CreateRunnerVers
 }
 
 // NewRemoveRunnerVersionRequest constructs an http.Request for the RemoveRunnerVersion method
-func NewRemoveRunnerVersionRequest(server string, version string) (*http.Request, error) {
+func NewRemoveRunnerVersionRequest(server string, runnerVersion string) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
 
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "version", version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runner_version", runnerVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
 	if err != nil {
 		return nil, err
 	}
@@ -20977,8 +20977,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
-	RemoveRunnerVersionWithResponse(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*RemoveRunnerVersionResponse, error)
+	// Corresponds with DELETE /runner-versions/{runner_version} (the `RemoveRunnerVersion` operationId).
+	RemoveRunnerVersionWithResponse(ctx context.Context, runnerVersion string, reqEditors ...RequestEditorFn) (*RemoveRunnerVersionResponse, error)
 
 	// ListRunnersWithResponse List runners
 	//
@@ -29665,9 +29665,9 @@ func (c *ClientWithResponses) CreateRunnerVersionUploadWithResponse(ctx context.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
-func (c *ClientWithResponses) RemoveRunnerVersionWithResponse(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*RemoveRunnerVersionResponse, error) {
-	rsp, err := c.RemoveRunnerVersion(ctx, version, reqEditors...)
+// Corresponds with DELETE /runner-versions/{runner_version} (the `RemoveRunnerVersion` operationId).
+func (c *ClientWithResponses) RemoveRunnerVersionWithResponse(ctx context.Context, runnerVersion string, reqEditors ...RequestEditorFn) (*RemoveRunnerVersionResponse, error) {
+	rsp, err := c.RemoveRunnerVersion(ctx, runnerVersion, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
+	"github.com/berth-dev/berth/cli/internal/clearance"
 	"github.com/berth-dev/berth/cli/internal/command"
-	"github.com/berth-dev/berth/cli/internal/consent"
 	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/names"
@@ -76,7 +76,7 @@ func (c *cli) printChange(change *ctlapi.Change, text bool) error {
 		return err
 	}
 	output.Printf(c.Out, "state %s%s\n", change.State, forReason(change))
-	if votes := consent.Summary(*change); votes != "" {
+	if votes := clearance.Summary(*change); votes != "" {
 		output.Println(c.Out, votes)
 	}
 	for _, d := range change.Decisions {
@@ -263,7 +263,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 			return err
 		}
 	}
-	if votes := consent.Summary(*change); how.answer == follow.Approve && change.State == ctlapi.ChangeStateProposed && votes != "" {
+	if votes := clearance.Summary(*change); how.answer == follow.Approve && change.State == ctlapi.ChangeStateProposed && votes != "" {
 		output.Println(c.Out, votes)
 	}
 	if how.watching.watch {
@@ -306,7 +306,7 @@ func (c *cli) approveInstall(ctx context.Context, client *api.Client, install st
 			return command.Outcome(command.ExitWaits)
 		}
 	}
-	items, refused, err := consent.ApproveSeen(ctx, client, install, shown, how.note)
+	items, refused, err := clearance.ApproveSeen(ctx, client, install, shown, how.note)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/clearance"
 	"github.com/berth-dev/berth/cli/internal/command"
-	"github.com/berth-dev/berth/cli/internal/consent"
 	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/inputs"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -23,7 +23,7 @@ import (
 func (c *cli) installsCommand() *cobra.Command {
 	return command.Noun("installs", "install", "Your apps, installed for customers",
 		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), fleet.InstallGraph(c.CLI), fleet.Readme(c.CLI), past.State(c.CLI), past.Snapshot(c.CLI),
-		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsSyncSecrets(), consent.Pause(c.CLI), consent.Resume(c.CLI), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
+		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsSyncSecrets(), clearance.Pause(c.CLI), clearance.Resume(c.CLI), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
 }
 
 func (c *cli) installsList() *cobra.Command {

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/apps"
+	"github.com/berth-dev/berth/cli/internal/clearance"
 	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/complete"
-	"github.com/berth-dev/berth/cli/internal/consent"
 	"github.com/berth-dev/berth/cli/internal/events"
 	"github.com/berth-dev/berth/cli/internal/example"
 	"github.com/berth-dev/berth/cli/internal/fleet"
@@ -144,6 +144,6 @@ func (c *cli) add(root *cobra.Command) {
 		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.skipCommand(), c.diffOfInstall(), past.History(c.CLI), c.outputsCommand())
 	group(groupNouns, apps.Command(c.CLI), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
-		fleet.Resources(c.CLI), fleet.Bulk(c.CLI), consent.Approvals(c.CLI), consent.Freezes(c.CLI), c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), events.Command(c.CLI), webhooks.Command(c.CLI), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))
+		fleet.Resources(c.CLI), fleet.Bulk(c.CLI), clearance.Approvals(c.CLI), clearance.Freezes(c.CLI), c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), events.Command(c.CLI), webhooks.Command(c.CLI), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))
 	group(groupSystem, c.upCommand(), c.downCommand(), front.Command(command.Exactly(), c.Getenv, c.Err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(), manual.Command(command.Exactly("DIR"), c.Now))
 }

@@ -1984,12 +1984,12 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/runner-versions/{version}": {
+    "/runner-versions/{runner_version}": {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                version: string;
+                runner_version: string;
             };
             cookie?: never;
         };
@@ -9195,7 +9195,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                version: string;
+                runner_version: string;
             };
             cookie?: never;
         };

@@ -7,8 +7,8 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consentapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearanceapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
@@ -111,7 +111,7 @@ func (s *Server) Decide(ctx context.Context, req apigen.DecideRequestObject) (ap
 }
 
 // approve records the caller's approval of one change.
-func approve(ctx context.Context, tx *database.Tx, seen consentapi.Seen) error {
+func approve(ctx context.Context, tx *database.Tx, seen clearanceapi.Seen) error {
 	return workflow.Decide(ctx, tx, workflow.Answer{
 		ChangeID: seen.ChangeID, Answer: model.Approve, EffectDigest: seen.EffectDigest, By: auth.PrincipalOf(ctx), Note: seen.Note,
 	})
@@ -158,11 +158,11 @@ func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change,
 		}
 	})
 	if c.State == model.ChangeProposed || c.State == model.ChangeApproved {
-		now, err := consent.ReadOf(ctx, tx, c, time.Now())
+		now, err := clearance.ReadOf(ctx, tx, c, time.Now())
 		if err != nil {
 			return out, err
 		}
-		out.Approvals = consentapi.ApprovalsView(now.Case(c.ID))
+		out.Approvals = clearanceapi.ApprovalsView(now.Case(c.ID))
 	}
 	jobs, err := tx.JobsOfChange(ctx, &c.ID)
 	out.Jobs = convert(jobs, func(j ctldb.JobsOfChangeRow) apigen.Job {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consentapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearanceapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/csvlist"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
@@ -33,7 +33,7 @@ func (s *Server) Middleware(spec *openapi3.T) []gin.HandlerFunc {
 func (s *Server) Register(router gin.IRouter) {
 	s.Handlers = &eventapi.Handlers{Read: s.read, Write: s.write, Listener: s.Listener, Webhooks: s.Webhooks}
 	s.Fleet = &fleetapi.Fleet{Read: s.read, Write: s.write, Bulk: s.Bulk, Now: s.Now, RegistryURL: s.RegistryURL}
-	s.Consent = &consentapi.Consent{Read: s.read, Write: s.write, Approve: approve, Workflow: s.workflowView, Install: oneInstall, Now: s.Now}
+	s.Clearance = &clearanceapi.Clearance{Read: s.read, Write: s.write, Approve: approve, Workflow: s.workflowView, Install: oneInstall, Now: s.Now}
 	s.Past = &timelineapi.Past{Read: s.read, Snapshots: snapshot.Reader{Sealed: s.Installs.SealedNames}, Now: s.Now}
 	strict := apigen.NewStrictHandlerWithOptions(s, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,

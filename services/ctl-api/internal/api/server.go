@@ -9,7 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consentapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearanceapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
@@ -27,7 +27,7 @@ import (
 type Server struct {
 	*eventapi.Handlers
 	*fleetapi.Fleet
-	*consentapi.Consent
+	*clearanceapi.Clearance
 	*timelineapi.Past
 
 	Store    *database.Store

@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/explain"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -119,7 +119,7 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 // bulk.Office.
 func StartBulk(ctx context.Context, tx *database.Tx, d bulk.Deploy) (string, error) {
 	if d.Operation != "" {
-		_, err := consent.Pause(ctx, tx, consent.Pausing{InstallID: d.InstallID, Actor: d.Actor, Reason: d.Reason})
+		_, err := clearance.Pause(ctx, tx, clearance.Pausing{InstallID: d.InstallID, Actor: d.Actor, Reason: d.Reason})
 		return "", err
 	}
 	return workflow.Start(ctx, tx, workflow.Request{
@@ -301,7 +301,7 @@ func addHold(ctx context.Context, tx *database.Tx, w ctldb.Workflow, out *apigen
 	if err != nil {
 		return err
 	}
-	hold, err := consent.HoldOf(ctx, tx, install, overrides, time.Now())
+	hold, err := clearance.HoldOf(ctx, tx, install, overrides, time.Now())
 	if err != nil || hold == nil {
 		return err
 	}

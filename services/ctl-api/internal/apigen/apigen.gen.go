@@ -7624,8 +7624,8 @@ type ServerInterface interface {
 	// (POST /runner-versions/uploads)
 	CreateRunnerVersionUpload(c *gin.Context, params CreateRunnerVersionUploadParams)
 	// RemoveRunnerVersion Withdraw a runner version
-	// (DELETE /runner-versions/{version})
-	RemoveRunnerVersion(c *gin.Context, version string)
+	// (DELETE /runner-versions/{runner_version})
+	RemoveRunnerVersion(c *gin.Context, runnerVersion string)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(c *gin.Context, params ListRunnersParams)
@@ -11751,12 +11751,12 @@ func (siw *ServerInterfaceWrapper) RemoveRunnerVersion(c *gin.Context) {
 	var err error
 	_ = err
 
-	// ------------- Path parameter "version" -------------
-	var version string
+	// ------------- Path parameter "runner_version" -------------
+	var runnerVersion string
 
-	err = runtime.BindStyledParameterWithOptions("simple", "version", c.Param("version"), &version, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	err = runtime.BindStyledParameterWithOptions("simple", "runner_version", c.Param("runner_version"), &runnerVersion, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
 	if err != nil {
-		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter version: %w", err), http.StatusBadRequest)
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter runner_version: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -11767,7 +11767,7 @@ func (siw *ServerInterfaceWrapper) RemoveRunnerVersion(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.RemoveRunnerVersion(c, version)
+	siw.Handler.RemoveRunnerVersion(c, runnerVersion)
 }
 
 // ListRunners operation middleware
@@ -13049,7 +13049,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runner-versions", wrapper.ListRunnerVersions)
 	router.POST(options.BaseURL+"/runner-versions", wrapper.AddRunnerVersion)
 	router.POST(options.BaseURL+"/runner-versions/uploads", wrapper.CreateRunnerVersionUpload)
-	router.DELETE(options.BaseURL+"/runner-versions/:version", wrapper.RemoveRunnerVersion)
+	router.DELETE(options.BaseURL+"/runner-versions/:runner_version", wrapper.RemoveRunnerVersion)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.GET(options.BaseURL+"/runners/:runner/jobs", wrapper.ListRunnerJobs)
@@ -17369,7 +17369,7 @@ func (response CreateRunnerVersionUploaddefaultApplicationProblemPlusJSONRespons
 }
 
 type RemoveRunnerVersionRequestObject struct {
-	Version string `json:"version"`
+	RunnerVersion string `json:"runner_version"`
 }
 
 type RemoveRunnerVersionResponseObject interface {
@@ -18893,7 +18893,7 @@ type StrictServerInterface interface {
 	// (POST /runner-versions/uploads)
 	CreateRunnerVersionUpload(ctx context.Context, request CreateRunnerVersionUploadRequestObject) (CreateRunnerVersionUploadResponseObject, error)
 	// RemoveRunnerVersion Withdraw a runner version
-	// (DELETE /runner-versions/{version})
+	// (DELETE /runner-versions/{runner_version})
 	RemoveRunnerVersion(ctx context.Context, request RemoveRunnerVersionRequestObject) (RemoveRunnerVersionResponseObject, error)
 	// ListRunners List runners
 	// (GET /runners)
@@ -22207,10 +22207,10 @@ func (sh *strictHandler) CreateRunnerVersionUpload(ctx *gin.Context, params Crea
 }
 
 // RemoveRunnerVersion operation middleware
-func (sh *strictHandler) RemoveRunnerVersion(ctx *gin.Context, version string) {
+func (sh *strictHandler) RemoveRunnerVersion(ctx *gin.Context, runnerVersion string) {
 	var request RemoveRunnerVersionRequestObject
 
-	request.Version = version
+	request.RunnerVersion = runnerVersion
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.RemoveRunnerVersion(ctx.Request.Context(), request.(RemoveRunnerVersionRequestObject))
@@ -23831,62 +23831,62 @@ var swaggerSpec = []string{
 	"fn6eF2dPi2f52dPR6fj0VJw+76U9N9S9fu/joDcXS2cZ75ZzOej1B422XKviGDSmjnmrdn32P10DB73U",
 	"/xJ+JR+f/g0+dKYk7KKWZtDr//nhk+s4shLgClOLv4ZiVjx74taU8r/kcLSEPMOT52fnj588fbZ7tiEe",
 	"nvvKNjRMpGPTwGIVe3AeMOGRzS7yHS0eo8W1n6AH+Jw8m5lKw0jgWs61Ka2uI9ENSr01HVvK+GGl8ag7",
-	"bc3JdSfI4j7+B7zDASgSvooM1AUAzbFby4giOfT13nNUVsO43tWmPtJfG0/NftcJwjshEgB0ZTKSEY6P",
-	"eTtwqLn4YgHYYPDT7rGgi2u7Ts5WnfX2A7RXawjN0JJ94BtKOy1qcbNLz66Zc8sO+zp6tR122G1boQ9h",
-	"BM0GxgssR+Cx4GMCnNs/LsqqoO82RW8H3vR+VVsGeOGD7hOwSw/EnFT7Aeue8ObkI/6xY2Y6Up5h7JMR",
-	"ZUEEHATYbs1Jwy8PH/N3ZqTJsveXkOYX2jrnt1gytvvVT73GNPbjcvIvPeqe1L9HhhOXe0FUXkL5yKbZ",
-	"/J/u3rsgE10jDpFW+E89YsKhb9E5/KceHdI/uF7f69YUhhH3gV/KfPGk9fYF2dF9u3bJeGBrcJct6cij",
-	"VC7m0qowXBThcYMzsUwWBosKQP66tEvcch4nb1wzMRKhMw8u1HC733bJQfdi3q99vdReuzjGlE/E9wM0",
-	"crfaZGTOUnZkHW7k9yPUdmeqf4WrwUNIbwRUYWmoRkOP2W9yAHMJ1kolLC7OaUhDGGmjMtq43JbpqEhO",
-	"pVRQjsxkw8DCIowN1SjAqLeJ53txl3iLzw22uVMxkt9cUNZged4Ohw3pyT2KDf5CY+nNUtTd5HRQEnHy",
-	"0f1vtxgLyqn8/tETSRTBgXu9Hip3sh2iJXJ+WCUpOe/mCZTzPcZa0CWwbHXXg9x2mrjm+1UrHqSTWlrk",
-	"kL3jDbuWqz8qAfT7St7wsFIxGAoneZYlGFZ5Qae/WDlVmuRKzm0ANsnxWOaWfZTBYi/XRblQuazcTYKb",
-	"gco2qh/2X0OvooojLXlW65ZqSKpd97bJTazBGfr7rVbxAw/n0H/NdbSNqj9j9dy0L662XpIF73tlvY8K",
-	"qYmGHLraz/Jq6yUxmuA4NMe0vVaqYeLmqpwfwMLfXpUAjKOWgbXgzjCod/i6fuZtlcCioidYHB5IPfDn",
-	"NlBylPYCV1hfQus+d8s3VPqyanBU6ilDFAfoPzzx8DwN3SQX/ag41B98zEpjXCy46wxZnRBK2yHUropR",
-	"JbEqGPdqoaAaSstroGlLNPG2kVCcjWI1r6BLaHU5t84C/LFddMYD+HFRtU4yN1z//xxrnWP/oROSrkHr",
-	"jSy6fXoFqGsHJf7MuVlDHLd4NY9XXOPiJoEhOJe+iSmBaslU9lP3RTvVKrbim+Yfd6+wAx8lvOmBypws",
-	"d+OtMfgBH6qVNLIaJ7oGdcOAukedQ1yMqSBm39Dj+4ccE6h6WKphIZam1//hNO1R3clqpRPjcMrd4ff3",
-	"CUSGZ+OsvF8YchfqGK335CP8f+P5jW8rBmLgS50PbeZRcIG6Qaao9jzJQHGiJEEXtIoZoa5ARqGJ1gXI",
-	"bxElCjYhF8ov0gNlFvBKur5IMneHobvDsLSZr8hCqJPVOpIMAwifuzx1PgJ2867xA4Wm1yftc3wgVxjW",
-	"Wk2SKYgAdaZ5OmbUKqDEaGpeSBbEr58mRVlLYAcChtJOVuL4jdvJiceiMtKfBI20rqRol8l7smncQynE",
-	"XhM/nfZ5W58E/e63aTdyNNX6ajNoVLD6DJrXRNromAuo0FeXjdutse+5Ed/yKksvsX2d5S7fH+dz6D62",
-	"DuB537S6vpXeDSUzYXOMlYHVHqqDlL4Bdn6NyyyMP666yYtKL4qXSICPWKiAjcIFlxlkWgvcLrm9nhbP",
-	"mVE/2nQEp8k7c843TjVO/tKS5uwGIhN8yL2XJcNwcER9jEFvLyWo6jGB/3sfAgmFmEB+d1FXvX5vau3c",
-	"9E9O0GDo1se5np0A1OgWxCfYHfe0wPNgdG048OtDLu833hzWpkjsBk8+0l9bQBq4tyxdQ5UlqAYjInxa",
-	"GxlQ8mpRtGkd/QQ3D2a62xoTzR1s3V5WGWzL5m5Kt0sZNsdxyjqZhazKawmsYq5TfPIevoSABkkFF/PW",
-	"rGtnF51+YfvcY/p1Yz/fzmFR2zmL5Hz5+ii98AK7IlATHydZrUHAB6dbRvWcmE/Fz/gAp2sPBSITSVZL",
-	"W9bhPkXtYl8SIGJd1sgMclFDvs0DILmQ6jh5qcSoAiY8b+vEYYhp1XAMhZz1psH3e4Gp32WgkSmNaT8P",
-	"+gfArGLjuqOXb/Sh96W3DBrcqO3klE+/uFOOOez2UplF5y+398knwYQ2K3GOZC5m3qgorqGKZeB/2wVb",
-	"T/3zU3jmLrCOyMoPAO5otmn5bQI9Vl5ie8Qc+nSv0I1oqPAk7DBOucOW0VHd/shgxd9viO7pBMrLVekx",
-	"suxTv6dQ9RKyCrwIJw+yQooie0g6cDVMV89MiZJXPlIbl5Vr1nGCfRXVCiRlYSAnIZJa5tI9k/g6YXVg",
-	"Dz2F438X6MPiAxMWGYUvUUs7OTs9PU0wrVHO5MpOszW/4Hr2a9gAuH6824qA7/DF+Qnjh8uibVZ69XPc",
-	"98MGH/UBDRTP7yFEkqrgu4P2QSMOuMVqYSXOjYPNLxUmFrAglqpIMg4W56WaZClvkd3Ouar4MELwLkFe",
-	"M2sr/uq7MKHWzPqdNHavRn1/RvTKBllJw0zSK/446hXIHaHDGEnUuYQjxL1Zm0icrTSsrdPOpsuTj3r0",
-	"L5nbbvDJy7/mlQAQgAp04U0dK2PlvKFnBfqbmipWuFIdjnX7gSx2g/bOzVRDwlcCrkUwugpD+jVW5KTy",
-	"MyolSNZfNqnxHJyQMc57geSU519EgQoQJwdgRKX5HBUP3P69kAsZ7S9ezuZ2GY5lnatHxVMQzWnX+XkN",
-	"ffv1yPwwkTv0/b6EfsJZONx2B+xNi/B+0ZRQ+QwLu4glaJp37SAx0GGU9shh0FAb2phuCMpSkXJqWTNd",
-	"bms872/+efUWbQKNvjWHiPnp5t9osE+tPySoO9KZPUjZx01kOS1ABf/1yUf+czdcYqBqb7I9J0hX71xD",
-	"RnvvqawKSrYE3wGM5+05s7vSeL8Xt7AcX8z5JQxoG1pln9m5vUEiufFhI9hiKydE9n7kPMzt49X4EZ0M",
-	"sfiEkACc13qujSzgoCc67C1NbJVVxReS2i3AwYJ+MywX8KN6UQVILTEft5WKYzsuQcfv/vZlSltQrZzU",
-	"ko+vLnO3tbRlfiVt8uT7s7Pdz1bCS33ltPJ7oYnFl0VBPcoqb8ERd9o9giwPZPJvUd2Cw7eZJqVPYa6M",
-	"L5JF8LcGsAYKPLsgAmJhI8YymetSWTizbKhdlG6bpkpgkNiuXP8CXnO/ygr3Dg3EzVuAyerad8leksRw",
-	"47uZFeYOOlfg+Ogb9+8onpLB/4ZG/jsLC3LE7FWgblm0CYP654H6fYEU3iDHo3QyEXMDNHBQrc+I9Fwr",
-	"JXNLJxjZr8LYI9hZHr36KcNzigD6QbUdGdmvvSkhJ+Z1XqKkNnV8M6gATjqJB3N4bSZVkQWKWjzGcZ2B",
-	"bp2F1WdiSZtIvmigWA/xAaThagnSMQ8vSEg5KBfiMwIPLnVBePtW0CzkFNn0aLe9S66dkkRIkZBMy8lU",
-	"1jRinULFPMbtGKDTNGgXl8oC88asVOVsMYMvaddSKisnUACWdu/MfG1SNFI3wnAytLhIjK21mmBaVMX2",
-	"51s/lQLF1Kn5DatpvMJcWCtr95v/88/Tox8+fDxLz55/+h930l2GEB1afYT53sby2SuLfvL9QMEFfdIS",
-	"KoQV/eTjoGfkvwe9/vfpoCcssJ2cn54/Ozo7Ozo/fXd22j91//0fwH5yVSrkQ4E7uE9GulgOev2P/FF/",
-	"QHIviZiXyJji9kDwBXnwQe/TJzCp0BOr77vmyNDCKOckrPDnRCCP0LDDfbiyn3VVNcLKpCqvZfLAzTdZ",
-	"HwGCAC354ZcKOMe1lP8lj1gh9kAr8M+6xn7Fx8WwoLGuQSvtJqVNDfoxvM65pAtOlU51VZBwn3PZxwnM",
-	"fIHg75lYpiusC/lUlEwdD2rSrVpkdjiu9X9JlXGOh58dNa/NVb2mHvsZrr7XGBZTVb1+b1z+Ra5fL6wv",
-	"0suhHPeWkSy+Fr/kraLZb3PD96uMJZESO631YoJYNjQIgjySFd4iCLljydtOE+uNRI2+1aIeLpJBjV9V",
-	"tpeUVZWLdEGsECCzSuIZPzlBOAus4QlFEI4EBaf1Mjg34KVayEgN2YXSc1m0zLtVmePELEj8d/+Fbv/N",
-	"ou0DFLvx2S/V4ZTqbsH2zXTZfQyyIuO+5QRjpcx8oUaVzq9MazXu+2k8xP+djwoi9+Qr7yY6WSFH2kOw",
-	"4J4s80Vd2iX8GBHn/T8/uDmAwQreNUBT+ycnZ+ffH58enx6f9Z9/f3oK84VatY7M0aTqBePbB6GONMgr",
-	"cf0RExmaFHTHjkP0S5j39aD7PUtWTkHHsg/EzGPAnrkbMof3aFFWhUk9H3R861Zi4Pfs1OqFMv2o9J0A",
-	"DqC0nkZUokDdy6l/unX32cEvSJVAaZR+nMeGRHDqZUJDzi2lI5u48TD8ba3XgLQj+ki9sH1mMGr8WErb",
-	"1aeIsXM9GsAfdD4ExXXgtj2e3d+T9nCfPnz6fwMAAP//",
+	"bc3JdSfI4j7+B7zDASgSvooM1AUAzbFby4giOfT13nNUVsO43tWmPjbxmBsPz37XCaI8ISAAkGUykhGc",
+	"j+k7cMS5BmMBEGFw1+5hII9ruw7QVn329nO0V2tAzdCSfcAcSjstanGzSwevWXXbRrvR37vut9s2Rh/C",
+	"eJoN/BdYnMBDwocGONN/XJRVQd9tiuUOvAX+qjYQ8MIH3TVglx6IR6n2A9Y9/f203zFPHenQMBLKiLIg",
+	"Og6Cb7dmqOGXh98BdOanybL3l57mF9o69bdYMrb71U+9xjT243LyLz3qntS/R4YTF39BjF5CMcmm2fyf",
+	"7t674BRdIw6RZPhPPWL6oW/ROfynHh3SP7he3+tGFYYRd4Vfynzx3PX25dnRfbv2zHh8a3DPLekApFQu",
+	"AtOqMFwi4VGEM7FMFgZLDEAMu7RL3IAeJ29cMzEgoRMQLttwe+F2AUL3Yt6vfb1EX7s4xpTPx/cDO3K3",
+	"2mRkzlJ25CBuZPsjDHdn4n+FucEDSm8E1GRpqE1Dj9lvMgJzQdZKXSwuzmlIShhpo6LauPiWyalIXKVU",
+	"UJzM1MPAySKMDbUpwK+3ifV7cZd4i08RtrlTMZLfXFDW4HzeDo4Nyco9Sg/+QmPpzVLU3VR1UCBx8tH9",
+	"b7cYC4qr/G7S00oUwYF79R4qfrIdEiZyflhdKTnvZg2U8z3GWtAlsGx1V4fcdpq45vtVKx6kk1paZJS9",
+	"4w27lqs/KgFk/Ere8LBSaRjKKHnOJRhWeUFnwVhHVZrkSs5tgDnJ8Vjmln2UwdIv10W5ULms3E2Cm4E6",
+	"N6om9l9Dr6KmIy15VuuW2kiqZPe2yU2swRn6+63W9AMr59B/zVW1jRpAY/XctC+utl6SBe97Zb2PeqmJ",
+	"hoy62s/yausl8ZvgODTHtL1yqmHi5qqcH8DC316VAJOjloG14M4waHn4Kn9mcZXAqaInWCoeKD7w5zYQ",
+	"dJT2AldYX1DrPnfLN9T9soZwVPgpQxQHWEA8//CsDd2UF/2oVNQfg8xKY1wsuOsMWZ0QStshVLKKUSWx",
+	"Rhj3aqG8GgrNayBtSzSxuJFsnI1iNa+nS9h1ObfOAvwhXnTiA2hyUbVOMjdc//8ca51j/6ETErJB640s",
+	"un16BeBrB0H+zLlZQ4y3eDWPV1zx4iaBIXCXvokJgmrJxPZT90U78Sq24ptmI3evsAM7JbzpgYqeLHfj",
+	"rRH5AS2qlTSyGie6Bq3DgMFH1UNcjKk8Zt9A5PsHIBPEeliqYSGWptf/4TTtURXKat0To3LK3cH49wlL",
+	"hmfjrLxfUHIXBhmt9+Qj/H/jMY5vKwZi4EudD23mUXCBukHeqPY8yUBxoiRBF7SKIKGuQH6hidYFiHER",
+	"QQo2IRfKL9IDZRbwSrq+SDJ3h6G7w7C0ma/PQuCT1ToSEANAn7s8dT4CdvOu8QOFptcnJXR8INcb1lpN",
+	"kilIAnWmeTpm1Cq8xGhqXkgWxK+fJkVZS+AKAr7STo7i+I3bqYrHojLSnwSNtK6kaBfNe7Jp3ENhxF4T",
+	"P532eVufBP3ut2k3cjTV+mozhFSwFg2a10Ta6JgLiNFXl43brbHvuRHf8ipLL7F9neUu3x8DdOg+tg5g",
+	"fd+0ur6V3g0lM2FzjJWB4x5qhZS+Aa5+jcssjD+uusmLSi+Kl0iHj8iogJTCBZf5ZFrL3S65vZ4kz5lR",
+	"P9p0BKfJO3PON041Tv7SkgLtBloTfMi9FynDcHBEfYxBby8l4OoxlQL0PgRKCjGB/O6irnr93tTauemf",
+	"nKDB0K2Pcz07AeDRLWhQsDvuaYHnwejacODXh1zeb7w5rE2R2A2efKS/tmA1cG9ZuoYqS4gNBkb4tDby",
+	"oeTVomhTPvoJbh7MdLc1Jpo72Lq9rDLYls3dlG4XNmyO45RVMwtZldcSOMZcp/jkPXwJAQ1SDC7mrVnX",
+	"zi46/cL2ucf068Z+vp3DorZzFsn58vVReuHldkUgKj5OslqDnA9Ot4yqOzGfip/xAU7XHgokJ5Kslras",
+	"w32K2sW+JEfEKq2RGeSihnybh0NyWdVx8lKJUQW8eN7WidEQ06rhGAoZ7E2D/fcCU7/LQCpTGtN+HvQP",
+	"QFvFxnVHL9/oQ+9Lbxk0uFHbySmffnGnHDPa7aVOi85fbu+TT4IJbdblHMlczLxRUVxD9cvABrcL0p76",
+	"56fwzF1gHZGVHwDc0WzT8tsEeqy8xPaIOfTpXqEb0VDhSdhhnHKHLaOjuv2RwYq/3xDd0wmUF6/SY+Tc",
+	"p35PoQYmZBV4EU4eZIUURfaQVOFqmK6epxIFsHykNi4r16zjBPsqqhxIysJATkIktcyleyaxd8LqwB56",
+	"Csf/LtCHxQcmLPILX6KydnJ2enqaYFqjnMmVnWZrfsH17NewAXD9eLcVAd/hi7MVxg+XRdus9FrouO+H",
+	"DT6qBRoopd9DiCRVwXcHJYRGHHCL1cJKnBsHm18qTCzgRCxVkWQcLM5LNclS3iK7nXNV8WGE4F2CvGYO",
+	"V/zVd2FCrZn1O2nsXo36/ozolQ0ik4Z5pVf8cdQrkDtChzGSqHoJR4h7szaROFtpWFunnU2XJx/16F8y",
+	"t93gk5d/zSsBIAAVyMObqlbGynlD3QrUODXVr3DdOhzr9gN17AYlnpuphoSvBFyLYHQVhvRrHMlJ5WdU",
+	"SpCsv2xS4zk4IWOc9wIBKs/GiHIVIFUOwIhK8zkqHrj9eyEXMtpfvJzN7TIcyzpXj/qnIKHTrvrzGvr2",
+	"6xH9YVp36Pt9yf6Es3C47Q7YmxYZ/qIpqPIZFnYRC9I079pBaaDDKO2R0aChPbQx3RB0piId1bJm8tzW",
+	"eN7f/PPqLdrkGn1rDhHz082/0WCfWn9IUHekOnuQso+byHJagAr+65OP/OduuMRA3N7kfk6QvN65hoz2",
+	"3lNZFZRsCb4D+M/bc2Z3JfV+L25hOb6080sY0Da0yj6zc3uDRHLjw0awxVZOiPr9yHmY28er8SM6+WLx",
+	"CSEBOK/1XBtZwEFPdNhbmtgqq4ovJO1bgIMFNWdYLuBH9aIKkFriQW4rHMd2XIKq3/3ty5S2oGE5qSUf",
+	"X13mbmtpy/xK2uTJ92dnu5+thJf6yknm90Iaiy+L8nqUVd6CI+60ewRZHsjk36LWBYdvM026n8JcGV8r",
+	"i+BvDWANlHt2QQTEwkaMZTLXpbJwZtnQvijdNk2VwCexXcf+BbzmfnUW7h0aiJu3AJPVte+SvSSJ4cZ3",
+	"MyvMHXSuwPHRN+7fUUolg/8Njfx3FhbkiOerQBWzaBMGZdAD9fsCCb1BnEfpZCLmBkjhoHafEem5Vkrm",
+	"lk4wsl+FsUewszx69VOG5xQB9IPaOzKyX3tTQk7Mq75ESW3q+GZQAQx1Eg/m8NpMqiILhLV4jOM6A906",
+	"y6zPxJI2kXzRQLE64gNIw9UShGQeXpCsctAxxGcEVlzqgvD2raBZyCmy6dFue5dcOyWJkDAhmZaTqaxp",
+	"xDpli3mM2zFAp2lQMi6VBR6OWanK2WIGX9KupVRWTqAALO3emfnapGikboThZGhxkRhbazXBtKiK7c+3",
+	"fioFSqtT8xtW03iFubBW1u43/+efp0c/fPh4lp49//Q/7qTCDCE6tPoI872N5bNXFv3k+4GCC/qkLFQI",
+	"K/rJx0HPyH8Pev3v00FPWOA+OT89f3Z0dnZ0fvru7LR/6v77P4AL5apUyI4Cd3CfjHSxHPT6H/mj/oDE",
+	"XxIxL5E/xe2B4Avy4IPep09gUqEnVt93zZGhhVHOSVjhz4lALKFhh/twZT/rqmqElUlVXsvkgZtvsj4C",
+	"BAFa8sMvFXCOayn/Sx6xXuyBVuCfdY39io+LYUFjXYNy2k1Kmxr0Y3idc0kXnCqd6qogGT/nso8TmPkC",
+	"wd8zsUxXWBfyqSiZSB60pVuVyexwXOv/kirjHA8/O2pem6t6TT32M1x9rzEspqp6/d64/Itcv15YX6SX",
+	"QznuLSNZfC1+yVtFs9/mhu9XGQskJXZa68UEsWxoEAR5JCu8RRByx5K3nSbWG4mKfatFPVwkg4q/qmwv",
+	"KasqF+mCdCFAZpXEM35ygnAWWMMTiiAjCXpO62VwbsBLtZCRNrILpeeyaJl3q6LHiVmQFPD+C93+m0Xb",
+	"Byh247NfqsMp1d2C7ZvpsvsYZEXUfcsJxkqZ+UKNKp1fmdZq3PfTeIj/Ox8VRO7JV95NdLLCkbSHYME9",
+	"WeaLurRL+DEizvt/fnBzAIMVvGuApvZPTs7Ovz8+PT49Pus///70FOYLtWodmaNJ4wvGtw+yHWkQW+L6",
+	"I6Y1NCmokB2H6Jcw7+tB93sWsJyCqmUfaJrHgD1zN2RG79GirAqTenbo+NatNMHv2anVC2X6Uek7ARxA",
+	"dz2NiEWByJdT/3Tr7rODX5AqgdIo/TiPDYng1IuGhpxbSkc2ceNh+NtarwFpR2SSemH7zGDU+LGUtqtP",
+	"EWPnejSAP+h8CIrrwG17PLu/J+3hPn349P8GAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
@@ -110,7 +110,7 @@ func read(ctx context.Context, tx *database.Tx, workflowID string, now time.Time
 	if err := readQueue(ctx, tx, &in); err != nil {
 		return in, err
 	}
-	if err := readConsent(ctx, tx, &in, install); err != nil {
+	if err := readClearance(ctx, tx, &in, install); err != nil {
 		return in, err
 	}
 	failed := func(s ctldb.Step) bool { return s.State == model.StepFailed }
@@ -125,8 +125,8 @@ func read(ctx context.Context, tx *database.Tx, workflowID string, now time.Time
 	return in, err
 }
 
-// readConsent reads what holds changes and how votes stand, where a step waits for that.
-func readConsent(ctx context.Context, tx *database.Tx, in *why.Input, install ctldb.Install) error {
+// readClearance reads what holds changes and how votes stand, where a step waits for that.
+func readClearance(ctx context.Context, tx *database.Tx, in *why.Input, install ctldb.Install) error {
 	waits := func(s ctldb.Step) bool {
 		reason := optional.Value(s.WaitReason)
 		return s.State == model.StepWaiting && (reason == model.WaitDecision || reason == model.WaitFreeze || reason == model.WaitPaused)
@@ -134,7 +134,7 @@ func readConsent(ctx context.Context, tx *database.Tx, in *why.Input, install ct
 	if !slices.ContainsFunc(in.Steps, waits) {
 		return nil
 	}
-	now, err := consent.Read(ctx, tx, in.Workflow, install, in.Now)
+	now, err := clearance.Read(ctx, tx, in.Workflow, install, in.Now)
 	if err != nil {
 		return err
 	}

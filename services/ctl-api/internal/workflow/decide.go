@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/approval"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -135,7 +135,7 @@ func mayVote(ctx context.Context, tx *database.Tx, a Answer, c ctldb.Change) err
 	if err != nil {
 		return fmt.Errorf("read install: %w", err)
 	}
-	vote := consent.Vote(a.By, auth.Location{CustomerID: install.CustomerID, AppID: install.AppID, InstallID: install.ID})
+	vote := clearance.Vote(a.By, auth.Location{CustomerID: install.CustomerID, AppID: install.AppID, InstallID: install.ID})
 	account, err := tx.FindAccount(ctx, a.By.AccountID)
 	if err != nil {
 		return fmt.Errorf("read account: %w", err)
@@ -147,7 +147,7 @@ func mayVote(ctx context.Context, tx *database.Tx, a Answer, c ctldb.Change) err
 // caseOf is how the vote on a change stands, in a transaction that holds its
 // workflow's row.
 func caseOf(ctx context.Context, tx *database.Tx, c ctldb.Change) (approval.Case, error) {
-	now, err := consent.ReadOf(ctx, tx, c, time.Now())
+	now, err := clearance.ReadOf(ctx, tx, c, time.Now())
 	if err != nil {
 		return approval.Case{}, err
 	}
@@ -224,7 +224,7 @@ func refuseApproveAll(ctx context.Context, tx *database.Tx, installID string) er
 	if err != nil {
 		return fmt.Errorf("read install: %w", err)
 	}
-	policy, _, err := consent.PolicyOf(ctx, tx, install)
+	policy, _, err := clearance.PolicyOf(ctx, tx, install)
 	if err != nil || !policy.DemandsPeople() {
 		return err
 	}

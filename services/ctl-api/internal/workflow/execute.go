@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -65,7 +65,7 @@ func (e *Engine) mayExecute(ctx context.Context, tx *database.Tx, s subject) (bo
 	if s.free || flow.StepKind(s.step.Kind) == flow.StepForget { // which only takes permission away
 		return true, nil
 	}
-	now, err := consent.Read(ctx, tx, s.workflow, s.install, e.now())
+	now, err := clearance.Read(ctx, tx, s.workflow, s.install, e.now())
 	if err != nil {
 		return false, err
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -25,8 +25,8 @@ type rows struct {
 	jobs     []ctldb.JobsToMoveRow
 	queue    []ctldb.LockQueueRow
 	toggles  toggles
-	// consent is read when a step has a change that people decide on or have.
-	consent *consent.Consent
+	// clearance is read when a step has a change that people decide on or have.
+	clearance *clearance.Clearance
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
@@ -49,7 +49,7 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 	if err := r.readQueue(ctx, tx); err != nil {
 		return nil, err
 	}
-	if err := r.readConsent(ctx, tx); err != nil {
+	if err := r.readClearance(ctx, tx); err != nil {
 		return nil, err
 	}
 	r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
@@ -96,7 +96,7 @@ func (r *rows) again(ctx context.Context, tx *database.Tx, d flow.Decision, now 
 	if err := r.readQueue(ctx, tx); err != nil {
 		return err
 	}
-	return r.readConsent(ctx, tx)
+	return r.readClearance(ctx, tx)
 }
 
 // readSteps reads the steps of a workflow and their jobs; only one step when it is
@@ -132,13 +132,13 @@ func (r *rows) wantsTurn() bool {
 	})
 }
 
-// readConsent reads what people decided, and what holds changes, when a step has a
+// readClearance reads what people decided, and what holds changes, when a step has a
 // change that it matters for.
-func (r *rows) readConsent(ctx context.Context, tx *database.Tx) (err error) {
-	if r.consent = nil; r.free() || !r.wantsConsent() {
+func (r *rows) readClearance(ctx context.Context, tx *database.Tx) (err error) {
+	if r.clearance = nil; r.free() || !r.wantsClearance() {
 		return nil
 	}
-	r.consent, err = consent.Read(ctx, tx, r.workflow, r.around.Install, r.now)
+	r.clearance, err = clearance.Read(ctx, tx, r.workflow, r.around.Install, r.now)
 	return err
 }
 
@@ -148,8 +148,8 @@ func (r *rows) free() bool {
 	return (r.workflow.ApproveAll || approvesAll(r.around.Install)) && !r.around.Governed && r.around.Install.PausedAt == nil
 }
 
-// wantsConsent tells whether a step has a change that was proposed or approved.
-func (r *rows) wantsConsent() bool {
+// wantsClearance tells whether a step has a change that was proposed or approved.
+func (r *rows) wantsClearance() bool {
 	return slices.ContainsFunc(r.steps, func(row ctldb.StepsToMoveRow) bool {
 		return row.ChangeState == string(model.ChangeProposed) || row.ChangeState == string(model.ChangeApproved)
 	})
@@ -185,8 +185,8 @@ func (r *rows) state() flow.State {
 	for _, q := range r.queue {
 		s.Locks.Queue = append(s.Locks.Queue, flow.Turn{ChangeID: q.ChangeID, Resource: q.ResourceID, RequestedAt: q.RequestedAt})
 	}
-	if r.consent != nil {
-		s.PeopleDecide, s.Hold = r.consent.Policy.DemandsPeople(), r.consent.Hold
+	if r.clearance != nil {
+		s.PeopleDecide, s.Hold = r.clearance.Policy.DemandsPeople(), r.clearance.Hold
 	}
 	jobs, checks, replaced := r.stepJobs()
 	for _, row := range r.steps {
@@ -195,8 +195,8 @@ func (r *rows) state() flow.State {
 		step.Run, step.Replaced = checks[row.Step.ID], replaced[row.Step.ID]
 		if step.Change != nil {
 			step.Change.Plan, step.Change.Apply = jobs[row.PlanJobID], jobs[row.ApplyJobID]
-			if r.consent != nil && (step.Change.State == model.ChangeProposed || step.Change.State == model.ChangeApproved) {
-				r.consent.Fill(step.Change)
+			if r.clearance != nil && (step.Change.State == model.ChangeProposed || step.Change.State == model.ChangeApproved) {
+				r.clearance.Fill(step.Change)
 			}
 		}
 		s.Steps = append(s.Steps, step)

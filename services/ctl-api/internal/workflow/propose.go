@@ -9,7 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -62,7 +62,7 @@ func propose(ctx context.Context, tx *database.Tx, s subject) error {
 	if err != nil {
 		return err
 	}
-	_, hours, err := consent.PolicyOf(ctx, tx, s.install)
+	_, hours, err := clearance.PolicyOf(ctx, tx, s.install)
 	if err != nil {
 		return err
 	}

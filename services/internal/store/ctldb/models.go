@@ -123,7 +123,7 @@ type BulkItem struct {
 type BulkOperation struct {
 	ID         string
 	OrgID      string
-	Operation  string
+	Operation  model.BulkOperation
 	Request    json.RawMessage
 	Version    string
 	CreatedBy  string

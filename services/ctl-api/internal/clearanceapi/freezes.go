@@ -1,4 +1,4 @@
-package consentapi
+package clearanceapi
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/freeze"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
@@ -22,18 +22,18 @@ import (
 const maxFreezes = 100
 
 // ListAppFreezes answers the freezes of an app.
-func (h *Consent) ListAppFreezes(ctx context.Context, req apigen.ListAppFreezesRequestObject) (apigen.ListAppFreezesResponseObject, error) {
+func (h *Clearance) ListAppFreezes(ctx context.Context, req apigen.ListAppFreezesRequestObject) (apigen.ListAppFreezesResponseObject, error) {
 	out, err := h.listFreezes(ctx, req.App, "")
 	return apigen.ListAppFreezes200JSONResponse(out), err
 }
 
 // ListInstallFreezes answers the freezes of an install and of its app.
-func (h *Consent) ListInstallFreezes(ctx context.Context, req apigen.ListInstallFreezesRequestObject) (apigen.ListInstallFreezesResponseObject, error) {
+func (h *Clearance) ListInstallFreezes(ctx context.Context, req apigen.ListInstallFreezesRequestObject) (apigen.ListInstallFreezesResponseObject, error) {
 	out, err := h.listFreezes(ctx, "", req.Install)
 	return apigen.ListInstallFreezes200JSONResponse(out), err
 }
 
-func (h *Consent) listFreezes(ctx context.Context, app, install string) (apigen.FreezeList, error) {
+func (h *Clearance) listFreezes(ctx context.Context, app, install string) (apigen.FreezeList, error) {
 	out := apigen.FreezeList{Items: []apigen.Freeze{}}
 	err := h.Read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		s, err := h.scopeOf(ctx, tx, app, install)
@@ -56,7 +56,7 @@ func (h *Consent) listFreezes(ctx context.Context, app, install string) (apigen.
 }
 
 // freezesOf are the freezes that hold an app or an install, now or later.
-func (h *Consent) freezesOf(ctx context.Context, tx *database.Tx, s scope) ([]ctldb.Freeze, []freeze.Window, error) {
+func (h *Clearance) freezesOf(ctx context.Context, tx *database.Tx, s scope) ([]ctldb.Freeze, []freeze.Window, error) {
 	of := ctldb.FreezesOfParams{AppID: &s.app.ID, After: h.now()}
 	if s.install != nil {
 		of.InstallID = &s.install.ID
@@ -65,11 +65,11 @@ func (h *Consent) freezesOf(ctx context.Context, tx *database.Tx, s scope) ([]ct
 	if err != nil {
 		return nil, nil, err
 	}
-	windows, err := consent.Windows(rows)
+	windows, err := clearance.Windows(rows)
 	return rows, windows, err
 }
 
-func (h *Consent) freezeView(r ctldb.Freeze, w freeze.Window) apigen.Freeze {
+func (h *Clearance) freezeView(r ctldb.Freeze, w freeze.Window) apigen.Freeze {
 	out := apigen.Freeze{
 		ID: r.ID, Scope: apigen.FreezeScopeInstall, Reason: r.Reason, StartsAt: r.StartsAt, EndsAt: r.EndsAt, When: w.When(), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
 	}
@@ -89,18 +89,18 @@ func (h *Consent) freezeView(r ctldb.Freeze, w freeze.Window) apigen.Freeze {
 }
 
 // AddAppFreeze freezes the installs of an app.
-func (h *Consent) AddAppFreeze(ctx context.Context, req apigen.AddAppFreezeRequestObject) (apigen.AddAppFreezeResponseObject, error) {
+func (h *Clearance) AddAppFreeze(ctx context.Context, req apigen.AddAppFreezeRequestObject) (apigen.AddAppFreezeResponseObject, error) {
 	out, err := h.addFreeze(ctx, req.App, "", *req.Body)
 	return apigen.AddAppFreeze201JSONResponse(out), err
 }
 
 // AddInstallFreeze freezes an install.
-func (h *Consent) AddInstallFreeze(ctx context.Context, req apigen.AddInstallFreezeRequestObject) (apigen.AddInstallFreezeResponseObject, error) {
+func (h *Clearance) AddInstallFreeze(ctx context.Context, req apigen.AddInstallFreezeRequestObject) (apigen.AddInstallFreezeResponseObject, error) {
 	out, err := h.addFreeze(ctx, "", req.Install, *req.Body)
 	return apigen.AddInstallFreeze201JSONResponse(out), err
 }
 
-func (h *Consent) addFreeze(ctx context.Context, app, install string, wish apigen.FreezeRequest) (out apigen.Freeze, err error) {
+func (h *Clearance) addFreeze(ctx context.Context, app, install string, wish apigen.FreezeRequest) (out apigen.Freeze, err error) {
 	w := freeze.Window{Reason: wish.Reason, Starts: optional.Value(wish.StartsAt), Ends: optional.Value(wish.EndsAt)}
 	insert := ctldb.InsertFreezeParams{ID: id.New(id.Freeze), Reason: wish.Reason, StartsAt: wish.StartsAt, EndsAt: wish.EndsAt, CreatedBy: auth.PrincipalOf(ctx).AccountName}
 	if wish.Weekly != nil {
@@ -137,13 +137,13 @@ func (h *Consent) addFreeze(ctx context.Context, app, install string, wish apige
 			return "", err
 		}
 		w.ID, out = row.ID, h.freezeView(row, w)
-		return fmt.Sprintf("add freeze %s of %s (%s): %s", row.ID, s.name(), w.When(), row.Reason), consent.Wake(ctx, tx, ids...)
+		return fmt.Sprintf("add freeze %s of %s (%s): %s", row.ID, s.name(), w.When(), row.Reason), clearance.Wake(ctx, tx, ids...)
 	})
 	return out, err
 }
 
 // RemoveAppFreeze ends a freeze of an app.
-func (h *Consent) RemoveAppFreeze(ctx context.Context, req apigen.RemoveAppFreezeRequestObject) (apigen.RemoveAppFreezeResponseObject, error) {
+func (h *Clearance) RemoveAppFreeze(ctx context.Context, req apigen.RemoveAppFreezeRequestObject) (apigen.RemoveAppFreezeResponseObject, error) {
 	if err := h.removeFreeze(ctx, req.App, "", req.Freeze); err != nil {
 		return nil, err
 	}
@@ -151,14 +151,14 @@ func (h *Consent) RemoveAppFreeze(ctx context.Context, req apigen.RemoveAppFreez
 }
 
 // RemoveInstallFreeze ends a freeze of an install.
-func (h *Consent) RemoveInstallFreeze(ctx context.Context, req apigen.RemoveInstallFreezeRequestObject) (apigen.RemoveInstallFreezeResponseObject, error) {
+func (h *Clearance) RemoveInstallFreeze(ctx context.Context, req apigen.RemoveInstallFreezeRequestObject) (apigen.RemoveInstallFreezeResponseObject, error) {
 	if err := h.removeFreeze(ctx, "", req.Install, req.Freeze); err != nil {
 		return nil, err
 	}
 	return apigen.RemoveInstallFreeze204Response{}, nil
 }
 
-func (h *Consent) removeFreeze(ctx context.Context, app, install, ref string) error {
+func (h *Clearance) removeFreeze(ctx context.Context, app, install, ref string) error {
 	return h.Write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		s, err := h.scopeOf(ctx, tx, app, install)
 		if err != nil {
@@ -179,12 +179,12 @@ func (h *Consent) removeFreeze(ctx context.Context, app, install, ref string) er
 		if err := tx.RemoveFreeze(ctx, ctldb.RemoveFreezeParams{ID: row.ID, RemovedBy: auth.PrincipalOf(ctx).AccountName}); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("remove freeze %s of %s: %s", row.ID, s.name(), row.Reason), consent.Wake(ctx, tx, ids...)
+		return fmt.Sprintf("remove freeze %s of %s: %s", row.ID, s.name(), row.Reason), clearance.Wake(ctx, tx, ids...)
 	})
 }
 
 // OverrideFreeze lets a workflow through the freezes in force.
-func (h *Consent) OverrideFreeze(ctx context.Context, req apigen.OverrideFreezeRequestObject) (apigen.OverrideFreezeResponseObject, error) {
+func (h *Clearance) OverrideFreeze(ctx context.Context, req apigen.OverrideFreezeRequestObject) (apigen.OverrideFreezeResponseObject, error) {
 	var out apigen.Workflow
 	err := h.Write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		w, err := tx.LockWorkflow(ctx, req.Workflow)

@@ -1,4 +1,4 @@
-package consentapi
+package clearanceapi
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/approval"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -19,18 +19,18 @@ import (
 const defaultHours = 720
 
 // GetAppApprovalPolicy answers what is set about an app.
-func (h *Consent) GetAppApprovalPolicy(ctx context.Context, req apigen.GetAppApprovalPolicyRequestObject) (apigen.GetAppApprovalPolicyResponseObject, error) {
+func (h *Clearance) GetAppApprovalPolicy(ctx context.Context, req apigen.GetAppApprovalPolicyRequestObject) (apigen.GetAppApprovalPolicyResponseObject, error) {
 	out, err := h.policy(ctx, req.App, "")
 	return apigen.GetAppApprovalPolicy200JSONResponse(out), err
 }
 
 // GetInstallApprovalPolicy answers what is set about an install, and what holds.
-func (h *Consent) GetInstallApprovalPolicy(ctx context.Context, req apigen.GetInstallApprovalPolicyRequestObject) (apigen.GetInstallApprovalPolicyResponseObject, error) {
+func (h *Clearance) GetInstallApprovalPolicy(ctx context.Context, req apigen.GetInstallApprovalPolicyRequestObject) (apigen.GetInstallApprovalPolicyResponseObject, error) {
 	out, err := h.policy(ctx, "", req.Install)
 	return apigen.GetInstallApprovalPolicy200JSONResponse(out), err
 }
 
-func (h *Consent) policy(ctx context.Context, app, install string) (out apigen.ApprovalPolicy, err error) {
+func (h *Clearance) policy(ctx context.Context, app, install string) (out apigen.ApprovalPolicy, err error) {
 	err = h.Read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		s, err := h.scopeOf(ctx, tx, app, install)
 		if err != nil {
@@ -43,18 +43,18 @@ func (h *Consent) policy(ctx context.Context, app, install string) (out apigen.A
 }
 
 // PutAppApprovalPolicy sets who has to approve the changes of an app's installs.
-func (h *Consent) PutAppApprovalPolicy(ctx context.Context, req apigen.PutAppApprovalPolicyRequestObject) (apigen.PutAppApprovalPolicyResponseObject, error) {
+func (h *Clearance) PutAppApprovalPolicy(ctx context.Context, req apigen.PutAppApprovalPolicyRequestObject) (apigen.PutAppApprovalPolicyResponseObject, error) {
 	out, err := h.putPolicy(ctx, req.App, "", *req.Body)
 	return apigen.PutAppApprovalPolicy200JSONResponse(out), err
 }
 
 // PutInstallApprovalPolicy sets who has to approve the changes of an install.
-func (h *Consent) PutInstallApprovalPolicy(ctx context.Context, req apigen.PutInstallApprovalPolicyRequestObject) (apigen.PutInstallApprovalPolicyResponseObject, error) {
+func (h *Clearance) PutInstallApprovalPolicy(ctx context.Context, req apigen.PutInstallApprovalPolicyRequestObject) (apigen.PutInstallApprovalPolicyResponseObject, error) {
 	out, err := h.putPolicy(ctx, "", req.Install, *req.Body)
 	return apigen.PutInstallApprovalPolicy200JSONResponse(out), err
 }
 
-func (h *Consent) putPolicy(ctx context.Context, app, install string, wish apigen.ApprovalPolicyRequest) (out apigen.ApprovalPolicy, err error) {
+func (h *Clearance) putPolicy(ctx context.Context, app, install string, wish apigen.ApprovalPolicyRequest) (out apigen.ApprovalPolicy, err error) {
 	err = h.Write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		s, err := h.scopeOf(ctx, tx, app, install)
 		if err != nil {
@@ -83,14 +83,14 @@ func (h *Consent) putPolicy(ctx context.Context, app, install string, wish apige
 		if err != nil {
 			return "", err
 		}
-		if err := commonRole(ctx, tx, s, consent.Policy(row)); err != nil {
+		if err := commonRole(ctx, tx, s, clearance.Policy(row)); err != nil {
 			return "", err
 		}
-		if err := consent.Wake(ctx, tx, ids...); err != nil {
+		if err := clearance.Wake(ctx, tx, ids...); err != nil {
 			return "", err
 		}
 		out, err = policyView(ctx, tx, s)
-		return fmt.Sprintf("set the approval policy of %s to %d approvals of %s, self-approval %s", s.name(), row.Approvals, consent.Policy(row).Who(), onOff(!row.NoSelfApproval)), err
+		return fmt.Sprintf("set the approval policy of %s to %d approvals of %s, self-approval %s", s.name(), row.Approvals, clearance.Policy(row).Who(), onOff(!row.NoSelfApproval)), err
 	})
 	return out, err
 }
@@ -109,7 +109,7 @@ func commonRole(ctx context.Context, tx *database.Tx, s scope, set approval.Poli
 			fault.Code("no_common_role"), fault.Remedy("see `berth approvals show --install %s`", install))
 	}
 	if s.install != nil {
-		policy, _, err := consent.PolicyOf(ctx, tx, *s.install)
+		policy, _, err := clearance.PolicyOf(ctx, tx, *s.install)
 		if err == nil && policy.Roles != nil && len(policy.Roles) == 0 {
 			err = refuse(s.install.Name)
 		}
@@ -120,7 +120,7 @@ func commonRole(ctx context.Context, tx *database.Tx, s scope, set approval.Poli
 		return err
 	}
 	for _, r := range rows {
-		if both := approval.Stricter(set, consent.Policy(r.ApprovalPolicy)); both.Roles != nil && len(both.Roles) == 0 {
+		if both := approval.Stricter(set, clearance.Policy(r.ApprovalPolicy)); both.Roles != nil && len(both.Roles) == 0 {
 			return refuse(r.Name)
 		}
 	}
@@ -135,7 +135,7 @@ func policyView(ctx context.Context, tx *database.Tx, s scope) (apigen.ApprovalP
 	if s.install != nil {
 		of.InstallID, about = s.install.ID, s.install.ID
 		var err error
-		if policy, hours, err = consent.PolicyOf(ctx, tx, *s.install); err != nil {
+		if policy, hours, err = clearance.PolicyOf(ctx, tx, *s.install); err != nil {
 			return out, err
 		}
 	}
@@ -147,13 +147,13 @@ func policyView(ctx context.Context, tx *database.Tx, s scope) (apigen.ApprovalP
 		if r.About != about {
 			continue
 		}
-		set := rulesView(approval.Stricter(consent.Policy(r), approval.Policy{}))
+		set := rulesView(approval.Stricter(clearance.Policy(r), approval.Policy{}))
 		if r.Hours != nil {
 			set.Hours = optional.Of(int(*r.Hours))
 		}
 		out.Set, out.UpdatedBy, out.UpdatedAt = &set, &r.UpdatedBy, &r.UpdatedAt
 		if s.install == nil {
-			policy = consent.Policy(r)
+			policy = clearance.Policy(r)
 			if r.Hours != nil {
 				hours = int(*r.Hours)
 			}

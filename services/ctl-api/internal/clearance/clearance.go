@@ -1,7 +1,7 @@
-// Package consent reads what has to be so before a change is carried out: the policy
+// Package clearance reads what has to be so before a change is carried out: the policy
 // of approval and the votes, freezes and their overrides, the vendor's pause. What
 // follows from them is decided in packages approval, freeze and flow.
-package consent
+package clearance
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// Consent is what holds for the changes of one workflow.
-type Consent struct {
+// Clearance is what holds for the changes of one workflow.
+type Clearance struct {
 	Policy approval.Policy
 	// Hold is nil when changes may be carried out now.
 	Hold *flow.Hold
@@ -35,8 +35,8 @@ type Consent struct {
 }
 
 // Read reads it, as it is now.
-func Read(ctx context.Context, tx *database.Tx, w ctldb.Workflow, install ctldb.Install, now time.Time) (*Consent, error) {
-	c := &Consent{asker: w.CreatedBy, votes: map[string][]approval.Vote{}, now: now}
+func Read(ctx context.Context, tx *database.Tx, w ctldb.Workflow, install ctldb.Install, now time.Time) (*Clearance, error) {
+	c := &Clearance{asker: w.CreatedBy, votes: map[string][]approval.Vote{}, now: now}
 	var hours int
 	var err error
 	if c.Policy, hours, err = PolicyOf(ctx, tx, install); err != nil {
@@ -60,7 +60,7 @@ func Read(ctx context.Context, tx *database.Tx, w ctldb.Workflow, install ctldb.
 }
 
 // ReadOf reads what holds for a change.
-func ReadOf(ctx context.Context, tx *database.Tx, c ctldb.Change, now time.Time) (*Consent, error) {
+func ReadOf(ctx context.Context, tx *database.Tx, c ctldb.Change, now time.Time) (*Clearance, error) {
 	w, err := tx.GetWorkflow(ctx, c.WorkflowID)
 	if err != nil {
 		return nil, fmt.Errorf("read workflow: %w", err)
@@ -144,7 +144,7 @@ func Windows(rows []ctldb.Freeze) ([]freeze.Window, error) {
 }
 
 // Case is how the vote on a change stands.
-func (c *Consent) Case(changeID string) approval.Case {
+func (c *Clearance) Case(changeID string) approval.Case {
 	return approval.Case{Policy: c.Policy, Asker: c.asker, Votes: c.votes[changeID]}
 }
 
@@ -161,7 +161,7 @@ func Vote(p auth.Principal, at auth.Location) approval.Vote {
 }
 
 // Fill completes a change as flow.Next looks at it.
-func (c *Consent) Fill(change *flow.Change) {
+func (c *Clearance) Fill(change *flow.Change) {
 	count := c.Case(change.ID).Count()
 	change.Votes, change.Missing, change.Void = len(count.By), count.Missing(), count.Void
 	change.ReopenedUntil = flow.ApprovalDeadline(c.now, c.hours)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -326,7 +326,7 @@ func TestHolds(t *testing.T) {
 	pause := func(reason string) {
 		t.Helper()
 		r.tx(func(ctx context.Context, tx *database.Tx) error {
-			_, err := consent.Pause(ctx, tx, consent.Pausing{InstallID: r.install, Actor: "ada", Reason: reason})
+			_, err := clearance.Pause(ctx, tx, clearance.Pausing{InstallID: r.install, Actor: "ada", Reason: reason})
 			return err
 		})
 	}
@@ -387,7 +387,7 @@ func TestPauseBetweenLookAndGrant(t *testing.T) {
 	defer cancel()
 	moved := make(chan error, 1)
 	err := r.ctl.Tx(ctx, r.org, func(ctx context.Context, tx *database.Tx) error {
-		if _, err := consent.Pause(ctx, tx, consent.Pausing{InstallID: r.install, Actor: "ada", Reason: "stop"}); err != nil {
+		if _, err := clearance.Pause(ctx, tx, clearance.Pausing{InstallID: r.install, Actor: "ada", Reason: "stop"}); err != nil {
 			return err
 		}
 		go func() { moved <- r.engine.Advance(t.Context(), w) }()

@@ -1,6 +1,6 @@
-// Package consent is `berth approvals`, `berth freezes` and the pause of installs:
+// Package clearance is `berth approvals`, `berth freezes` and the pause of installs:
 // who has to agree to changes, and when none is carried out.
-package consent
+package clearance
 
 import (
 	"context"

@@ -46,10 +46,10 @@ func (c colleague) approves(change ctlapi.Change) string {
 	return out
 }
 
-// TestConsent is a story of people: two have to approve, not the one who asked;
+// TestApprovals is a story of people: two have to approve, not the one who asked;
 // one loses the right while the install is paused, and nothing is applied; a freeze
 // holds an approved change, which moves by itself when it ends.
-func TestConsent(t *testing.T) {
+func TestApprovals(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	in := s.probe("acme")

@@ -1,7 +1,7 @@
-// Package consentapi answers the routes about who has to agree to changes and when
+// Package clearanceapi answers the routes about who has to agree to changes and when
 // none is carried out: policies of approval, freezes and their overrides, pauses,
 // and the answers to several changes of an install. It is mounted by package api.
-package consentapi
+package clearanceapi
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// Consent are the routes. Read and Write are as in package eventapi.
-type Consent struct {
+// Clearance are the routes. Read and Write are as in package eventapi.
+type Clearance struct {
 	Read  func(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) error) error
 	Write func(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) (what string, err error)) error
 	// Approve records the caller's approval of a change, in the transaction.
@@ -31,7 +31,7 @@ type Consent struct {
 // Seen is a change with the digest of what a person saw of it.
 type Seen struct{ ChangeID, EffectDigest, Note string }
 
-func (h *Consent) now() time.Time {
+func (h *Clearance) now() time.Time {
 	if h.Now != nil {
 		return h.Now().UTC()
 	}
@@ -44,7 +44,7 @@ type scope struct {
 	install *ctldb.Install
 }
 
-func (h *Consent) scopeOf(ctx context.Context, tx *database.Tx, app, install string) (s scope, err error) {
+func (h *Clearance) scopeOf(ctx context.Context, tx *database.Tx, app, install string) (s scope, err error) {
 	if install != "" {
 		row, err := installs.Find(ctx, tx, install)
 		if err != nil {

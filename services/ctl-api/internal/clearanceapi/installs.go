@@ -1,4 +1,4 @@
-package consentapi
+package clearanceapi
 
 import (
 	"cmp"
@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
-	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -15,24 +15,24 @@ import (
 )
 
 // PauseInstall has no change of an install carried out.
-func (h *Consent) PauseInstall(ctx context.Context, req apigen.PauseInstallRequestObject) (apigen.PauseInstallResponseObject, error) {
+func (h *Clearance) PauseInstall(ctx context.Context, req apigen.PauseInstallRequestObject) (apigen.PauseInstallResponseObject, error) {
 	out, err := h.pause(ctx, req.Install, req.Body.Reason)
 	return apigen.PauseInstall200JSONResponse(out), err
 }
 
 // ResumeInstall ends a pause.
-func (h *Consent) ResumeInstall(ctx context.Context, req apigen.ResumeInstallRequestObject) (apigen.ResumeInstallResponseObject, error) {
+func (h *Clearance) ResumeInstall(ctx context.Context, req apigen.ResumeInstallRequestObject) (apigen.ResumeInstallResponseObject, error) {
 	out, err := h.pause(ctx, req.Install, "")
 	return apigen.ResumeInstall200JSONResponse(out), err
 }
 
-func (h *Consent) pause(ctx context.Context, ref, reason string) (out apigen.Install, err error) {
+func (h *Clearance) pause(ctx context.Context, ref, reason string) (out apigen.Install, err error) {
 	err = h.Write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		install, err := installs.Find(ctx, tx, ref)
 		if err != nil {
 			return "", err
 		}
-		changed, err := consent.Pause(ctx, tx, consent.Pausing{InstallID: install.ID, Actor: auth.PrincipalOf(ctx).AccountName, Reason: reason})
+		changed, err := clearance.Pause(ctx, tx, clearance.Pausing{InstallID: install.ID, Actor: auth.PrincipalOf(ctx).AccountName, Reason: reason})
 		if err != nil {
 			return "", err
 		}
@@ -49,7 +49,7 @@ func (h *Consent) pause(ctx context.Context, ref, reason string) (out apigen.Ins
 
 // DecideInstall approves changes of an install, each in a transaction of its own: a
 // transaction holds the row of one workflow only.
-func (h *Consent) DecideInstall(ctx context.Context, req apigen.DecideInstallRequestObject) (apigen.DecideInstallResponseObject, error) {
+func (h *Clearance) DecideInstall(ctx context.Context, req apigen.DecideInstallRequestObject) (apigen.DecideInstallResponseObject, error) {
 	var install string
 	err := h.Read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		row, err := installs.Find(ctx, tx, req.Install)
@@ -71,7 +71,7 @@ func (h *Consent) DecideInstall(ctx context.Context, req apigen.DecideInstallReq
 }
 
 // approve answers what became of one change; an error is none of the change.
-func (h *Consent) approve(ctx context.Context, installID string, seen Seen) (apigen.DecidedChange, error) {
+func (h *Clearance) approve(ctx context.Context, installID string, seen Seen) (apigen.DecidedChange, error) {
 	out := apigen.DecidedChange{ChangeID: seen.ChangeID}
 	err := h.Write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		c, err := tx.GetChange(ctx, seen.ChangeID)
@@ -91,7 +91,7 @@ func (h *Consent) approve(ctx context.Context, installID string, seen Seen) (api
 		if c.State == model.ChangeProposed {
 			out.Outcome = apigen.DecidedChangeOutcomeCounted
 		}
-		now, err := consent.ReadOf(ctx, tx, c, h.now())
+		now, err := clearance.ReadOf(ctx, tx, c, h.now())
 		if err != nil {
 			return "", err
 		}
