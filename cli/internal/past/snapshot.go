@@ -138,7 +138,7 @@ func writeSnapshot(w io.Writer, s *ctlapi.Snapshot) {
 		output.Printf(w, "  %s = %s\n", name, s.Inputs.Values[name])
 	}
 	for _, a := range s.Approvals {
-		line("waits", strings.TrimSpace(string(a.Kind)+" of "+api.Value(a.Resource))+", "+a.ChangeID)
+		line("waits", strings.TrimSpace(a.Kind+" of "+api.Value(a.Resource))+", "+a.ChangeID)
 	}
 	output.Println(w)
 }
