@@ -176,7 +176,7 @@ func (r *rig) happens(rnd *rand.Rand) string {
 			return "nothing"
 		}
 		a := workflow.Answer{
-			ChangeID: change, Actor: "ada", EffectDigest: r.value(`select effect_digest from changes where id = $1`, change),
+			ChangeID: change, By: r.ada, EffectDigest: r.value(`select effect_digest from changes where id = $1`, change),
 			Answer: []model.Answer{model.Approve, model.Approve, model.Approve, model.Deny, model.PlanAgain}[rnd.IntN(5)],
 		}
 		return try(string(a.Answer), func(ctx context.Context, tx *database.Tx) error { return workflow.Decide(ctx, tx, a) })

@@ -2,6 +2,8 @@
 -- moment, one query over all orgs finds those whose rows do not show what they wait for.
 
 -- +goose Up
+GRANT SELECT (org_id, id, removed_at) ON freezes TO berth_sys;
+GRANT SELECT (paused_at) ON installs TO berth_sys;
 GRANT SELECT (org_id, install_id, needed, present) ON install_secrets TO berth_sys;
 GRANT SELECT (org_id, id, finished_at) ON bulk_operations TO berth_sys;
 
@@ -37,6 +39,9 @@ CREATE FUNCTION berth.stuck_workflows() RETURNS text[]
                     SELECT FROM runners r WHERE r.org_id = s.org_id AND r.install_id = s.install_id AND r.state = 'active' AND r.public_key IS NOT NULL)
                 WHEN 'stack' THEN coalesce((
                     SELECT k.state FROM stack_versions k WHERE k.org_id = s.org_id AND k.install_id = s.install_id ORDER BY k.version DESC LIMIT 1), '') <> 'active'
+                WHEN 'freeze' THEN EXISTS (
+                    SELECT FROM freezes f WHERE f.org_id = s.org_id AND f.id = s.wait_on AND f.removed_at IS NULL)
+                WHEN 'paused_by_vendor' THEN i.paused_at IS NOT NULL
                 WHEN 'secret_missing' THEN EXISTS (
                     SELECT FROM install_secrets x WHERE x.org_id = s.org_id AND x.install_id = s.install_id AND x.needed AND NOT x.present)
                 WHEN 'release' THEN EXISTS (
