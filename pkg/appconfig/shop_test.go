@@ -24,7 +24,7 @@ func TestShopIsClean(t *testing.T) {
 		t.Fatalf("what is said (-want +got):\n%s\n%s", diff, appconfigtest.Render(diags))
 	}
 	g, _ := graph.New(app)
-	if diff := cmp.Diff([][]string{{"web_image", "catalogue"}, {"web"}, {"extras"}}, g.Layers()); diff != "" {
+	if diff := cmp.Diff([][]string{{"web_image", "catalogue", "notices"}, {"web"}, {"extras"}}, g.Layers()); diff != "" {
 		t.Errorf("layers (-want +got):\n%s", diff)
 	}
 	var sources []string
@@ -32,7 +32,7 @@ func TestShopIsClean(t *testing.T) {
 		sources = append(sources, s.Name+" "+string(s.Kind)+" "+s.Directory+s.File+s.Repo)
 	}
 	want := []string{
-		" local src/base", "catalogue local src/catalogue", "extras text manifest.yaml", "web local src/chart",
+		" local src/base", "catalogue local src/catalogue", "extras text manifest.yaml", "notices text manifest.yaml", "web local src/chart",
 		"web_image image 127.0.0.1:16452/shop/web",
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {

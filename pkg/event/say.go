@@ -36,6 +36,9 @@ type body struct {
 	Changed      []string          `json:"changed"`
 	Overrides    []string          `json:"overrides"`
 	Toggles      map[string]string `json:"toggles"`
+	Approvals    int               `json:"approvals"`
+	Answer       string            `json:"answer"`
+	Secret       string            `json:"secret"`
 	// Version is a number for inputs and variables, a text for a runner.
 	Version json.RawMessage `json:"version"`
 }
@@ -101,6 +104,17 @@ var sayings = map[string]func(deed string, b body, f Facts) string{
 	"variables": func(_ string, b body, _ Facts) string { return "variables of the app set, version " + b.version() },
 	"alarm":     func(deed string, _ body, _ Facts) string { return "alarm " + deed },
 	"build":     func(deed string, _ body, _ Facts) string { return "build " + deed },
+	"approval_policy": func(_ string, b body, _ Facts) string {
+		return fmt.Sprintf("changes need %d approvals", max(1, b.Approvals))
+	},
+	"decision": func(_ string, b body, f Facts) string {
+		return b.change(f) + " answered" + strings.TrimRight(": "+strings.ReplaceAll(b.Answer, "_", " "), ": ")
+	},
+	"freeze": func(deed string, _ body, _ Facts) string { return "freeze " + deed },
+	"secret": func(deed string, b body, _ Facts) string {
+		return strings.TrimSpace("secret "+b.Secret) + " " + deed + " by the customer"
+	},
+	"webhook_delivery": func(_ string, _ body, _ Facts) string { return "an event did not reach a webhook" },
 }
 
 func sayWorkflow(deed string, b body, f Facts) string {

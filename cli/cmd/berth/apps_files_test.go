@@ -145,7 +145,7 @@ func TestGraph(t *testing.T) {
 	if err := json.Unmarshal([]byte(succeeds(t, "app", "graph", filepath.Join(examples, "shop"), "-o", "json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([][]string{{"web_image", "catalogue"}, {"web"}, {"extras"}}, got.Layers); diff != "" || len(got.Edges) != 3 || len(got.Components) != 4 {
+	if diff := cmp.Diff([][]string{{"web_image", "catalogue", "notices"}, {"web"}, {"extras"}}, got.Layers); diff != "" || len(got.Edges) != 3 || len(got.Components) != 5 {
 		t.Errorf("layers (-want +got):\n%s\n%+v", diff, got)
 	}
 }
@@ -220,7 +220,7 @@ func TestRender(t *testing.T) {
 	if code != command.ExitFailed || !strings.HasPrefix(stderr, wantErr) || !strings.Contains(stderr, "1 value cannot be rendered with this state") {
 		t.Errorf("exit code %d, stderr\n%s\nwant\n%s", code, stderr, wantErr)
 	}
-	if code, _, stderr := berth(t, nil, "apps", "render", dir, "--component", "wbe"); code != command.ExitUsage || !strings.Contains(stderr, "there are sandbox, catalogue, extras, web, web_image") {
+	if code, _, stderr := berth(t, nil, "apps", "render", dir, "--component", "wbe"); code != command.ExitUsage || !strings.Contains(stderr, "there are sandbox, catalogue, extras, notices, web, web_image") {
 		t.Errorf("unknown component: exit code %d, %s", code, stderr)
 	}
 }

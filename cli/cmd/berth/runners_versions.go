@@ -96,10 +96,8 @@ checks it here too, before anything is sent.`,
 		if _, err := client.RemoveRunnerVersionWithResponse(ctx, args[0]); err != nil {
 			return err
 		}
-		if !c.ForPrograms() {
-			output.Printf(c.Err, "runner version %s is not on offer any more\n", args[0])
-		}
-		return nil
+		_, err := output.Printf(c.Out, "removed runner version %s\n", args[0])
+		return err
 	})
 	return command.Noun("versions", "version", "The runner versions on offer to installs", list, add, remove)
 }

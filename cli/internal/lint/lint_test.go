@@ -23,7 +23,12 @@ import (
 func run(t *testing.T, script string, o lint.Options) (dir string, found []string) {
 	t.Helper()
 	o.Dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(o.Dir, "check.sh"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+	// No other test may start a process meanwhile: it would have the file open for writing
+	// until its exec, and a file that is open so cannot be run.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(filepath.Join(o.Dir, "check.sh"), []byte("#!/bin/sh\n"+script), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range lint.Run(t.Context(), check.LintCheck{Name: "mine", Command: "check.sh"}, o) {

@@ -56,7 +56,6 @@ var answers = map[string]string{
 		"berth apps delete APP an app",
 	"deprovision": removal,
 	"destroy":     removal,
-	"events":      "not yet; berth history INSTALL lists what happened to an install, berth watch INSTALL follows what happens, berth webhooks sends events to an address",
 	"exec":        "not yet: Berth opens no shell in an install; berth actions run-script INSTALL FILE runs a script there",
 	"login":       "not yet; berth context add NAME --url URL reads a token from stdin and keeps it, berth up writes a context itself",
 	"open":        "not yet: there is no dashboard; berth status INSTALL and berth why INSTALL show how it is",

@@ -239,8 +239,8 @@ func TestGoSamples(t *testing.T) {
 	for service, pkg := range map[string]string{"ctl-api": "ctlapi", "log-ingest": "logapi"} {
 		spec := contracts(t)[service]
 		var source strings.Builder
-		fmt.Fprintf(&source, "package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"os\"\n\t\"strings\"\n\n\t%q\n)\n\n"+
-			"var (\n\t_ = os.Open\n\t_ = strings.NewReader\n)\n\nfunc main() {}\n", "github.com/berth-dev/berth/pkg/"+pkg)
+		fmt.Fprintf(&source, "package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"os\"\n\t\"strings\"\n\t\"time\"\n\n\t%q\n)\n\n"+
+			"var (\n\t_ = os.Open\n\t_ = strings.NewReader\n\t_ = time.Now\n)\n\nfunc main() {}\n", "github.com/berth-dev/berth/pkg/"+pkg)
 		for id, sample := range samplesOf(t, published(t, spec, reference.Of(service)), "Go") {
 			fmt.Fprintf(&source, "\nfunc %s(ctx context.Context, client *%s.ClientWithResponses) error {\n%s\nreturn nil\n}\n",
 				id, pkg, sample)

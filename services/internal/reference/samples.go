@@ -174,7 +174,10 @@ func (c call) goParams(pkg, name string) string {
 	var fields []string
 	for _, p := range c.sent(openapi3.ParameterInQuery) {
 		value := valueOf(p)
-		if p.Schema.Value.Type.Is("string") {
+		switch {
+		case p.Schema.Value.Format == "date-time":
+			value = "time.Now().Add(-24 * time.Hour)"
+		case p.Schema.Value.Type.Is("string"):
 			value = strconv.Quote(value)
 		}
 		fields = append(fields, upper(p.Name)+": "+value)

@@ -254,7 +254,7 @@ func TestUpdateInstall(t *testing.T) {
 			t.Errorf("%d installs with label %s, want %d", n, label, want)
 		}
 	}
-	for hours, want := range map[int]int{72: 200, 0: 422, 8761: 422} {
+	for hours, want := range map[int]int{72: 200, -1: 422, 8761: 422} {
 		got, err := c.UpdateInstallWithResponse(t.Context(), "acme", &ctlapi.UpdateInstallParams{}, ctlapi.InstallUpdate{ApprovalHours: &hours})
 		if err == nil && got.StatusCode() != want || err != nil && want == 200 || err != nil && !strings.Contains(err.Error(), "approval_hours") {
 			t.Errorf("%d hours: %v, want %d", hours, err, want)
@@ -451,7 +451,7 @@ func TestInstallTellsWhatHasNoEffectYet(t *testing.T) {
 	d := newDoor(t)
 	c := d.org("initech")
 	folder := with(hello(), "actions/seed.toml", "name = \"seed\"\ndescription = \"Seeds.\"\n[[inputs]]\nname = \"AGE\"\ndescription = \"Years.\"\n"+
-		"[[triggers]]\ntype = \"cron\"\ncron_schedule = \"0 3 * * *\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n")
+		"[[triggers]]\ntype = \"role-enabled\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n")
 	synced := c.released("hello", folder)
 	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
 	must(t, made, err, http.StatusCreated)

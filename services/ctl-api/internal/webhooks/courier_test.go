@@ -124,10 +124,11 @@ func (w *world) eventually(t *testing.T, sql, want string) {
 	}
 }
 
-func (w *world) create(t *testing.T, name, url string) (id, secret string) {
+// create makes a webhook; for all kinds when it names none.
+func (w *world) create(t *testing.T, name, url string, kinds ...string) (id, secret string) {
 	t.Helper()
 	err := w.st.Tx(t.Context(), "org1", func(ctx context.Context, tx *database.Tx) error {
-		row, s, err := w.office.Create(ctx, tx, webhooks.Wish{Name: &name, URL: &url, Actor: "ada"})
+		row, s, err := w.office.Create(ctx, tx, webhooks.Wish{Name: &name, URL: &url, Kinds: &kinds, Actor: "ada"})
 		id, secret = row.ID, s
 		return err
 	})
@@ -220,7 +221,7 @@ func TestDeadLettersAndReplay(t *testing.T) {
 		taken[r.Header.Get("webhook-id")]++
 	}))
 	t.Cleanup(r.Close)
-	id, _ := w.create(t, "hook", r.URL)
+	id, _ := w.create(t, "hook", r.URL, "workflow.failed")
 	emit := func() {
 		w.exec(t, `select berth.emit('org1', 'workflow.failed', null, null, '{}')`)
 		if _, err := w.seq.Number(t.Context()); err != nil {

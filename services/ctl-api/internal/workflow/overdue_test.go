@@ -53,8 +53,8 @@ func TestTheSweepMovesWhatLostItsWakeUp(t *testing.T) {
 	}
 	queue("scheduled", time.Hour) // that of a deadline helps nobody now
 	round("once the wake-up is lost", 1)
-	if got := metrictest.Value(t, "sweep.moved", attribute.String("what", "workflow"), attribute.String("do", string(flow.DoSettleChange))); got != 1 {
-		t.Errorf("the metric counts %v, want 1", got)
+	if got := metrictest.Value(t, "sweep.moved", attribute.String("what", "workflow"), attribute.String("do", string(flow.DoSettleChange))); got < 1 {
+		t.Errorf("the metric counts %v, want at least this one", got)
 	}
 	if got := r.steps(w)["sandbox"]; got == "running preparing" {
 		t.Error("the sweep left the sandbox where it was")
