@@ -8255,6 +8255,8 @@ type ClientInterface interface {
 
 	// DiffSnapshots Compare an install at two times
 	//
+	// What of its settings, inputs, resources and runner differs between them.
+	//
 	// Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
 	DiffSnapshots(ctx context.Context, install InstallIDOrName, params *DiffSnapshotsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -8291,6 +8293,8 @@ type ClientInterface interface {
 	GetState(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DiffState Compare two versions of the state tree
+	//
+	// Which paths were added, changed, removed, or sealed again, and what happened in between that explains it. Sealed values are never shown.
 	//
 	// Corresponds with GET /installs/{install}/state/diff (the `DiffState` operationId).
 	DiffState(ctx context.Context, install InstallIDOrName, params *DiffStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -10710,6 +10714,8 @@ func (c *Client) GetSnapshot(ctx context.Context, install InstallIDOrName, param
 
 // DiffSnapshots Compare an install at two times
 //
+// What of its settings, inputs, resources and runner differs between them.
+//
 // Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
 func (c *Client) DiffSnapshots(ctx context.Context, install InstallIDOrName, params *DiffSnapshotsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDiffSnapshotsRequest(c.Server, install, params)
@@ -10796,6 +10802,8 @@ func (c *Client) GetState(ctx context.Context, install InstallIDOrName, params *
 }
 
 // DiffState Compare two versions of the state tree
+//
+// Which paths were added, changed, removed, or sealed again, and what happened in between that explains it. Sealed values are never shown.
 //
 // Corresponds with GET /installs/{install}/state/diff (the `DiffState` operationId).
 func (c *Client) DiffState(ctx context.Context, install InstallIDOrName, params *DiffStateParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20553,6 +20561,8 @@ type ClientWithResponsesInterface interface {
 
 	// DiffSnapshotsWithResponse Compare an install at two times
 	//
+	// What of its settings, inputs, resources and runner differs between them.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
@@ -20595,6 +20605,8 @@ type ClientWithResponsesInterface interface {
 	GetStateWithResponse(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*GetStateResponse, error)
 
 	// DiffStateWithResponse Compare two versions of the state tree
+	//
+	// Which paths were added, changed, removed, or sealed again, and what happened in between that explains it. Sealed values are never shown.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -29031,6 +29043,8 @@ func (c *ClientWithResponses) GetSnapshotWithResponse(ctx context.Context, insta
 
 // DiffSnapshotsWithResponse Compare an install at two times
 //
+// What of its settings, inputs, resources and runner differs between them.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
@@ -29103,6 +29117,8 @@ func (c *ClientWithResponses) GetStateWithResponse(ctx context.Context, install 
 }
 
 // DiffStateWithResponse Compare two versions of the state tree
+//
+// Which paths were added, changed, removed, or sealed again, and what happened in between that explains it. Sealed values are never shown.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -349,6 +349,11 @@ func (in *install) read(t *testing.T, port int, path string) (status int, body [
 	switch {
 	case strings.HasSuffix(path, "/records") && strings.HasPrefix(path, "/streams/"):
 		query = "?limit=1000"
+	case strings.HasSuffix(path, "/snapshot/diff"):
+		now := time.Now().UTC().Format(time.RFC3339)
+		query = "?from=" + now + "&to=" + now
+	case strings.HasSuffix(path, "/state/diff"):
+		query = "?from=1&to=1"
 	case strings.HasSuffix(path, "/diff"):
 		query = "?to=1"
 	}

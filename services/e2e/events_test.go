@@ -90,6 +90,7 @@ func TestEvents(t *testing.T) {
 		}
 		return nil
 	})
+	hook.recovers()
 	s.must("webhooks", "test", "pager")
 
 	// The capsule of a change: as signed, verified with the org's key, and by nobody else's.

@@ -75,7 +75,7 @@ kubernetes_secret_name      = "payment"
 	// A change of inputs that one of five components reads.
 	s.must("installs", "inputs", in.name, "--set", "notice=Closed on Monday", "--apply", "--auto-approve")
 	deploys := slices.DeleteFunc(in.about(), func(line string) bool { return !strings.HasPrefix(line, "deploy component/") })
-	if len(deploys) != 1 || deploys[0] != "deploy component/notices succeeded: refers to input notice" {
+	if len(deploys) != 1 || deploys[0] != "deploy component/notices succeeded: refers to input notice (components/notices.yaml)" {
 		t.Errorf("the input changed %q", deploys)
 	}
 	if got := k.field("configmap/notices", "{.data.door}"); got != "Closed on Monday" {

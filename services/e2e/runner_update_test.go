@@ -35,9 +35,9 @@ func TestRunnerUpdate(t *testing.T) {
 	in := s.probe("acme")
 	publisher := newPublisher(t)
 	before := in.shown()
-	real := in.runnerOfVersion("99.0.0")
+	newer := in.runnerOfVersion("99.0.0")
 
-	publisher.offer(s, "99.0.0", real)
+	publisher.offer(s, "99.0.0", newer)
 	if got := in.shown(); got.NewestVersion == nil || *got.NewestVersion != "99.0.0" {
 		t.Errorf("the runner does not show that it is behind: %+v", got.NewestVersion)
 	}
@@ -82,9 +82,9 @@ func TestRunnerUpdate(t *testing.T) {
 		t.Errorf("a deploy after versions that did not work: %s", in.explain(w))
 	}
 
-	newPublisher(t).offer(s, "99.3.0", real)
+	newPublisher(t).offer(s, "99.3.0", newer)
 	in.updateFails("99.3.0", "signature")
-	publisher.offer(s, "98.0.0", real)
+	publisher.offer(s, "98.0.0", newer)
 	in.updateFails("98.0.0", "never accepted here")
 
 	s.signal(in.pid("runner acme"), syscall.SIGKILL)

@@ -1353,7 +1353,10 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Compare an install at two times */
+        /**
+         * Compare an install at two times
+         * @description What of its settings, inputs, resources and runner differs between them.
+         */
         get: operations["diffSnapshots"];
         put?: never;
         post?: never;
@@ -1442,7 +1445,10 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Compare two versions of the state tree */
+        /**
+         * Compare two versions of the state tree
+         * @description Which paths were added, changed, removed, or sealed again, and what happened in between that explains it. Sealed values are never shown.
+         */
         get: operations["diffState"];
         put?: never;
         post?: never;

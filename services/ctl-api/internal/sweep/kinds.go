@@ -141,7 +141,7 @@ func Installs(st *database.Store, tender Tender) Kind {
 func signed(ctx context.Context, st *database.Store, item Item) (version int64, err error) {
 	err = st.Tx(ctx, item.Org, func(ctx context.Context, tx *database.Tx) error {
 		last, err := tx.LatestSettings(ctx, item.ID)
-		version = int64(last.Version)
+		version = last.Version
 		return err
 	})
 	return version, err

@@ -117,15 +117,10 @@ func moveInstall(ctx context.Context, tx *database.Tx, s subject, ended model.Wo
 	if done && brings[kind] {
 		brought = s.workflow.ReleaseID
 	}
-	switch {
-	case brought == nil:
-	case kind == flow.KindRollback:
-		brought, err = wentBack(ctx, tx, s)
-	case kind == flow.KindDeploy:
-		brought, err = wentForward(ctx, tx, s)
-	}
-	if err != nil {
-		return err
+	if brought != nil && kind == flow.KindRollback {
+		if brought, err = wentBack(ctx, tx, s); err != nil {
+			return err
+		}
 	}
 	if brought != nil {
 		install.ReleaseID = brought
@@ -143,21 +138,6 @@ func moveInstall(ctx context.Context, tx *database.Tx, s subject, ended model.Wo
 		return err
 	}
 	return judge(ctx, tx, install, s.now)
-}
-
-// wentForward is the release of a deploy that succeeded. One of single components makes
-// it that of the install only when no other component stands on another one: else the
-// install is as far behind as before, and parts of it are ahead.
-func wentForward(ctx context.Context, tx *database.Tx, s subject) (release *string, err error) {
-	components, err := ComponentsOf(s.workflow)
-	if err != nil || len(components) == 0 || s.install.ReleaseID == nil {
-		return s.workflow.ReleaseID, err
-	}
-	elsewhere, err := tx.ComponentsStandElsewhere(ctx, ctldb.ComponentsStandElsewhereParams{InstallID: s.install.ID, ReleaseID: optional.Value(s.workflow.ReleaseID)})
-	if err != nil || elsewhere {
-		return nil, err
-	}
-	return s.workflow.ReleaseID, nil
 }
 
 // wentBack makes what a rollback that succeeded brought back what the install is to

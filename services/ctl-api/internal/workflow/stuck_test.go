@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -126,7 +127,7 @@ func (r *rig) happens(rnd *rand.Rand) string {
 	}
 	try := func(what string, fn func(ctx context.Context, tx *database.Tx) error) string {
 		err := r.ctl.Tx(r.t.Context(), r.org, fn)
-		if k := fault.KindOf(err); err != nil && k != fault.ErrConflict && k != fault.ErrInvalid {
+		if err != nil && !errors.Is(err, fault.ErrConflict) && !errors.Is(err, fault.ErrInvalid) {
 			r.t.Fatalf("%s: %v", what, err)
 		}
 		return what

@@ -27,23 +27,6 @@ func (q *Queries) BringInputsBack(ctx context.Context, arg BringInputsBackParams
 	return err
 }
 
-const componentsStandElsewhere = `-- name: ComponentsStandElsewhere :one
-SELECT EXISTS (SELECT 1 FROM resources WHERE install_id = $1 AND kind = 'component' AND live_release_id <> $2::text)
-`
-
-type ComponentsStandElsewhereParams struct {
-	InstallID string
-	ReleaseID string
-}
-
-// Whether a component of an install is live with another release than this.
-func (q *Queries) ComponentsStandElsewhere(ctx context.Context, arg ComponentsStandElsewhereParams) (bool, error) {
-	row := q.db.QueryRow(ctx, componentsStandElsewhere, arg.InstallID, arg.ReleaseID)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
-}
-
 const installStandsOn = `-- name: InstallStandsOn :one
 SELECT EXISTS (SELECT 1 FROM resources WHERE install_id = $1 AND live_release_id = $2::text)
 `

@@ -12,9 +12,9 @@ import (
 
 const insertStateVersion = `-- name: InsertStateVersion :exec
 
-INSERT INTO state_versions (org_id, install_id, version, tree, inputs_version, variables_version, seal_recipient, release_id, cause)
+INSERT INTO state_versions (org_id, install_id, version, tree, inputs_version, variables_version, seal_recipient, release_id, cause, created_at)
 VALUES (berth.current_org(), $1, $2, $3, $4, $5,
-    $6, $7, $8)
+    $6, $7, $8, clock_timestamp())
 `
 
 type InsertStateVersionParams struct {
@@ -29,6 +29,7 @@ type InsertStateVersionParams struct {
 }
 
 // The versions of an install's state tree. All run inside store.Tx of the org.
+// It is of this moment, after what its transaction has done already: that explains it.
 func (q *Queries) InsertStateVersion(ctx context.Context, arg InsertStateVersionParams) error {
 	_, err := q.db.Exec(ctx, insertStateVersion,
 		arg.InstallID,

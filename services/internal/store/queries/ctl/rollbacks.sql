@@ -43,7 +43,3 @@ SELECT EXISTS (SELECT 1 FROM resources WHERE install_id = sqlc.arg(install_id) A
 -- The inputs of a rollback that succeeded are those in force, unless somebody has
 -- set others since it began.
 UPDATE installs SET inputs_version = sqlc.arg(version) WHERE id = sqlc.arg(install_id) AND inputs_version < sqlc.arg(version);
-
--- name: ComponentsStandElsewhere :one
--- Whether a component of an install is live with another release than this.
-SELECT EXISTS (SELECT 1 FROM resources WHERE install_id = sqlc.arg(install_id) AND kind = 'component' AND live_release_id <> sqlc.arg(release_id)::text);

@@ -1,9 +1,10 @@
 -- The versions of an install's state tree. All run inside store.Tx of the org.
 
 -- name: InsertStateVersion :exec
-INSERT INTO state_versions (org_id, install_id, version, tree, inputs_version, variables_version, seal_recipient, release_id, cause)
+-- It is of this moment, after what its transaction has done already: that explains it.
+INSERT INTO state_versions (org_id, install_id, version, tree, inputs_version, variables_version, seal_recipient, release_id, cause, created_at)
 VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(version), sqlc.arg(tree), sqlc.arg(inputs_version), sqlc.arg(variables_version),
-    sqlc.narg(seal_recipient), sqlc.narg(release_id), sqlc.arg(cause));
+    sqlc.narg(seal_recipient), sqlc.narg(release_id), sqlc.arg(cause), clock_timestamp());
 
 -- name: SetInstallStateVersion :exec
 UPDATE installs SET state_version = sqlc.arg(version) WHERE id = sqlc.arg(id);

@@ -13,30 +13,6 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// A deploy of one component leaves the install on its release while others stand on it;
-// the deploy that brings the last of them makes the newer release the install's.
-func TestADeployOfAPartDoesNotBringTheRelease(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(app *appconfig.App) { app.Actions = nil })
-	r.provisionWithoutChecks()
-	first := r.value(`select release_id from installs`)
-	second := r.newRelease(2)
-	for i, component := range []string{"greeting", "key", "card"} {
-		w := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{component}, ApproveAll: true})
-		r.planned(w, "component/"+component, "")
-		if got := r.value(`select w.state || ' ' || r.live_release_id from workflows w, resources r where w.id = $1 and r.name = $2`, w, component); got != "succeeded "+second {
-			t.Errorf("workflow and %s are %q, want succeeded on %s", component, got, second)
-		}
-		want := first
-		if i == 2 {
-			want = second
-		}
-		if got := r.value(`select release_id from installs`); got != want {
-			t.Errorf("with %s on release 2, the install is on %s, want %s", component, got, want)
-		}
-	}
-}
-
 // Toggles are pending until a workflow takes them: one that names a component takes no
 // other, and one that failed takes none.
 func TestTogglesThatAreTaken(t *testing.T) {
