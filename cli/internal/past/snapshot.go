@@ -85,17 +85,8 @@ func snapshotDiff(ctx context.Context, c *command.CLI, client *api.Client, args 
 	if err != nil {
 		return err
 	}
-	o, err := c.Format()
-	if err != nil {
-		return err
-	}
-	if o.Format == output.JSON || o.Format == output.YAML {
-		return output.Program(c.Out, o, found)
-	}
-	if !c.ForPrograms() {
-		output.Printf(c.Out, "%s → %s\n", found.From.UTC().Format(time.RFC3339), found.To.UTC().Format(time.RFC3339))
-	}
-	return command.PrintList(c, found.Changes, table.TreeChange())
+	between := fmt.Sprintf("%s → %s", found.From.UTC().Format(time.RFC3339), found.To.UTC().Format(time.RFC3339))
+	return printDiff(c, found, between, found.Changes)
 }
 
 // writeSnapshot shows what an install was, but for its resources.

@@ -2,6 +2,7 @@ package past
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -104,16 +105,23 @@ func stateDiff(ctx context.Context, c *command.CLI, client *api.Client, args []s
 	if err != nil {
 		return err
 	}
-	if o, err := c.Format(); err != nil || o.Format == output.JSON || o.Format == output.YAML {
-		if err != nil {
-			return err
-		}
+	return printDiff(c, found, fmt.Sprintf("state version %d → %d", found.From, found.To), found.Changes)
+}
+
+// printDiff prints what was found to differ: whole as JSON and YAML, else its changes
+// below a line that says between what.
+func printDiff(c *command.CLI, found any, between string, changes []ctlapi.TreeChange) error {
+	o, err := c.Format()
+	if err != nil {
+		return err
+	}
+	if o.Format == output.JSON || o.Format == output.YAML {
 		return output.Program(c.Out, o, found)
 	}
 	if !c.ForPrograms() {
-		output.Printf(c.Out, "state version %d → %d\n", found.From, found.To)
+		output.Println(c.Out, between)
 	}
-	return command.PrintList(c, found.Changes, table.TreeChange())
+	return command.PrintList(c, changes, table.TreeChange())
 }
 
 // versionOf reads a version or a time, as the API takes them.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/pkg/durable"
+	"github.com/berth-dev/berth/pkg/releaselist"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
@@ -154,16 +155,11 @@ func (s Store) Verify(v Version) error {
 
 // DigestOf is the digest of a file, "sha256:…".
 func DigestOf(path string) (string, error) {
-	f, err := os.Open(path)
+	sum, _, err := releaselist.SumOf(path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	return "sha256:" + sum, nil
 }
 
 // Install copies the executables of a version out of the folder from, durably and for

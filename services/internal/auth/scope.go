@@ -29,9 +29,14 @@ func (s Scope) Includes(l Location) bool {
 }
 
 // Scope says where the principal has a permission.
-func (p Principal) Scope(permission Permission) Scope {
+func (p Principal) Scope(permission Permission) Scope { return scopeOf(p.GrantsOf(permission)) }
+
+// Includes says whether the grant reaches what stands at l.
+func (g Grant) Includes(l Location) bool { return scopeOf([]Grant{g}).Includes(l) }
+
+func scopeOf(grants []Grant) Scope {
 	var s Scope
-	for _, g := range p.GrantsOf(permission) {
+	for _, g := range grants {
 		switch {
 		case g.Everywhere():
 			return Scope{Everywhere: true}

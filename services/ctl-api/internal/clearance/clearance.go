@@ -152,8 +152,7 @@ func (c *Clearance) Case(changeID string) approval.Case {
 func Vote(p auth.Principal, at auth.Location) approval.Vote {
 	v := approval.Vote{Rule: model.RulePerson, Account: p.AccountID, Name: p.AccountName}
 	for _, g := range p.Grants {
-		in := g.CustomerID != "" && g.CustomerID == at.CustomerID || g.AppID != "" && g.AppID == at.AppID || g.InstallID != "" && g.InstallID == at.InstallID
-		if g.Everywhere() || in {
+		if g.Includes(at) {
 			v.Roles = append(v.Roles, g.Role)
 		}
 	}

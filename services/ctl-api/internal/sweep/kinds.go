@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Engine says what is overdue in a workflow and does it: workflow.Engine.
@@ -32,17 +33,7 @@ func Workflows(st *database.Store, engine Engine) Kind {
 	for _, do := range does {
 		k.Does = append(k.Does, string(do))
 	}
-	k.Find = func(ctx context.Context) (items []Item, err error) {
-		err = st.System(ctx, func(ctx context.Context, tx *database.Tx) error {
-			ids, err := tx.StuckWorkflows(ctx)
-			items = items[:0]
-			for _, id := range ids {
-				items = append(items, Item{ID: id})
-			}
-			return err
-		})
-		return items, err
-	}
+	k.Find = find(st, (*ctldb.Queries).StuckWorkflows, func(id string) Item { return Item{ID: id} })
 	k.Move = func(ctx context.Context, item Item) (string, error) {
 		do, err := engine.Overdue(ctx, item.ID)
 		if err != nil || do == "" {
@@ -61,17 +52,7 @@ type Office interface {
 // Bulks are operations of which something is pending, and whose job has been given up.
 func Bulks(st *database.Store, office Office) Kind {
 	k := Kind{What: "bulk", Does: []string{"advance"}}
-	k.Find = func(ctx context.Context) (items []Item, err error) {
-		err = st.System(ctx, func(ctx context.Context, tx *database.Tx) error {
-			rows, err := tx.UnfinishedBulks(ctx)
-			items = items[:0]
-			for _, r := range rows {
-				items = append(items, Item{Org: r.OrgID, ID: r.ID})
-			}
-			return err
-		})
-		return items, err
-	}
+	k.Find = find(st, (*ctldb.Queries).UnfinishedBulks, func(r ctldb.UnfinishedBulksRow) Item { return Item{Org: r.OrgID, ID: r.ID} })
 	k.Move = func(ctx context.Context, item Item) (string, error) {
 		awaited, err := expected(ctx, st, item.Org, jobs.Wakeup{Kind: "bulk_advance", Args: map[string]string{"bulk_id": item.ID}})
 		if err != nil || awaited {
@@ -104,17 +85,10 @@ const late = 10 * time.Minute
 // them again when half their time was over.
 func Installs(st *database.Store, tender Tender) Kind {
 	k := Kind{What: "install", Does: []string{"sign_settings"}}
-	k.Find = func(ctx context.Context) (items []Item, err error) {
-		err = st.System(ctx, func(ctx context.Context, tx *database.Tx) error {
-			rows, err := tx.InstallsUnsigned(ctx, (jobspec.SettingsLifetime/2 - late).Seconds())
-			items = items[:0]
-			for _, r := range rows {
-				items = append(items, Item{Org: r.OrgID, ID: r.ID})
-			}
-			return err
-		})
-		return items, err
+	unsigned := func(q *ctldb.Queries, ctx context.Context) ([]ctldb.InstallsUnsignedRow, error) {
+		return q.InstallsUnsigned(ctx, (jobspec.SettingsLifetime/2 - late).Seconds())
 	}
+	k.Find = find(st, unsigned, func(r ctldb.InstallsUnsignedRow) Item { return Item{Org: r.OrgID, ID: r.ID} })
 	k.Move = func(ctx context.Context, item Item) (string, error) {
 		of := map[string]string{"install_id": item.ID}
 		awaited, err := expected(ctx, st, item.Org, jobs.Wakeup{Kind: "install_advance", Args: of}, jobs.Wakeup{Kind: "install_due", Args: of})
@@ -135,6 +109,22 @@ func Installs(st *database.Store, tender Tender) Kind {
 		return "sign_settings", nil
 	}
 	return k
+}
+
+// find reads rows of all orgs as items.
+func find[R any](st *database.Store, read func(*ctldb.Queries, context.Context) ([]R, error), item func(R) Item) func(context.Context) ([]Item, error) {
+	return func(ctx context.Context) ([]Item, error) {
+		var items []Item
+		err := st.System(ctx, func(ctx context.Context, tx *database.Tx) error {
+			rows, err := read(tx.Queries, ctx)
+			items = make([]Item, len(rows)) // again: a transaction may be tried twice
+			for i, r := range rows {
+				items[i] = item(r)
+			}
+			return err
+		})
+		return items, err
+	}
 }
 
 // signed is the newest version of an install's settings.

@@ -14,10 +14,10 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// maxMoves bounds one run of Advance. A provision of hundreds of components
-// makes a few moves for each; more than this is a decision that does not
+// maxTurns bounds the transactions of one run of Advance. A provision of hundreds of
+// components takes a few for each; more than this is a decision that does not
 // change the rows it was made from.
-const maxMoves = 10_000
+const maxTurns = 10_000
 
 // Waker makes Advance run again for a workflow at a later time.
 type Waker interface {
@@ -63,7 +63,7 @@ func (e *Engine) Advance(ctx context.Context, workflowID string) error {
 	defer e.turns.give(workflowID)
 	var of traced
 	defer of.end()
-	for range maxMoves {
+	for range maxTurns {
 		done, err := e.moves(of.within(ctx), workflowID, &of, movesPerTx)
 		if err != nil {
 			// What fails takes nothing with it that could be done without it.
@@ -76,7 +76,7 @@ func (e *Engine) Advance(ctx context.Context, workflowID string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("advance workflow %s: still moving after %d turns", workflowID, maxMoves)
+	return fmt.Errorf("advance workflow %s: still moving after %d turns", workflowID, maxTurns)
 }
 
 // movesPerTx is how many moves share a transaction at most: those between two jobs

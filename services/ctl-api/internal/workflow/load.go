@@ -145,8 +145,12 @@ func (r *rows) readClearance(ctx context.Context, tx *database.Tx) (err error) {
 // free tells whether changes need nobody and nothing holds them: all are approved by a
 // standing answer, and there is no policy, no freeze and no pause.
 func (r *rows) free() bool {
-	return (r.workflow.ApproveAll || approvesAll(r.around.Install)) && !r.around.Governed && r.around.Install.PausedAt == nil
+	return r.approvesAll() && !r.around.Governed && r.around.Install.PausedAt == nil
 }
+
+// approvesAll tells whether a standing answer of the workflow or the install approves
+// all changes.
+func (r *rows) approvesAll() bool { return r.workflow.ApproveAll || approvesAll(r.around.Install) }
 
 // wantsClearance tells whether a step has a change that was proposed or approved.
 func (r *rows) wantsClearance() bool {
@@ -167,7 +171,7 @@ func (r *rows) state() flow.State {
 		RequestedAt:     r.workflow.RequestedAt,
 		PlanOnly:        r.workflow.PlanOnly,
 		OnFailure:       r.workflow.OnFailure,
-		ApproveAll:      r.workflow.ApproveAll || approvesAll(r.around.Install),
+		ApproveAll:      r.approvesAll(),
 		CancelRequested: r.workflow.CancelRequestedAt != nil,
 		StackActive:     model.StackState(r.around.StackState) == model.StackActive,
 		StackDeadline:   began.Add(flow.StackTime),
