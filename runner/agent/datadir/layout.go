@@ -329,6 +329,25 @@ func Flock(path string, busy error) (*os.File, error) {
 	return f, nil
 }
 
+// AwaitFlock is Flock for who waits until the lock file is free.
+func AwaitFlock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return f, nil
+}
+
 // Held reports whether somebody has the lock file at path.
 func Held(path string) bool {
 	f, err := os.Open(path)

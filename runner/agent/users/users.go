@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
 // Dir is where the runners of a machine keep the users of engines. A boot empties
@@ -119,18 +119,8 @@ func (p *Pool) Give(uid int, owner string) {
 func (p *Pool) file(uid int) string { return filepath.Join(p.dir, strconv.Itoa(uid)) }
 
 func (p *Pool) lock() (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(p.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := datadir.AwaitFlock(filepath.Join(p.dir, "lock"))
 	if err != nil {
-		return nil, fmt.Errorf("users of engines: %w", err)
-	}
-	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		f.Close()
 		return nil, fmt.Errorf("users of engines: %w", err)
 	}
 	return func() { f.Close() }, nil

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/pkg/releaselist"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -263,20 +261,11 @@ func (s Store) change(edit func(*State) error) error {
 	if err := s.make(); err != nil {
 		return err
 	}
-	lock, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := datadir.AwaitFlock(filepath.Join(s.dir, "lock"))
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	for {
-		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("lock %s: %w", lock.Name(), err)
-		}
-	}
 	state, err := s.Read()
 	if err != nil {
 		return err
