@@ -71,7 +71,7 @@ func addFreeze(c *command.CLI) *cobra.Command {
 drift go on, and changes may be approved: they move by themselves when the freeze ends.
 
 Once, with --from and --until (RFC 3339) or --for; without --from it begins now. Or every
-week, with --days, --between and --zone: between 22:00-06:00 goes on until the next day.`,
+week, with --days, --between and --zone; 22:00-06:00 ends on the next day.`,
 	}
 	which.flags(cmd)
 	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who wait")
