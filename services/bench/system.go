@@ -135,9 +135,10 @@ func (s *system) startAgent(ctx context.Context, r runner) error {
 	return nil
 }
 
-// freePorts finds four free ports in a row.
+// freePorts finds four free ports in a row, below the node ports of a Kubernetes
+// and those that the kernel gives to clients.
 func freePorts(ctx context.Context) (int, error) {
-	for base := 20000 + os.Getpid()%20000; base < 60000; base += 4 {
+	for base := 20000 + os.Getpid()%8000; base < 30000; base += 4 {
 		free := true
 		for i := range 4 {
 			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i)))

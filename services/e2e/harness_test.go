@@ -231,15 +231,16 @@ func tail(text string, lines int) string {
 var nextPort = struct {
 	sync.Mutex
 	base int
-}{base: 20000 + os.Getpid()%750*16}
+}{base: 20000 + os.Getpid()%500*16}
 
 // freePorts finds four free ports in a row. They are below those that the
-// kernel gives to clients.
+// kernel gives to clients, and below the node ports of a Kubernetes: a cluster on
+// this machine takes what is sent to one of these, though nothing listens there.
 func freePorts(t *testing.T) int {
 	t.Helper()
 	nextPort.Lock()
 	defer nextPort.Unlock()
-	for ; nextPort.base < 60000; nextPort.base += 4 {
+	for ; nextPort.base < 30000; nextPort.base += 4 {
 		base := nextPort.base
 		free := true
 		for i := range 4 {

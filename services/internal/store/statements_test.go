@@ -212,7 +212,7 @@ func statementsOf(t *testing.T, role store.Role) map[string]string {
 }
 
 // called is how statements are written where they are called.
-var called = regexp.MustCompile(`\.([A-Z]\w*)\(`)
+var called = regexp.MustCompile(`\.([A-Z]\w*)\(|\(\*\w+\.Queries\)\.([A-Z]\w*)`)
 
 // callsIn are the names of the methods that a service calls, in its own code and
 // in that of the packages that it links.
@@ -243,7 +243,7 @@ func callsIn(t *testing.T, service string) map[string]bool {
 				t.Fatal(err)
 			}
 			for _, call := range called.FindAllSubmatch(code, -1) {
-				calls[string(call[1])] = true
+				calls[string(call[1])+string(call[2])] = true
 			}
 		}
 	}
