@@ -50,7 +50,9 @@ var laws = map[string]string{
 	"a tick that was lost": `select install_id || ' ' || action || ' between ' || before || ' and ' || scheduled_at from (
 			select install_id, action, scheduled_at, lag(scheduled_at) over (partition by install_id, action order by scheduled_at) as before
 			from berth.action_runs where action = 'alive' and trigger = 'cron' and scheduled_at > $1) ticks
-		where scheduled_at - before > interval '1 minute' and scheduled_at < now() - interval '5 minutes'`,
+		where scheduled_at - before > interval '1 minute' and scheduled_at < now() - interval '5 minutes'
+		and not exists (select from berth.settings_versions v where v.install_id = ticks.install_id and v.created_at > before and v.created_at < scheduled_at
+			and not convert_from(decode(v.envelope->>'payload', 'base64'), 'utf8')::jsonb -> 'schedule' @> '[{"action": "alive"}]')`, // a deprovision began
 	"an ended workflow with open steps": `select w.id from berth.workflows w join berth.steps s on s.workflow_id = w.id
 		where w.state in ('succeeded', 'cancelled') and s.state in ('running', 'waiting') and w.created_at > $1`,
 	"a workflow that nothing moves": `select w.id from berth.workflows w where w.state in ('queued', 'running', 'waiting') and $1 < now()
