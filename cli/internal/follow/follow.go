@@ -22,8 +22,9 @@ const (
 	redraw = 500 * time.Millisecond
 	// restPerLook is how long nothing is read again, in units of what the last
 	// reading took, and at most until times are drawn again: a workflow of many
-	// steps moves more often than it can be read.
-	restPerLook = 4
+	// steps moves more often than it can be read, and what reads it takes from
+	// what moves it on a small machine.
+	restPerLook = 12
 	// rereads is how often a workflow is read again in which nothing moves: what
 	// holds its jobs up may, like the customer's switch.
 	rereads = 5 * time.Second

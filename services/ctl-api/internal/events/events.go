@@ -33,19 +33,41 @@ type Event struct {
 
 // Append hands out the workflow's next sequence number and stores the event under
 // it. The workflow's row is locked from here on, so numbers have no gaps and
-// become visible in order.
+// become visible in order. Within Gather it only takes the event.
 func Append(ctx context.Context, tx *database.Tx, e Event) error {
 	body, err := json.Marshal(e.Body)
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
 	}
-	n, err := tx.AppendWorkflowEvent(ctx, ctldb.AppendWorkflowEventParams{WorkflowID: e.WorkflowID, Kind: e.Kind, Body: body})
+	if g, ok := ctx.Value(gatherKey{}).(*gathered); ok && g.WorkflowID == e.WorkflowID {
+		g.Kinds, g.Bodies = append(g.Kinds, e.Kind), append(g.Bodies, string(body))
+		return nil
+	}
+	return store(ctx, tx, ctldb.AppendWorkflowEventsParams{WorkflowID: e.WorkflowID, Kinds: []string{e.Kind}, Bodies: []string{string(body)}})
+}
+
+type gatherKey struct{}
+
+type gathered struct{ ctldb.AppendWorkflowEventsParams }
+
+// Gather does something in a transaction that holds a workflow's row, and then stores
+// all events of that workflow by one statement. An error leaves none.
+func Gather(ctx context.Context, tx *database.Tx, workflowID string, do func(context.Context) error) error {
+	g := &gathered{ctldb.AppendWorkflowEventsParams{WorkflowID: workflowID}}
+	if err := do(context.WithValue(ctx, gatherKey{}, g)); err != nil || len(g.Kinds) == 0 {
+		return err
+	}
+	return store(ctx, tx, g.AppendWorkflowEventsParams)
+}
+
+func store(ctx context.Context, tx *database.Tx, p ctldb.AppendWorkflowEventsParams) error {
+	n, err := tx.AppendWorkflowEvents(ctx, p)
 	if err != nil {
-		return fmt.Errorf("store event: %w", err)
+		return fmt.Errorf("store events: %w", err)
 	}
 	if n == 0 {
-		return fmt.Errorf("store event: workflow %s: %w", e.WorkflowID, fault.ErrNotFound)
+		return fmt.Errorf("store events: workflow %s: %w", p.WorkflowID, fault.ErrNotFound)
 	}
-	tx.NotifyAfterCommit(model.ChannelWorkflow, e.WorkflowID)
+	tx.NotifyAfterCommit(model.ChannelWorkflow, p.WorkflowID)
 	return nil
 }

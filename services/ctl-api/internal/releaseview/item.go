@@ -3,11 +3,13 @@ package releaseview
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -29,25 +31,29 @@ type Resource struct {
 // ItemOf reads what a release has of a resource. A resource that the release does
 // not have is an error.
 func ItemOf(ctx context.Context, q *ctldb.Queries, releaseID string, of Resource) (Item, error) {
-	items, err := q.ReleaseItemsOf(ctx, releaseID)
+	if of.Row.ComponentID == nil {
+		return Item{}, noItem(releaseID, of)
+	}
+	row, err := q.ReleaseItemOf(ctx, ctldb.ReleaseItemOfParams{ReleaseID: releaseID, ComponentID: *of.Row.ComponentID})
+	if errors.Is(err, fault.ErrNotFound) {
+		return Item{}, noItem(releaseID, of)
+	}
 	if err != nil {
-		return Item{}, fmt.Errorf("read release items: %w", err)
+		return Item{}, fmt.Errorf("read release item: %w", err)
 	}
-	for _, row := range items {
-		if of.Row.ComponentID == nil || row.ComponentID != *of.Row.ComponentID {
-			continue
-		}
-		overrides, err := Overrides(ctx, q, of.Row.InstallID, of.InputsVersion)
-		if err != nil {
-			return Item{}, err
-		}
-		app, err := App(ctx, q, releaseID)
-		return Item{
-			RevisionID: row.RevisionID, Artifact: jobspec.Artifact{Repository: row.ArtifactRepository, Digest: row.ArtifactDigest},
-			Revision: orders.Revision{Sandbox: of.Row.Kind == model.KindSandbox, Spec: row.Spec, Override: overrides[of.Row.Name], Commit: row.SourceCommit, App: app},
-		}, err
+	overrides, err := Overrides(ctx, q, of.Row.InstallID, of.InputsVersion)
+	if err != nil {
+		return Item{}, err
 	}
-	return Item{}, fmt.Errorf("release %s has no item for resource %s", releaseID, of.Row.Name)
+	app, err := App(ctx, q, releaseID)
+	return Item{
+		RevisionID: row.RevisionID, Artifact: jobspec.Artifact{Repository: row.ArtifactRepository, Digest: row.ArtifactDigest},
+		Revision: orders.Revision{Sandbox: of.Row.Kind == model.KindSandbox, Spec: row.Spec, Override: overrides[of.Row.Name], Commit: row.SourceCommit, App: app},
+	}, err
+}
+
+func noItem(releaseID string, of Resource) error {
+	return fmt.Errorf("release %s has no item for resource %s", releaseID, of.Row.Name)
 }
 
 // Overrides reads what a version of an install's inputs overrides, by component.

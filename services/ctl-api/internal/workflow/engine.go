@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -85,39 +86,52 @@ const movesPerTx = 8
 
 // moves does the next things, in one transaction: at most limit of them, and none
 // behind one that has to be committed first, because it has the runner do something.
+// done says that there is nothing more to do now.
 func (e *Engine) moves(ctx context.Context, workflowID string, of *traced, limit int) (done bool, err error) {
 	err = e.Store.TxOf(ctx, workflowID, func(ctx context.Context, tx *database.Tx) error {
 		r, err := load(ctx, tx, workflowID, e.now)
 		if err != nil {
 			return err
 		}
-		for n := 1; ; n++ {
-			d := flow.Next(r.state())
-			if done = d.Do == flow.DoNothing; done {
-				return rest(ctx, tx, r.subject(d.StepID), d)
-			}
-			if ctx, err = of.enter(ctx, tx, r.workflow); err != nil {
-				return err
-			}
-			if n == 1 {
-				if err := r.hold(ctx, tx); err != nil {
-					return err
-				}
-			}
-			e.Log.DebugContext(ctx, "workflow moves", "workflow_id", workflowID, "do", string(d.Do), "step_id", d.StepID, "change_id", d.ChangeID)
-			if err := e.act(ctx, tx, r.subject(d.StepID), d); err != nil {
-				return err
-			}
-			if n == limit || d.Do.HandsOver() || d.StepID == "" {
-				return nil
-			}
-			if err := r.again(ctx, tx, d, e.now()); err != nil {
-				return err
-			}
-		}
+		return events.Gather(ctx, tx, workflowID, func(ctx context.Context) error {
+			done, err = e.movesOf(ctx, tx, r, of, limit)
+			return err
+		})
 	})
 	if errors.Is(err, store.ErrNoObject) {
 		return true, nil
 	}
 	return done, err
+}
+
+func (e *Engine) movesOf(ctx context.Context, tx *database.Tx, r *rows, of *traced, limit int) (done bool, err error) {
+	handedOver := false
+	for n := 0; ; n++ {
+		d := flow.Next(r.state())
+		if d.Do == flow.DoNothing {
+			return true, rest(ctx, tx, r.subject(d.StepID), d)
+		}
+		if n == limit || handedOver {
+			return false, nil
+		}
+		if ctx, err = of.enter(ctx, tx, r.workflow); err != nil {
+			return false, err
+		}
+		if n == 0 {
+			if err := r.hold(ctx, tx); err != nil {
+				return false, err
+			}
+		}
+		e.Log.DebugContext(ctx, "workflow moves", "workflow_id", r.workflow.ID, "do", string(d.Do), "step_id", d.StepID, "change_id", d.ChangeID)
+		if err := e.act(ctx, tx, r.subject(d.StepID), d); err != nil {
+			return false, err
+		}
+		if d.StepID == "" {
+			return false, nil
+		}
+		handedOver = d.Do.HandsOver()
+		if err := r.again(ctx, tx, d, e.now()); err != nil {
+			return false, err
+		}
+	}
 }

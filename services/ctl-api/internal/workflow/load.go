@@ -88,7 +88,7 @@ func (r *rows) again(ctx context.Context, tx *database.Tx, d flow.Decision, now 
 		}
 	}
 	r.jobs = append(slices.DeleteFunc(r.jobs, func(j ctldb.JobsToMoveRow) bool { return optional.Value(j.StepID) == d.StepID }), jobs...)
-	if d.Do == flow.DoSettleChange {
+	if d.Do == flow.DoSettleChange || d.Do == flow.DoExecute {
 		if r.around, err = tx.InstallToMove(ctx, r.workflow.InstallID); err != nil {
 			return fmt.Errorf("read install: %w", err)
 		}

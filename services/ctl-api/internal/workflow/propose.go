@@ -62,9 +62,11 @@ func propose(ctx context.Context, tx *database.Tx, s subject) error {
 	if err != nil {
 		return err
 	}
-	_, hours, err := clearance.PolicyOf(ctx, tx, s.install)
-	if err != nil {
-		return err
+	hours := int(s.install.ApprovalHours)
+	if !s.free {
+		if _, hours, err = clearance.PolicyOf(ctx, tx, s.install); err != nil {
+			return err
+		}
 	}
 	deadline := flow.ApprovalDeadline(s.now, hours)
 	err = tx.ProposeChange(ctx, ctldb.ProposeChangeParams{

@@ -691,6 +691,41 @@ func (q *Queries) ProgressOfWorkflow(ctx context.Context, workflowID *string) ([
 	return items, nil
 }
 
+const releaseItemOf = `-- name: ReleaseItemOf :one
+SELECT i.revision_id, i.artifact_repository, i.artifact_digest, r.spec, coalesce(b.source_commit, '')::text AS source_commit
+FROM release_items i
+JOIN builds b ON b.id = i.build_id
+JOIN component_revisions r ON r.id = i.revision_id
+WHERE i.release_id = $1 AND i.component_id = $2
+`
+
+type ReleaseItemOfParams struct {
+	ReleaseID   string
+	ComponentID string
+}
+
+type ReleaseItemOfRow struct {
+	RevisionID         string
+	ArtifactRepository string
+	ArtifactDigest     string
+	Spec               json.RawMessage
+	SourceCommit       string
+}
+
+// What a release has of one component.
+func (q *Queries) ReleaseItemOf(ctx context.Context, arg ReleaseItemOfParams) (ReleaseItemOfRow, error) {
+	row := q.db.QueryRow(ctx, releaseItemOf, arg.ReleaseID, arg.ComponentID)
+	var i ReleaseItemOfRow
+	err := row.Scan(
+		&i.RevisionID,
+		&i.ArtifactRepository,
+		&i.ArtifactDigest,
+		&i.Spec,
+		&i.SourceCommit,
+	)
+	return i, err
+}
+
 const releaseItemsOf = `-- name: ReleaseItemsOf :many
 SELECT i.component_id, i.revision_id, i.build_id, i.artifact_repository, i.artifact_digest,
        c.kind, c.name, r.type, r.spec, coalesce(b.source_commit, '')::text AS source_commit

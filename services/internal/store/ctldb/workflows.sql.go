@@ -13,22 +13,25 @@ import (
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
-const appendWorkflowEvent = `-- name: AppendWorkflowEvent :execrows
-WITH numbered AS (UPDATE workflows SET event_seq = event_seq + 1 WHERE id = $3 RETURNING id, event_seq)
+const appendWorkflowEvents = `-- name: AppendWorkflowEvents :execrows
+WITH numbered AS (
+    UPDATE workflows SET event_seq = event_seq + cardinality($1::text[]) WHERE id = $3 RETURNING id, event_seq
+)
 INSERT INTO workflow_events (org_id, workflow_id, seq, kind, body)
-SELECT berth.current_org(), n.id, n.event_seq, $1, $2 FROM numbered n
+SELECT berth.current_org(), n.id, n.event_seq - cardinality($1::text[]) + e.i, ($1::text[])[e.i], (($2::text[])[e.i])::jsonb
+FROM numbered n, generate_subscripts($1::text[], 1) AS e(i) ORDER BY e.i
 `
 
-type AppendWorkflowEventParams struct {
-	Kind       string
-	Body       json.RawMessage
+type AppendWorkflowEventsParams struct {
+	Kinds      []string
+	Bodies     []string
 	WorkflowID string
 }
 
-// Stores an event under the workflow's next number; the workflow's row is locked by
-// it. No row when there is no such workflow.
-func (q *Queries) AppendWorkflowEvent(ctx context.Context, arg AppendWorkflowEventParams) (int64, error) {
-	result, err := q.db.Exec(ctx, appendWorkflowEvent, arg.Kind, arg.Body, arg.WorkflowID)
+// Stores events under the workflow's next numbers, in their order; the workflow's row is
+// locked by it. No row when there is no such workflow.
+func (q *Queries) AppendWorkflowEvents(ctx context.Context, arg AppendWorkflowEventsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, appendWorkflowEvents, arg.Kinds, arg.Bodies, arg.WorkflowID)
 	if err != nil {
 		return 0, err
 	}

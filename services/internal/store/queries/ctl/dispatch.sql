@@ -148,6 +148,14 @@ JOIN components c ON c.id = i.component_id
 JOIN component_revisions r ON r.id = i.revision_id
 WHERE i.release_id = sqlc.arg(release_id) ORDER BY c.kind DESC, c.name;
 
+-- name: ReleaseItemOf :one
+-- What a release has of one component.
+SELECT i.revision_id, i.artifact_repository, i.artifact_digest, r.spec, coalesce(b.source_commit, '')::text AS source_commit
+FROM release_items i
+JOIN builds b ON b.id = i.build_id
+JOIN component_revisions r ON r.id = i.revision_id
+WHERE i.release_id = sqlc.arg(release_id) AND i.component_id = sqlc.arg(component_id);
+
 -- name: ConfigBodyOfRelease :one
 SELECT r.id AS release_id, r.number, r.app_id, c.body, a.name AS app_name
 FROM releases r JOIN configs c ON c.id = r.config_id JOIN apps a ON a.id = r.app_id WHERE r.id = sqlc.arg(release_id);

@@ -93,12 +93,15 @@ LEFT JOIN changes c ON c.id = s.change_id
 WHERE w.install_id = sqlc.arg(install_id) AND w.id <> sqlc.arg(workflow_id) AND w.state IN ('queued', 'running', 'waiting') AND NOT w.plan_only
 ORDER BY w.number, s.idx;
 
--- name: AppendWorkflowEvent :execrows
--- Stores an event under the workflow's next number; the workflow's row is locked by
--- it. No row when there is no such workflow.
-WITH numbered AS (UPDATE workflows SET event_seq = event_seq + 1 WHERE id = sqlc.arg(workflow_id) RETURNING id, event_seq)
+-- name: AppendWorkflowEvents :execrows
+-- Stores events under the workflow's next numbers, in their order; the workflow's row is
+-- locked by it. No row when there is no such workflow.
+WITH numbered AS (
+    UPDATE workflows SET event_seq = event_seq + cardinality(sqlc.arg(kinds)::text[]) WHERE id = sqlc.arg(workflow_id) RETURNING id, event_seq
+)
 INSERT INTO workflow_events (org_id, workflow_id, seq, kind, body)
-SELECT berth.current_org(), n.id, n.event_seq, sqlc.arg(kind), sqlc.arg(body) FROM numbered n;
+SELECT berth.current_org(), n.id, n.event_seq - cardinality(sqlc.arg(kinds)::text[]) + e.i, (sqlc.arg(kinds)::text[])[e.i], ((sqlc.arg(bodies)::text[])[e.i])::jsonb
+FROM numbered n, generate_subscripts(sqlc.arg(kinds)::text[], 1) AS e(i) ORDER BY e.i;
 
 -- name: WorkflowEventsAfter :many
 SELECT seq, at, kind, body FROM workflow_events
