@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/cli/internal/when"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -70,7 +71,7 @@ func addFreeze(c *command.CLI) *cobra.Command {
 		Long: `Adds a time in which no change is carried out. What runs already ends; plans, checks and
 drift go on, and changes may be approved: they move by themselves when the freeze ends.
 
-Once, with --from and --until (RFC 3339) or --for; without --from it begins now. Or every
+Once, with --from and --until or --for; without --from it begins now. Or every
 week, with --days, --between and --zone; 22:00-06:00 ends on the next day.`,
 	}
 	which.flags(cmd)
@@ -129,30 +130,25 @@ func (w window) asked(now time.Time) (ctlapi.FreezeRequest, error) {
 		}
 		return out, nil
 	}
-	starts, err := moment("--from", w.from, now.UTC().Truncate(time.Second))
+	starts, err := when.Point("--from", w.from, now)
 	if err != nil {
 		return out, err
 	}
-	if w.until == "" && w.length <= 0 {
+	if starts == nil {
+		starts = new(now.Truncate(time.Second))
+	}
+	ends, err := when.Point("--until", w.until, now)
+	if err != nil {
+		return out, err
+	}
+	switch {
+	case ends == nil && w.length <= 0:
 		return out, usage.Errorf("say when the freeze ends: --until, --for, or --days with --between and --zone")
+	case ends == nil:
+		ends = new(starts.Add(w.length))
 	}
-	ends, err := moment("--until", w.until, starts.Add(w.length))
-	if err != nil {
-		return out, err
-	}
-	out.StartsAt, out.EndsAt = &starts, &ends
+	out.StartsAt, out.EndsAt = new(starts.UTC()), new(ends.UTC())
 	return out, nil
-}
-
-func moment(flag, text string, otherwise time.Time) (time.Time, error) {
-	if text == "" {
-		return otherwise, nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, usage.Errorf("%s is a time such as 2026-11-26T00:00:00Z, not %q", flag, usage.Shortened(text))
-	}
-	return t.UTC(), nil
 }
 
 func removeFreeze(c *command.CLI) *cobra.Command {

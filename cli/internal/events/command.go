@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/cli/internal/when"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -82,13 +83,9 @@ func begin(since string, follow bool, now time.Time) (which ctlapi.ListEventsPar
 		which.After = &n
 		return which, nil
 	}
-	if ago, err := time.ParseDuration(since); err == nil && ago >= 0 {
-		which.Since = new(now.Add(-ago).UTC())
-		return which, nil
-	}
-	at, err := time.Parse(time.RFC3339, since)
+	at, err := when.Past("--since", since, now)
 	if err != nil {
-		return which, usage.Errorf("--since %s is no event number, no time such as %s and not how long ago, such as 2h", since, now.UTC().Format(time.RFC3339))
+		return which, usage.Errorf("%w, or as the number of an event", err)
 	}
 	which.Since = new(at.UTC())
 	return which, nil

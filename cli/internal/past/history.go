@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/cli/internal/when"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -44,11 +45,11 @@ ago: 2h, 3d.`,
 	cmd.Flags().BoolVar(&before, "before-failure", false, "show what changed before the install broke")
 	limit := cmd.Flags().Int("limit", 20, "show at most this many; 0 shows all")
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		from, err := timeOf("--since", since, c.Now())
+		from, err := when.Past("--since", since, c.Now())
 		if err != nil {
 			return err
 		}
-		to, err := timeOf("--until", until, c.Now())
+		to, err := when.Past("--until", until, c.Now())
 		if err != nil {
 			return err
 		}

@@ -14,37 +14,8 @@ import (
 
 var noon = time.Date(2026, 11, 26, 12, 0, 0, 0, time.FixedZone("CET", 3600))
 
-func TestTimeOf(t *testing.T) {
+func TestVersionOf(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"":                          "",
-		"2h":                        "2026-11-26T09:00:00Z",
-		"90m":                       "2026-11-26T09:30:00Z",
-		"3d":                        "2026-11-23T11:00:00Z",
-		"2026-11-26T10:00:00Z":      "2026-11-26T10:00:00Z",
-		"2026-11-26T10:00:00+01:00": "2026-11-26T09:00:00Z",
-		"2026-11-26 10:00":          "2026-11-26T09:00:00Z",
-		" 2026-11-26 ":              "2026-11-25T23:00:00Z",
-		"-2h":                       "error",
-		"yesterday":                 "error",
-		"d":                         "error",
-		"99999999999d":              "error",
-	} {
-		at, err := timeOf("--at", text, noon)
-		got := ""
-		switch {
-		case err != nil:
-			got = "error"
-			if !strings.Contains(err.Error(), "--at") {
-				t.Errorf("%q: %v does not name the flag", text, err)
-			}
-		case at != nil:
-			got = at.UTC().Format(time.RFC3339)
-		}
-		if got != want {
-			t.Errorf("%q is %s, want %s", text, got, want)
-		}
-	}
 	for text, want := range map[string]string{"7": "7", "1h": "2026-11-26T10:00:00Z", "": ""} {
 		if got, err := versionOf("--at", text, noon); err != nil || got != want {
 			t.Errorf("%q is version or time %q, %v; want %q", text, got, err, want)

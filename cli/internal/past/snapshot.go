@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/cli/internal/when"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -43,7 +44,7 @@ ago: 2h, 3d.`,
 		if diff {
 			return snapshotDiff(ctx, c, client, args)
 		}
-		moment, err := timeOf("--at", at, c.Now())
+		moment, err := when.Past("--at", at, c.Now())
 		if err != nil {
 			return err
 		}
@@ -69,11 +70,11 @@ ago: 2h, 3d.`,
 }
 
 func snapshotDiff(ctx context.Context, c *command.CLI, client *api.Client, args []string) error {
-	from, err := timeOf("FROM", args[1], c.Now())
+	from, err := when.Past("FROM", args[1], c.Now())
 	if err != nil {
 		return err
 	}
-	to, err := timeOf("TO", arg(args, 2), c.Now())
+	to, err := when.Past("TO", arg(args, 2), c.Now())
 	if err != nil {
 		return err
 	}

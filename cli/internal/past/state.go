@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/cli/internal/when"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -129,7 +130,7 @@ func versionOf(flag, text string, now time.Time) (string, error) {
 	if n, err := strconv.Atoi(text); err == nil && n > 0 {
 		return text, nil
 	}
-	at, err := timeOf(flag, text, now)
+	at, err := when.Past(flag, text, now)
 	if err != nil || at == nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
@@ -193,6 +194,6 @@ func appView(a ctldb.App, h ctldb.AppHeadsRow) (apigen.App, error) {
 	labels, err := labelsOf(a.Labels)
 	return apigen.App{
 		ID: a.ID, Name: a.Name, DisplayName: a.DisplayName, Description: a.Description, Labels: labels, CreatedAt: a.CreatedAt,
-		Config: numberRef(optional.Of(h.ConfigID), &h.ConfigNumber), Release: numberRef(optional.Of(h.ReleaseID), &h.ReleaseNumber),
+		Config: apiref.Number(optional.Of(h.ConfigID), &h.ConfigNumber), Release: apiref.Number(optional.Of(h.ReleaseID), &h.ReleaseNumber),
 	}, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearanceapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -125,7 +126,7 @@ func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change,
 	c := rows[0].Change
 	out := apigen.Change{
 		ID: c.ID, Install: ref(c.InstallID, rows[0].InstallName), WorkflowID: c.WorkflowID, StepID: c.StepID, Resource: resourceOfChange(rows[0]),
-		Kind: apigen.ChangeKind(c.Kind), State: apigen.ChangeState(c.State), Release: releaseRef(c.ReleaseID, rows[0].ReleaseNumber),
+		Kind: apigen.ChangeKind(c.Kind), State: apigen.ChangeState(c.State), Release: apiref.Number(c.ReleaseID, rows[0].ReleaseNumber),
 		InputsVersion: int(c.InputsVersion), StateVersion: int(c.StateVersion), EffectDigest: c.EffectDigest, ApprovedEffectDigest: c.ApprovedEffectDigest,
 		Replaces: c.Replaces, Fence: c.Fence, Error: c.Error, Remedy: c.Remedy, Wait: waiting(c.WaitReason, c.WaitOn, c.WaitDeadline, nil),
 		ExpiresAt: c.WaitDeadline, CreatedAt: c.CreatedAt, ProposedAt: c.ProposedAt, DecidedAt: c.DecidedAt, ExecutedAt: c.ExecutedAt, FinishedAt: c.FinishedAt,
@@ -189,14 +190,6 @@ func changeSummary(c ctldb.Change, install apigen.Ref, resource *apigen.Resource
 		}
 	}
 	return out, nil
-}
-
-// releaseRef is nil where there is no release.
-func releaseRef(id *string, number *int32) *apigen.NumberRef {
-	if id == nil || number == nil {
-		return nil
-	}
-	return &apigen.NumberRef{ID: *id, Number: int(*number)}
 }
 
 func resourceOfChange(r ctldb.ListChangesRow) *apigen.ResourceRef {

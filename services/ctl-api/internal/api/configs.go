@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
@@ -268,7 +269,7 @@ func planView(out *apigen.SyncResult, r apps.SyncResult) {
 	out.InstallsTotal = &r.InstallsTotal
 	out.Installs = convert(r.Installs, func(i apps.InstallPlan) apigen.SyncInstall {
 		return apigen.SyncInstall{
-			Install: ref(i.ID, i.Name), Release: numberRef(optional.Of(i.ReleaseID), &i.ReleaseNumber),
+			Install: ref(i.ID, i.Name), Release: apiref.Number(optional.Of(i.ReleaseID), &i.ReleaseNumber),
 			Inputs: convert(i.Inputs, func(c apps.DefaultChange) apigen.SyncInstallInput {
 				return apigen.SyncInstallInput{Name: c.Name, Before: c.Before, After: c.After, Sensitive: c.Sensitive}
 			}),

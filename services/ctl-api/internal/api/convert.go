@@ -11,14 +11,6 @@ import (
 
 func ref(id, name string) apigen.Ref { return apigen.Ref{ID: id, Name: name} }
 
-// numberRef is nil when there is none.
-func numberRef(id *string, number *int32) *apigen.NumberRef {
-	if id == nil || number == nil {
-		return nil
-	}
-	return &apigen.NumberRef{ID: *id, Number: int(*number)}
-}
-
 // decode reads a column of a row that we wrote ourselves; an empty one is none.
 func decode(what string, raw json.RawMessage, v any) error {
 	if len(raw) == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
@@ -93,7 +94,7 @@ func resourceView(r ctldb.ShowResourcesRow) apigen.Resource {
 	view := apigen.Resource{
 		ID: res.ID, Kind: apigen.ResourceKind(res.Kind), Name: res.Name, Type: res.Type, State: apigen.ResourceState(res.State),
 		Health: apigen.HealthVerdict(res.Health), HealthSince: res.HealthSince, Drift: apigen.ResourceDrift(res.Drift), Fence: res.Fence,
-		LockedBy: res.LockedBy, LiveRelease: numberRef(res.LiveReleaseID, r.LiveReleaseNumber),
+		LockedBy: res.LockedBy, LiveRelease: apiref.Number(res.LiveReleaseID, r.LiveReleaseNumber),
 		LiveArtifactDigest: res.LiveArtifactDigest, LiveChangeID: res.LiveChangeID, Outputs: redacted(res.Outputs),
 		Version: res.Version, UpdatedAt: res.UpdatedAt,
 	}

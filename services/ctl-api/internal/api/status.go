@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
@@ -179,7 +180,7 @@ func (a around) facts(in ctldb.Install) status.Facts {
 
 func workflowBrief(w ctldb.Workflow, release *int32) apigen.WorkflowBrief {
 	return apigen.WorkflowBrief{
-		ID: w.ID, Kind: apigen.WorkflowKind(w.Kind), State: apigen.WorkflowState(w.State), Release: releaseRef(w.ReleaseID, release),
+		ID: w.ID, Kind: apigen.WorkflowKind(w.Kind), State: apigen.WorkflowState(w.State), Release: apiref.Number(w.ReleaseID, release),
 		Wait: waiting(w.WaitReason, w.WaitOn, w.WaitDeadline, nil), Ended: (*apigen.Ended)(w.Ended), EndedBy: w.EndedBy, CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt, FinishedAt: w.FinishedAt,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -446,7 +447,7 @@ func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {
 	out := apigen.Workflow{
 		ID: w.ID, Install: ref(w.InstallID, r.InstallName), Number: int(w.Number), Kind: apigen.WorkflowKind(w.Kind),
 		State: apigen.WorkflowState(w.State), Wait: waiting(w.WaitReason, w.WaitOn, w.WaitDeadline, nil),
-		Release: releaseRef(w.ReleaseID, r.ReleaseNumber), InputsVersion: int(w.InputsVersion), PlanOnly: w.PlanOnly, ApproveAll: w.ApproveAll, OnFailure: apigen.OnFailure(w.OnFailure),
+		Release: apiref.Number(w.ReleaseID, r.ReleaseNumber), InputsVersion: int(w.InputsVersion), PlanOnly: w.PlanOnly, ApproveAll: w.ApproveAll, OnFailure: apigen.OnFailure(w.OnFailure),
 		Error: w.Error, Ended: (*apigen.Ended)(w.Ended), EndedBy: w.EndedBy, Version: w.EventSeq, CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt, StartedAt: w.StartedAt,
 		FinishedAt: w.FinishedAt, CancelRequestedAt: w.CancelRequestedAt,
 	}

@@ -48,7 +48,9 @@ func Append(ctx context.Context, tx *database.Tx, e Event) error {
 
 type gatherKey struct{}
 
-type gathered struct{ ctldb.AppendWorkflowEventsParams }
+type gathered struct {
+	ctldb.AppendWorkflowEventsParams
+}
 
 // Gather does something in a transaction that holds a workflow's row, and then stores
 // all events of that workflow by one statement. An error leaves none.

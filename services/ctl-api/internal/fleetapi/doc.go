@@ -32,13 +32,6 @@ func (h *Fleet) now() time.Time {
 	return time.Now()
 }
 
-func numberRef(id *string, number *int32) *apigen.NumberRef {
-	if id == nil || number == nil {
-		return nil
-	}
-	return &apigen.NumberRef{ID: *id, Number: int(*number)}
-}
-
 func resourceRef(id *string, kind, name string) *apigen.ResourceRef {
 	if id == nil {
 		return nil

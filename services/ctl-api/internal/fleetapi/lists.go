@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
@@ -78,7 +79,7 @@ func resourceOfInstall(r ctldb.ResourcesOfInstallsRow) apigen.ResourceOfInstall 
 		ID: r.ID, Install: apigen.Ref{ID: r.InstallID, Name: r.InstallName}, App: apigen.Ref{ID: r.AppID, Name: r.AppName},
 		Customer: apigen.Ref{ID: r.CustomerID, Name: r.CustomerName}, Kind: apigen.ResourceOfInstallKind(r.Kind), Name: r.Name, Type: r.Type,
 		State: apigen.StateOfResource(r.State), Health: apigen.HealthVerdict(r.Health), HealthSince: r.HealthSince, Drift: apigen.ResourceOfInstallDrift(r.Drift),
-		LiveRelease: numberRef(r.LiveReleaseID, r.LiveReleaseNumber), LiveChangeID: r.LiveChangeID, LockedBy: r.LockedBy, UpdatedAt: r.UpdatedAt,
+		LiveRelease: apiref.Number(r.LiveReleaseID, r.LiveReleaseNumber), LiveChangeID: r.LiveChangeID, LockedBy: r.LockedBy, UpdatedAt: r.UpdatedAt,
 	}
 }
 

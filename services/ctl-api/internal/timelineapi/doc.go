@@ -89,10 +89,3 @@ func orNone(raw json.RawMessage) *json.RawMessage {
 	}
 	return &raw
 }
-
-func numberRef(id *string, number *int32) *apigen.NumberRef {
-	if id == nil || number == nil {
-		return nil
-	}
-	return &apigen.NumberRef{ID: *id, Number: int(*number)}
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/snapshot"
@@ -62,7 +63,7 @@ func (h *Past) DiffSnapshots(ctx context.Context, req apigen.DiffSnapshotsReques
 func snapshotView(s snapshot.Snapshot) (apigen.Snapshot, error) {
 	i := s.Install
 	view := apigen.Snapshot{
-		At: s.At, StateVersion: int(s.StateVersion), Release: numberRef(i.ReleaseID, i.ReleaseNumber),
+		At: s.At, StateVersion: int(s.StateVersion), Release: apiref.Number(i.ReleaseID, i.ReleaseNumber),
 		Install:   apigen.SnapshotInstall{Name: i.Name, State: i.State, ApprovalOption: i.ApprovalOption, ApprovalHours: int(i.ApprovalHours)},
 		Inputs:    apigen.SnapshotInputs{Version: int(s.Inputs.Version), SetBy: optional.Of(s.Inputs.SetBy), Values: s.Inputs.Values},
 		Resources: make([]apigen.SnapshotResource, 0, len(s.Resources)), Approvals: make([]apigen.SnapshotApproval, 0, len(s.Approvals)),
@@ -85,7 +86,7 @@ func snapshotView(s snapshot.Snapshot) (apigen.Snapshot, error) {
 			return view, err
 		}
 		item := apigen.SnapshotResource{
-			Kind: string(r.Kind), Name: r.Name, Type: r.Type, State: r.State, Health: r.Health, Drift: r.Drift, Release: numberRef(r.LiveReleaseID, r.LiveReleaseNumber),
+			Kind: string(r.Kind), Name: r.Name, Type: r.Type, State: r.State, Health: r.Health, Drift: r.Drift, Release: apiref.Number(r.LiveReleaseID, r.LiveReleaseNumber),
 			ArtifactDigest: r.LiveArtifactDigest, ChangeID: r.LiveChangeID, Outputs: outputs,
 		}
 		if r.LiveInputsVersion != nil {

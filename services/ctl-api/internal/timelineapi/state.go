@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/event"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
@@ -147,7 +148,7 @@ func versionView(older ctldb.StateVersion, row ctldb.ListStateVersionsRow, reaso
 		}
 	}
 	return apigen.StateVersion{
-		Version: int(v.Version), Cause: v.Cause, CreatedAt: v.CreatedAt, InputsVersion: int(v.InputsVersion), Release: numberRef(v.ReleaseID, row.ReleaseNumber),
+		Version: int(v.Version), Cause: v.Cause, CreatedAt: v.CreatedAt, InputsVersion: int(v.InputsVersion), Release: apiref.Number(v.ReleaseID, row.ReleaseNumber),
 		Changes: changesView(changes), Because: entriesView(timeline.Because(between, changes)),
 	}, nil
 }
