@@ -34,10 +34,10 @@ func (p *planner) runScript() error {
 	return nil
 }
 
-// maybeRan tells whether a step's script may have run, which nobody knows. What it does
-// twice is not known either, so only a person starts it again.
+// maybeRan tells whether a step's script may have run, which nobody knows: no plan can
+// look. What it does twice is not known either, so only a person starts it again.
 func maybeRan(step Step) bool {
-	return step.Kind == StepScript && step.Change.State == model.ChangeUncertain
+	return (step.Kind == StepScript || step.Kind == StepAction) && step.Change.State == model.ChangeUncertain
 }
 
 // looksFirst fails the step of such a script.

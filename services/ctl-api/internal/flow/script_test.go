@@ -88,6 +88,21 @@ func TestNextOfScript(t *testing.T) {
 	}
 }
 
+// An action cannot be looked at by a plan either: what may have run is not run again by
+// itself, neither because the plan is the same nor because all is approved.
+func TestActionThatMayHaveRun(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[model.ChangeState]flow.Do{model.ChangeUncertain: flow.DoFailStep, model.ChangeStale: flow.DoPlan} {
+		step := deploy(change(state))
+		step.Kind, step.Name, step.ResourceID = flow.StepAction, "action/migrate", ""
+		s := running(step)
+		s.ApproveAll = true
+		if d := flow.Next(s); d.Do != want || want == flow.DoFailStep && d.Remedy == "" {
+			t.Errorf("%s: %+v, want %s", state, d, want)
+		}
+	}
+}
+
 // While a script holds the sandbox, a deploy waits for it, and the other way round.
 func TestScriptAndDeployExcludeEachOther(t *testing.T) {
 	t.Parallel()
