@@ -126,7 +126,7 @@ func TestMetricsOfAJob(t *testing.T) {
 }
 
 // A runner reaches the series of its own install's runs, and can break no limit.
-func TestAttackMetrics(t *testing.T) {
+func TestAttackMetricsOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a, neighbour, stranger := w.agent(w.org(), "install"), w.agent(w.org(), "install"), w.agent(w.org(), "install")

@@ -101,7 +101,7 @@ func TestParse(t *testing.T) {
 }
 
 // A script can have made anything in the place of its metrics file.
-func TestAttackTheFile(t *testing.T) {
+func TestAttackMetricsFile(t *testing.T) {
 	t.Parallel()
 	at := func(name string) string { return filepath.Join(t.TempDir(), name) }
 	secret := at("secret")
