@@ -92,7 +92,7 @@ func (c *cli) actionsShow() *cobra.Command {
 			return err
 		}
 		if lines := outputLines(*run); len(lines) > 0 {
-			output.Println(c.Out, "\noutputs")
+			output.Printf(c.Out, "\noutputs\n")
 			for _, line := range lines {
 				output.Println(c.Out, line)
 			}
@@ -100,7 +100,7 @@ func (c *cli) actionsShow() *cobra.Command {
 		if run.Metrics == nil {
 			return nil
 		}
-		output.Println(c.Out, "\nnumbers")
+		output.Println(c.Out)
 		return command.PrintList(c.CLI, *run.Metrics, table.RunMetric())
 	})
 	return cmd

@@ -228,3 +228,20 @@ func TestAttackSecretsInMetrics(t *testing.T) {
 		t.Errorf("%d numbers are kept, %q, %v", len(got.Metrics), got.MetricsError, err)
 	}
 }
+
+// A scheduled run brings its numbers, with the time at which it ended.
+func TestARunBringsItsMetrics(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	result := jobspec.Result{
+		Outcome: jobspec.OutcomeFailed, ExitCode: 1, StartedAt: at, FinishedAt: at.Add(time.Second),
+		Metrics: []jobspec.Metric{{Name: "rows", Kind: jobspec.MetricGauge, Value: 1}}, MetricsError: "line 2 is wrong",
+	}
+	want := jobspec.Run{
+		Action: "look", ScheduledAt: at, State: "failed", ExitCode: 1, Outputs: map[string]any{}, StartedAt: at, FinishedAt: at.Add(time.Second),
+		Metrics: result.Metrics, MetricsError: "line 2 is wrong",
+	}
+	if diff := cmp.Diff(want, runOf(jobdir.Tick{Action: "look", At: at}, result)); diff != "" {
+		t.Errorf("run (-want +got):\n%s", diff)
+	}
+}
