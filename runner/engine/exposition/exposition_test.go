@@ -111,7 +111,7 @@ func TestAttackMetricsFile(t *testing.T) {
 	must(t, os.Symlink(secret, link))
 	must(t, os.Symlink("/dev/zero", device))
 	must(t, os.Symlink(at("none"), dangling))
-	listener, err := net.Listen("unix", socket) //nolint:noctx // it is a file
+	listener, err := net.Listen("unix", socket)
 	must(t, err)
 	defer func() { _ = listener.Close() }()
 	must(t, os.WriteFile(sparse, []byte("a 1\n"), 0o600))
