@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // sparkValues is how many values a spark line has at most.
@@ -61,7 +62,13 @@ ago: 2h, 3d.`,
 			if err != nil {
 				return err
 			}
-			return command.PrintList(c, items, table.Metric(c.Now()))
+			return command.PrintList(c, items, table.Metric(c.Now(), which.Recent != nil))
+		}
+		if f.Changed("name") {
+			return usage.Errorf("--name is for the list; the series is already named: %s", args[1])
+		}
+		if until != "" && !f.Changed("since") {
+			since = "" // a day before that
 		}
 		which, err := pointsWhich(since, until, step, c.Now())
 		if err != nil {
@@ -129,12 +136,12 @@ func findSeries(ctx context.Context, client *api.Client, install, named, action 
 	}
 	var list []string
 	for _, m := range found[:min(len(found), seriesNamed)] {
-		list = append(list, m.Series+" of action "+m.Action+": "+m.ID)
+		list = append(list, visible.Row(m.Series+" of action "+m.Action+": "+m.ID))
 	}
 	if len(found) > seriesNamed {
 		list = append(list, "…")
 	}
-	return nil, usage.Errorf("install %s has %d series %s; name one with its labels, its --action or its id:\n  %s", install, len(found), named, strings.Join(list, "\n  "))
+	return nil, usage.Errorf("install %s has %d series %s; name one with its labels, its --action or its id:\n%s", install, len(found), named, strings.Join(list, "\n"))
 }
 
 // seriesNamed is how many series are named to choose from.

@@ -12,9 +12,10 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-// Metric shows series of numbers that runs wrote.
-func Metric(now time.Time) output.View[ctlapi.Metric] {
-	return output.View[ctlapi.Metric]{
+// Metric shows series of numbers that runs wrote, with a line of their last values when
+// these were asked for.
+func Metric(now time.Time, recent bool) output.View[ctlapi.Metric] {
+	v := output.View[ctlapi.Metric]{
 		Name: func(m ctlapi.Metric) string { return m.ID },
 		None: "no numbers; a script of an action writes one so: echo 'queue_length 12' >> \"$BERTH_METRICS\"",
 		Columns: []output.Column[ctlapi.Metric]{
@@ -23,13 +24,16 @@ func Metric(now time.Time) output.View[ctlapi.Metric] {
 			{Head: "KIND", Cell: func(m ctlapi.Metric) string { return string(m.Kind) }},
 			{Head: "ACTION", Shrinks: true, Least: 10, Cell: func(m ctlapi.Metric) string { return m.Action }},
 			{Head: "AGE", Cell: func(m ctlapi.Metric) string { return age(now, m.At) }},
-			{Head: "RECENT", Yields: true, Cell: func(m ctlapi.Metric) string { return Spark(api.Value(m.Recent)) }},
 			{Head: "AT", Wide: true, Cell: func(m ctlapi.Metric) string { return m.At.UTC().Format(time.RFC3339) }},
 			{Head: "RUN", Wide: true, Cell: func(m ctlapi.Metric) string { return m.RunID }},
 			{Head: "ID", Wide: true, Cell: func(m ctlapi.Metric) string { return m.ID }},
 			{Head: "HELP", Wide: true, Cell: func(m ctlapi.Metric) string { return api.Value(m.Help) }},
 		},
 	}
+	if recent {
+		v.Columns = append(v.Columns, output.Column[ctlapi.Metric]{Head: "RECENT", Yields: true, Cell: func(m ctlapi.Metric) string { return Spark(api.Value(m.Recent)) }})
+	}
+	return v
 }
 
 // MetricPoint shows the points of a series, or steps of them.

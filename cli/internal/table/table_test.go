@@ -116,7 +116,7 @@ func TestTables(t *testing.T) {
 		"action_run": lists(table.ActionRun(now), ctlapi.ActionRun{ID: "arn_1", Install: acme, Action: "answers", Trigger: "cron", State: "failed", Error: new("exit status 1"), StreamID: new("str_1"), CreatedAt: ago(time.Minute)},
 			ctlapi.ActionRun{ID: "arn_2", Install: acme, Action: "count", Trigger: "manual", State: "succeeded", MetricsKept: new(3), CreatedAt: ago(time.Minute)},
 			ctlapi.ActionRun{ID: "arn_3", Install: acme, Action: "count", Trigger: "manual", State: "succeeded", MetricsError: new("step \"x\": line 2 is not in the Prometheus text format"), CreatedAt: ago(time.Minute)}),
-		"metric": lists(table.Metric(now),
+		"metric": lists(table.Metric(now, true),
 			ctlapi.Metric{ID: "ser_1", Series: `queue_length{queue="mail"}`, Action: "look", Kind: "gauge", Help: new("Mails that wait."), Value: 12, At: ago(3 * time.Minute), RunID: "arn_1", Recent: &[]float64{12, 3, 0, 7}},
 			ctlapi.Metric{ID: "ser_2", Series: "rows", Action: "script/count", Kind: "untyped", Value: 1e21, At: ago(time.Hour), RunID: "arn_2"}),
 		"metric_point": lists(table.MetricPoint(false), ctlapi.MetricPoint{At: ago(time.Minute), Value: 1.5, RunID: new("arn_1")}),

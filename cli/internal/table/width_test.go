@@ -116,7 +116,7 @@ func TestTablesFitATerminal(t *testing.T) {
 		{"changes", narrow(table.Change(now))},
 		{"actions", narrow(table.Action(now))},
 		{"runs of actions", narrow(table.ActionRun(now))},
-		{"numbers", narrow(table.Metric(now))},
+		{"numbers", narrow(table.Metric(now, true))},
 		{"points of a number", narrow(table.MetricPoint(false))},
 		{"steps of a number", narrow(table.MetricPoint(true))},
 		{"numbers of a run", narrow(table.RunMetric())},
