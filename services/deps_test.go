@@ -171,6 +171,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"paging":       {},
 		"csvlist":      {},
 		"fleetapi":     {"apigen", "bulk", "database", "installs", "paging", "plantree", "readme", "releaseview"},
+		"metricsapi":   {"apigen", "database", "installs", "paging"},
 		"treediff":     {},
 		"snapshot":     {"database", "treediff"},
 		"timeline":     {"database", "treediff"},

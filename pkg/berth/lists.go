@@ -334,6 +334,33 @@ func pages[T any](limit *int, begin *string, read func(limit int, after *string)
 	}
 }
 
+// Metrics lists the series of numbers that runs wrote in an install.
+func (c *Client) Metrics(ctx context.Context, install string, which ctlapi.ListMetricsParams) iter.Seq2[ctlapi.Metric, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Metric], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListMetricsWithResponse(ctx, install, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Metric])(resp.JSON200), nil
+	})
+}
+
+// MetricPoints lists the points of a series, by its id, newest first; of the last day
+// unless which says otherwise.
+func (c *Client) MetricPoints(ctx context.Context, install, series string, which ctlapi.ListMetricPointsParams) iter.Seq2[ctlapi.MetricPoint, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.MetricPoint], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListMetricPointsWithResponse(ctx, install, series, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.MetricPoint])(resp.JSON200), nil
+	})
+}
+
 // Timeline lists what happened to an install, newest first unless which says otherwise.
 func (c *Client) Timeline(ctx context.Context, install string, which ctlapi.ListTimelineParams) iter.Seq2[ctlapi.TimelineEntry, error] {
 	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.TimelineEntry], error) {

@@ -1085,6 +1085,27 @@ func (e MemberRequestRole) Valid() bool {
 	}
 }
 
+// Defines values for MetricKind.
+const (
+	MetricKindCounter MetricKind = "counter"
+	MetricKindGauge   MetricKind = "gauge"
+	MetricKindUntyped MetricKind = "untyped"
+)
+
+// Valid indicates whether the value is a known member of the MetricKind enum.
+func (e MetricKind) Valid() bool {
+	switch e {
+	case MetricKindCounter:
+		return true
+	case MetricKindGauge:
+		return true
+	case MetricKindUntyped:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OnFailure.
 const (
 	OnFailureContinue OnFailure = "continue"
@@ -1466,6 +1487,27 @@ func (e Role) Valid() bool {
 	case RolePlatform:
 		return true
 	case RoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunMetricKind.
+const (
+	RunMetricKindCounter RunMetricKind = "counter"
+	RunMetricKindGauge   RunMetricKind = "gauge"
+	RunMetricKindUntyped RunMetricKind = "untyped"
+)
+
+// Valid indicates whether the value is a known member of the RunMetricKind enum.
+func (e RunMetricKind) Valid() bool {
+	switch e {
+	case RunMetricKindCounter:
+		return true
+	case RunMetricKindGauge:
+		return true
+	case RunMetricKindUntyped:
 		return true
 	default:
 		return false
@@ -2294,7 +2336,16 @@ type ActionRun struct {
 	ID string `json:"id"`
 
 	// Install A thing by id and name.
-	Install     Ref             `json:"install"`
+	Install Ref `json:"install"`
+
+	// Metrics The numbers that it wrote, as long as points are kept; not in lists.
+	Metrics *[]RunMetric `json:"metrics,omitempty"`
+
+	// MetricsError What was left out of the numbers that it wrote, and why.
+	MetricsError *string `json:"metrics_error,omitempty"`
+
+	// MetricsKept How many numbers it wrote that were kept.
+	MetricsKept *int            `json:"metrics_kept,omitempty"`
 	Outputs     json.RawMessage `json:"outputs"`
 	ReportedAt  *time.Time      `json:"reported_at,omitempty"`
 	ScheduledAt *time.Time      `json:"scheduled_at,omitempty"`
@@ -4214,6 +4265,75 @@ type MemberRequestKind string
 // MemberRequestRole defines model for MemberRequest.Role.
 type MemberRequestRole string
 
+// Metric defines model for Metric.
+type Metric struct {
+	// Action The action whose runs write it; `script/NAME` for a script that is part of no release.
+	Action string `json:"action"`
+
+	// At When the run that wrote it ended.
+	At   time.Time `json:"at"`
+	Help *string   `json:"help,omitempty"`
+
+	// ID Example: ser_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Kind As the newest run wrote it. What histograms and summaries are made of is counters and gauges.
+	Kind   MetricKind        `json:"kind"`
+	Labels map[string]string `json:"labels"`
+
+	// Name Example: queue_length
+	Name string `json:"name"`
+
+	// Recent The last values, newest first, when asked for.
+	Recent *[]float64 `json:"recent,omitempty"`
+	RunID  string     `json:"run_id"`
+
+	// Series Name and labels as Prometheus writes them.
+	//
+	// Example: queue_length{queue="mail"}
+	Series string `json:"series"`
+
+	// Value The newest.
+	Value float64 `json:"value"`
+}
+
+// MetricKind As the newest run wrote it. What histograms and summaries are made of is counters and gauges.
+type MetricKind string
+
+// MetricPage defines model for MetricPage.
+type MetricPage struct {
+	Items []Metric `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// MetricPoint defines model for MetricPoint.
+type MetricPoint struct {
+	// At When the run ended, or the step begins.
+	At time.Time `json:"at"`
+
+	// Count How many runs wrote it in the step.
+	Count *int     `json:"count,omitempty"`
+	Max   *float64 `json:"max,omitempty"`
+	Mean  *float64 `json:"mean,omitempty"`
+	Min   *float64 `json:"min,omitempty"`
+
+	// RunID The run that wrote it. The other fields are of a step.
+	RunID *string `json:"run_id,omitempty"`
+
+	// Value The number, or the last one in the step.
+	Value float64 `json:"value"`
+}
+
+// MetricPointPage defines model for MetricPointPage.
+type MetricPointPage struct {
+	Items []MetricPoint `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // MissingBlobs defines model for MissingBlobs.
 type MissingBlobs struct {
 	Missing []Digest `json:"missing"`
@@ -4963,6 +5083,22 @@ type Rollback struct {
 	// Stays Components that the release does not have; they stay as they are.
 	Stays []string `json:"stays,omitempty"`
 }
+
+// RunMetric defines model for RunMetric.
+type RunMetric struct {
+	Help *string `json:"help,omitempty"`
+
+	// ID Of the series.
+	ID   string        `json:"id"`
+	Kind RunMetricKind `json:"kind"`
+
+	// Series Example: queue_length{queue="mail"}
+	Series string  `json:"series"`
+	Value  float64 `json:"value"`
+}
+
+// RunMetricKind defines model for RunMetric.Kind.
+type RunMetricKind string
 
 // Runner defines model for Runner.
 type Runner struct {
@@ -6418,6 +6554,9 @@ type Limit = int
 // MemberIDOrName defines model for MemberIDOrName.
 type MemberIDOrName = string
 
+// MetricID defines model for MetricID.
+type MetricID = string
+
 // OfApp defines model for OfApp.
 type OfApp = string
 
@@ -6836,6 +6975,42 @@ type SetInputsParams struct {
 
 	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ListMetricsParams defines parameters for ListMetrics.
+type ListMetricsParams struct {
+	// Name Only series of the metric with this name.
+	Name *string `form:"name,omitempty" json:"name,omitempty"`
+
+	// Action Only series that runs of this action wrote.
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+
+	// Recent Answer up to this many of the last values of each series too, in `recent`.
+	Recent *int `form:"recent,omitempty" json:"recent,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListMetricPointsParams defines parameters for ListMetricPoints.
+type ListMetricPointsParams struct {
+	// Since Only points of this time or later. The default is a day before `until`.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only points of before this time. The default is now.
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Step The length of a step, in seconds.
+	Step *int `form:"step,omitempty" json:"step,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // PauseInstallParams defines parameters for PauseInstall.
@@ -8183,6 +8358,27 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputs(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListMetrics List the series of numbers that runs wrote in an install
+	//
+	// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value.
+	//
+	// Corresponds with GET /installs/{install}/metrics (the `ListMetrics` operationId).
+	ListMetrics(ctx context.Context, install InstallIDOrName, params *ListMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetMetric Show a series of numbers
+	//
+	// Answers the series with its newest value.
+	//
+	// Corresponds with GET /installs/{install}/metrics/{metric} (the `GetMetric` operationId).
+	GetMetric(ctx context.Context, install InstallIDOrName, metric MetricID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListMetricPoints List the points of a series
+	//
+	// A point is the number that one run wrote; its time is when the run ended. With `step` the points are put together in steps of equal length, counted from 1970 in UTC. Points are kept as long as events.
+	//
+	// Corresponds with GET /installs/{install}/metrics/{metric}/points (the `ListMetricPoints` operationId).
+	ListMetricPoints(ctx context.Context, install InstallIDOrName, metric MetricID, params *ListMetricPointsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PauseInstallWithBody Pause an install
 	//
@@ -10553,6 +10749,57 @@ func (c *Client) SetInputsWithBody(ctx context.Context, install InstallIDOrName,
 // Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 func (c *Client) SetInputs(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSetInputsRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListMetrics List the series of numbers that runs wrote in an install
+//
+// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value.
+//
+// Corresponds with GET /installs/{install}/metrics (the `ListMetrics` operationId).
+func (c *Client) ListMetrics(ctx context.Context, install InstallIDOrName, params *ListMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListMetricsRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetMetric Show a series of numbers
+//
+// Answers the series with its newest value.
+//
+// Corresponds with GET /installs/{install}/metrics/{metric} (the `GetMetric` operationId).
+func (c *Client) GetMetric(ctx context.Context, install InstallIDOrName, metric MetricID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMetricRequest(c.Server, install, metric)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListMetricPoints List the points of a series
+//
+// A point is the number that one run wrote; its time is when the run ended. With `step` the points are put together in steps of equal length, counted from 1970 in UTC. Points are kept as long as events.
+//
+// Corresponds with GET /installs/{install}/metrics/{metric}/points (the `ListMetricPoints` operationId).
+func (c *Client) ListMetricPoints(ctx context.Context, install InstallIDOrName, metric MetricID, params *ListMetricPointsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListMetricPointsRequest(c.Server, install, metric, params)
 	if err != nil {
 		return nil, err
 	}
@@ -15944,6 +16191,272 @@ func NewSetInputsRequestWithBody(server string, install InstallIDOrName, params 
 	return req, nil
 }
 
+// NewListMetricsRequest constructs an http.Request for the ListMetrics method
+func NewListMetricsRequest(server string, install InstallIDOrName, params *ListMetricsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/metrics", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Name != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "name", *params.Name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Action != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "action", *params.Action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Recent != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "recent", *params.Recent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetMetricRequest constructs an http.Request for the GetMetric method
+func NewGetMetricRequest(server string, install InstallIDOrName, metric MetricID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "metric", metric, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/metrics/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListMetricPointsRequest constructs an http.Request for the ListMetricPoints method
+func NewListMetricPointsRequest(server string, install InstallIDOrName, metric MetricID, params *ListMetricPointsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "metric", metric, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/metrics/%s/points", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Step != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "step", *params.Step, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewPauseInstallRequest calls the generic PauseInstall builder with application/json body
 func NewPauseInstallRequest(server string, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -20478,6 +20991,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputsWithResponse(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*SetInputsResponse, error)
 
+	// ListMetricsWithResponse List the series of numbers that runs wrote in an install
+	//
+	// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/metrics (the `ListMetrics` operationId).
+	ListMetricsWithResponse(ctx context.Context, install InstallIDOrName, params *ListMetricsParams, reqEditors ...RequestEditorFn) (*ListMetricsResponse, error)
+
+	// GetMetricWithResponse Show a series of numbers
+	//
+	// Answers the series with its newest value.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/metrics/{metric} (the `GetMetric` operationId).
+	GetMetricWithResponse(ctx context.Context, install InstallIDOrName, metric MetricID, reqEditors ...RequestEditorFn) (*GetMetricResponse, error)
+
+	// ListMetricPointsWithResponse List the points of a series
+	//
+	// A point is the number that one run wrote; its time is when the run ended. With `step` the points are put together in steps of equal length, counted from 1970 in UTC. Points are kept as long as events.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/metrics/{metric}/points (the `ListMetricPoints` operationId).
+	ListMetricPointsWithResponse(ctx context.Context, install InstallIDOrName, metric MetricID, params *ListMetricPointsParams, reqEditors ...RequestEditorFn) (*ListMetricPointsResponse, error)
+
 	// PauseInstallWithBodyWithResponse Pause an install
 	//
 	// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
@@ -24428,6 +24968,150 @@ func (r SetInputsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SetInputsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListMetricsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MetricPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListMetricsResponse) GetJSON200() *MetricPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListMetricsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListMetricsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListMetricsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListMetricsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListMetricsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetMetricResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Metric
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetMetricResponse) GetJSON200() *Metric {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetMetricResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMetricResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMetricResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMetricResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMetricResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListMetricPointsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MetricPointPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListMetricPointsResponse) GetJSON200() *MetricPointPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListMetricPointsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListMetricPointsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListMetricPointsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListMetricPointsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListMetricPointsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -28912,6 +29596,51 @@ func (c *ClientWithResponses) SetInputsWithResponse(ctx context.Context, install
 	return ParseSetInputsResponse(rsp)
 }
 
+// ListMetricsWithResponse List the series of numbers that runs wrote in an install
+//
+// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/metrics (the `ListMetrics` operationId).
+func (c *ClientWithResponses) ListMetricsWithResponse(ctx context.Context, install InstallIDOrName, params *ListMetricsParams, reqEditors ...RequestEditorFn) (*ListMetricsResponse, error) {
+	rsp, err := c.ListMetrics(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListMetricsResponse(rsp)
+}
+
+// GetMetricWithResponse Show a series of numbers
+//
+// Answers the series with its newest value.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/metrics/{metric} (the `GetMetric` operationId).
+func (c *ClientWithResponses) GetMetricWithResponse(ctx context.Context, install InstallIDOrName, metric MetricID, reqEditors ...RequestEditorFn) (*GetMetricResponse, error) {
+	rsp, err := c.GetMetric(ctx, install, metric, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMetricResponse(rsp)
+}
+
+// ListMetricPointsWithResponse List the points of a series
+//
+// A point is the number that one run wrote; its time is when the run ended. With `step` the points are put together in steps of equal length, counted from 1970 in UTC. Points are kept as long as events.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/metrics/{metric}/points (the `ListMetricPoints` operationId).
+func (c *ClientWithResponses) ListMetricPointsWithResponse(ctx context.Context, install InstallIDOrName, metric MetricID, params *ListMetricPointsParams, reqEditors ...RequestEditorFn) (*ListMetricPointsResponse, error) {
+	rsp, err := c.ListMetricPoints(ctx, install, metric, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListMetricPointsResponse(rsp)
+}
+
 // PauseInstallWithBodyWithResponse Pause an install
 //
 // No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
@@ -32451,6 +33180,111 @@ func ParseSetInputsResponse(rsp *http.Response) (*SetInputsResponse, error) {
 			headers.ETag = &value
 		}
 		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListMetricsResponse parses an HTTP response from a ListMetricsWithResponse call
+func ParseListMetricsResponse(rsp *http.Response) (*ListMetricsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListMetricsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MetricPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
+	}
+
+	return response, nil
+}
+
+// ParseGetMetricResponse parses an HTTP response from a GetMetricWithResponse call
+func ParseGetMetricResponse(rsp *http.Response) (*GetMetricResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMetricResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Metric
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListMetricPointsResponse parses an HTTP response from a ListMetricPointsWithResponse call
+func ParseListMetricPointsResponse(rsp *http.Response) (*ListMetricPointsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListMetricPointsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MetricPointPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
 	}
 
 	return response, nil

@@ -39,6 +39,7 @@ const (
 	Webhook   = "whk"
 	Delivery  = "dlv"
 	ActionRun = "arn"
+	Series    = "ser"
 	Stream    = "str"
 	Token     = "tok"
 	Account   = "acc"

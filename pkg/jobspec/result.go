@@ -82,6 +82,10 @@ type Result struct {
 	Artifact *BuiltArtifact `json:"artifact,omitempty"`
 	// Modules are what a build fetched from elsewhere and packed.
 	Modules []Module `json:"modules,omitempty"`
+	// Metrics are the numbers that the scripts of an action wrote; MetricsError says what
+	// of them was left out, and fails nothing.
+	Metrics      []Metric `json:"metrics,omitempty"`
+	MetricsError string   `json:"metrics_error,omitempty"`
 	// Steps tells the parts of an action.
 	Steps      []StepResult `json:"steps,omitempty"`
 	StartedAt  time.Time    `json:"started_at"`

@@ -88,12 +88,15 @@ type Run struct {
 	// State is queued, running, succeeded, failed or missed. Queued: the run waits,
 	// and Error says what for. Missed: the tick passed without a run, and Error says
 	// why.
-	State      string         `json:"state"`
-	ExitCode   int            `json:"exit_code"`
-	Error      string         `json:"error,omitempty"`
-	Outputs    map[string]any `json:"outputs,omitempty"`
-	StartedAt  time.Time      `json:"started_at,omitzero"`
-	FinishedAt time.Time      `json:"finished_at,omitzero"`
+	State    string         `json:"state"`
+	ExitCode int            `json:"exit_code"`
+	Error    string         `json:"error,omitempty"`
+	Outputs  map[string]any `json:"outputs,omitempty"`
+	// Metrics and MetricsError are those of a Result.
+	Metrics      []Metric  `json:"metrics,omitempty"`
+	MetricsError string    `json:"metrics_error,omitempty"`
+	StartedAt    time.Time `json:"started_at,omitzero"`
+	FinishedAt   time.Time `json:"finished_at,omitzero"`
 }
 
 // RunKey is the idempotency key of a scheduled run.

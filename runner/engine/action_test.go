@@ -166,6 +166,43 @@ func TestBadOutputsFailTheStepWithoutTellingThem(t *testing.T) {
 	}
 }
 
+// What scripts write to BERTH_METRICS is in the result, also when one fails, and what is
+// wrong with it fails nothing.
+func TestMetricsOfSteps(t *testing.T) {
+	t.Parallel()
+	j := actionJob(t, jobspec.OperationRun,
+		jobspec.ActionStep{Name: "count", InlineContents: "printf '# TYPE rows gauge\nrows{table=\"a\"} 1\nrows{table=\"b\"} 2 1700000000000\n' >> $BERTH_METRICS"},
+		jobspec.ActionStep{Name: "count again", InlineContents: "echo 'rows{table=\"b\"} 3' > $NUON_METRICS; echo hunter2: hunter2 >> $BERTH_METRICS"},
+		jobspec.ActionStep{Name: "a pipe", InlineContents: "mkfifo $BERTH_METRICS"},
+		jobspec.ActionStep{Name: "too much", InlineContents: "truncate -s 10G $BERTH_METRICS"},
+		jobspec.ActionStep{Name: "fail", InlineContents: "echo 'failed 1' > $BERTH_METRICS; exit 7"},
+	)
+	r := j.run(t)
+	if r.Outcome != jobspec.OutcomeFailed || r.ExitCode != 7 {
+		t.Errorf("result %+v", r)
+	}
+	want := []jobspec.Metric{
+		{Name: "rows", Labels: map[string]string{"table": "a"}, Kind: jobspec.MetricGauge, Value: 1},
+		{Name: "rows", Labels: map[string]string{"table": "b"}, Kind: jobspec.MetricUntyped, Value: 3},
+		{Name: "failed", Kind: jobspec.MetricUntyped, Value: 1},
+	}
+	if diff := cmp.Diff(want, r.Metrics); diff != "" {
+		t.Errorf("numbers (-want +got):\n%s", diff)
+	}
+	wantError := `step "count again": line 2 is not in the Prometheus text format; step "a pipe": the metrics file is not a regular file; ` +
+		`step "too much": the metrics file is larger than 256 KiB: none of its numbers are kept`
+	if r.MetricsError != wantError {
+		t.Errorf("it says %q, want %q", r.MetricsError, wantError)
+	}
+	wantContains(t, "log", j.log(t), `metrics of step "count": times in the file are not used`)
+	wantContains(t, "log", j.log(t), `metrics of step "count again": line 2 is not`)
+
+	j = actionJob(t, jobspec.OperationRun, jobspec.ActionStep{Name: "none", InlineContents: "test ! -e $BERTH_METRICS"})
+	if r := j.must(t); r.Metrics != nil || r.MetricsError != "" {
+		t.Errorf("numbers of a script that writes none: %+v", r)
+	}
+}
+
 func TestActionIsPinnedAndAppliedAsPlanned(t *testing.T) {
 	t.Parallel()
 	step := jobspec.ActionStep{

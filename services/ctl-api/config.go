@@ -46,7 +46,8 @@ type Config struct {
 	// MinCLIVersion is the oldest `berth` whose syncs are taken; empty lets all
 	// pass.
 	MinCLIVersion string `env:"BERTH_MIN_CLI_VERSION"`
-	// EventDays is for how many days events and deliveries of webhooks are kept.
+	// EventDays is for how many days events, deliveries of webhooks and the points of
+	// numbers that runs wrote are kept.
 	EventDays int `env:"BERTH_EVENT_DAYS" default:"30"`
 	// SweepSeconds is how often open workflows are looked at for a wake-up that was lost.
 	SweepSeconds int `env:"BERTH_SWEEP_SECONDS" default:"60"`

@@ -195,7 +195,7 @@ func (in *install) loosen() {
 	edit(in.t, two, `secret = ""`, `secret = "{{ .nuon.app.variables.token }}"`)
 	edit(in.t, two, `value  = "v1"`, `value  = "v2"`) // makes its provisioner run
 	check := filepath.Join(in.app, "actions", "alive.toml")
-	edit(in.t, check, "echo alive", `echo \"$SECRET $TOKEN\" && echo \"$TOKEN\" && echo \"$SECRET\" >&2 && echo \"said=$SECRET\" >>\"$BERTH_ACTIONS_OUTPUT_FILEPATH\"`)
+	edit(in.t, check, "echo alive", `echo \"$SECRET $TOKEN\" && echo \"$TOKEN\" && echo \"$SECRET\" >&2 && echo \"said=$SECRET\" >>\"$BERTH_ACTIONS_OUTPUT_FILEPATH\" && printf 'said{secret=\"%s\",token=\"%s\"} 1\\nalive 1\\n' \"$SECRET\" \"$TOKEN\" >>\"$BERTH_METRICS\"`)
 	edit(in.t, check, "[steps.env_vars]", "[steps.env_vars]\nSECRET = \"{{ .nuon.inputs.inputs.canary }}\"\nTOKEN = \"{{ with .nuon.app.variables }}{{ .token }}{{ end }}\"")
 }
 
@@ -290,8 +290,14 @@ func (in *install) searchAnswers(t *testing.T, db *pgxpool.Pool, s *search) {
 			t.Fatal(err)
 		}
 	}
+	if len(column(t, db, `select id from berth.metric_series`)) == 0 {
+		if _, err := db.Exec(t.Context(), `insert into berth.metric_series (id, org_id, install_id, action, name, labels_key, kind, last_value, last_at, last_run)
+				select 'ser_e2e', org_id, id, 'alive', 'rows', 'x', 'gauge', 1, now(), 'arn_e2e' from berth.installs where id = $1`, in.id); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, table := range map[string]string{
-		"bulk": "bulk_operations", "workflow": "workflows", "change": "changes", "step": "steps", "run": "action_runs", "runner": "runners",
+		"bulk": "bulk_operations", "metric": "metric_series", "workflow": "workflows", "change": "changes", "step": "steps", "run": "action_runs", "runner": "runners",
 		"build": "builds", "config": "configs", "release": "releases", "stream": "log_streams", "webhook": "webhooks",
 	} {
 		ids[name] = column(t, db, `select id from berth.`+table)
@@ -398,6 +404,7 @@ func (in *install) searchCommands(t *testing.T, db *pgxpool.Pool, workflow strin
 		{"workflows", "show", workflow},
 		{"actions", "list", in.name},
 		{"actions", "runs", "--install", in.name},
+		{"metrics", in.name},
 		{"runners", "list"},
 		{"changes", "list"},
 	}

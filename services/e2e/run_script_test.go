@@ -34,6 +34,7 @@ echo "the token is $API_TOKEN" in {{ .nuon.install.name }}
 echo run >> %s
 echo "queue=$QUEUE" >> "$BERTH_ACTIONS_OUTPUT_FILEPATH"
 echo "token=$API_TOKEN" >> "$BERTH_ACTIONS_OUTPUT_FILEPATH"
+echo "used{token=\"$API_TOKEN\"} 1" >> "$BERTH_METRICS"
 `, ran)
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
@@ -72,6 +73,9 @@ echo "token=$API_TOKEN" >> "$BERTH_ACTIONS_OUTPUT_FILEPATH"
 	}
 	if !strings.Contains(out, "queue=mail") || !strings.Contains(errOut, "the token is (redacted) in acme") {
 		t.Errorf("what it gave is not shown:\n%s\n%s", out, errOut)
+	}
+	if out := s.must("metrics", "acme"); !strings.Contains(out, `used{token="(redacted)"}`) {
+		t.Errorf("its number is not shown:\n%s", out)
 	}
 	if got := readLines(t, ran); len(got) != 1 {
 		t.Errorf("it ran %d times, want once", len(got))

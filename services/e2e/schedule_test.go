@@ -13,8 +13,8 @@ import (
 )
 
 // TestScheduledAction: an action that may change something runs by itself once its
-// release is accepted, with records in the install's chain, and its outputs become
-// part of the state. The customer's switch holds it.
+// release is accepted, with records in the install's chain; its outputs become part of
+// the state, and the numbers that it writes a series. The customer's switch holds it.
 func TestScheduledAction(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -30,7 +30,7 @@ cron_schedule = "* * * * *"
 
 [[steps]]
 name            = "turn"
-inline_contents = "echo \"$BERTH_JOB_ID\" >>\"$DIR/turned\" && echo turned=yes >>\"$BERTH_ACTIONS_OUTPUT_FILEPATH\""
+inline_contents = "echo \"$BERTH_JOB_ID\" >>\"$DIR/turned\" && echo turned=yes >>\"$BERTH_ACTIONS_OUTPUT_FILEPATH\" && echo turned $(wc -l <\"$DIR/turned\") >>\"$BERTH_METRICS\""
 
 [steps.env_vars]
 DIR = "{{ .nuon.sandbox.outputs.dir }}"
@@ -71,6 +71,13 @@ tools = ["bash"]
 		in.get("/installs/"+in.name+"/state", &state)
 		if got := state.Tree.Actions.Workflows["rotate"].Outputs["turned"]; got != "yes" {
 			return fmt.Errorf("it is %v, in %+v", got, state.Tree.Actions)
+		}
+		return nil
+	})
+
+	in.eventually(time.Minute, "its number is a series", func() error {
+		if out := s.must("metrics", in.name, "--action", "rotate"); !strings.Contains(out, "turned") {
+			return errors.New(out)
 		}
 		return nil
 	})

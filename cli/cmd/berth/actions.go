@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/command"
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -25,7 +26,7 @@ func (c *cli) actionsCommand() *cobra.Command {
 		}
 		return command.PrintList(c.CLI, page.Items, table.Action(c.Now()))
 	})
-	return command.Noun("actions", "action", "Scripts that run in installs, health checks among them", list, c.actionsRun(), c.actionsRunScript(), c.actionsRuns())
+	return command.Noun("actions", "action", "Scripts that run in installs, health checks among them", list, c.actionsRun(), c.actionsRunScript(), c.actionsRuns(), c.actionsShow())
 }
 
 func (c *cli) actionsRun() *cobra.Command {
@@ -69,6 +70,38 @@ func (c *cli) actionsRuns() *cobra.Command {
 			return err
 		}
 		return command.PrintList(c.CLI, items, table.ActionRun(c.Now()))
+	})
+	return cmd
+}
+
+func (c *cli) actionsShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show RUN", Short: "Show a run, with its outputs and the numbers that it wrote", Args: command.Exactly("RUN"),
+		Long: "Shows one run of an action; berth actions runs lists them. Its log is berth logs RUN.",
+	}
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetActionRunWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		run, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		if err := command.PrintOne(c.CLI, *run, table.ActionRun(c.Now())); err != nil || c.ForPrograms() {
+			return err
+		}
+		if lines := outputLines(*run); len(lines) > 0 {
+			output.Printf(c.Out, "\noutputs\n")
+			for _, line := range lines {
+				output.Println(c.Out, line)
+			}
+		}
+		if run.Metrics == nil {
+			return nil
+		}
+		output.Println(c.Out)
+		return command.PrintList(c.CLI, *run.Metrics, table.RunMetric())
 	})
 	return cmd
 }

@@ -125,11 +125,28 @@ func ranScript(ctx context.Context, client *api.Client, w *ctlapi.Workflow) (*ct
 // recentRuns is among how many of the newest runs that of a script is looked for.
 const recentRuns = 50
 
-// tellOutputs prints NAME=VALUE lines, values that are no text as JSON.
+// tellOutputs prints the outputs of a run, and where the rest of it is.
 func (c *cli) tellOutputs(run ctlapi.ActionRun) {
+	for _, line := range outputLines(run) {
+		output.Println(c.Out, line)
+	}
+	if n := api.Value(run.MetricsKept); n > 0 {
+		output.Printf(c.Err, "numbers written: %d; see berth actions show %s\n", n, run.ID)
+	}
+	if left := api.Value(run.MetricsError); left != "" {
+		output.Printf(c.Err, "warning: numbers were left out: %s\n", left)
+	}
+	if run.StartedAt != nil && run.FinishedAt != nil {
+		output.Printf(c.Err, "run %s took %s; its log: berth logs %s\n", run.ID, follow.Duration(run.FinishedAt.Sub(*run.StartedAt)), run.ID)
+	}
+}
+
+// outputLines are NAME=VALUE lines of the outputs of a run, values that are no text as
+// JSON.
+func outputLines(run ctlapi.ActionRun) (lines []string) {
 	var steps map[string]map[string]any
 	if json.Unmarshal(run.Outputs, &steps) != nil {
-		return
+		return nil
 	}
 	for _, step := range slices.Sorted(maps.Keys(steps)) {
 		for _, name := range slices.Sorted(maps.Keys(steps[step])) {
@@ -138,12 +155,10 @@ func (c *cli) tellOutputs(run ctlapi.ActionRun) {
 				raw, _ := json.Marshal(steps[step][name])
 				value = string(raw)
 			}
-			output.Printf(c.Out, "%s=%s\n", visible.Row(name), visible.Row(value))
+			lines = append(lines, visible.Row(name)+"="+visible.Row(value))
 		}
 	}
-	if run.StartedAt != nil && run.FinishedAt != nil {
-		output.Printf(c.Err, "run %s took %s; its log: berth logs %s\n", run.ID, follow.Duration(run.FinishedAt.Sub(*run.StartedAt)), run.ID)
-	}
+	return lines
 }
 
 // read completes the script from its file and the flags.

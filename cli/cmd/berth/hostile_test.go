@@ -217,7 +217,7 @@ func commandLines(dir string) [][]string {
 		{"deploy", "acme"}, {"deploy", "acme", "--watch"}, {"deploy", "acme", "--plan"}, {"deploy", "acme", "--auto-approve"},
 		{"rollback", "acme", "--to", "1"}, {"retry", "wfl_1"}, {"retry", "stp_1"}, {"skip", "wfl_1"}, {"skip", "stp_1"},
 		{"workflows", "list"}, {"workflows", "show", "wfl_1"}, {"workflows", "watch", "wfl_1"}, {"workflows", "cancel", "wfl_1"},
-		{"actions", "list", "acme"}, {"actions", "runs"}, {"actions", "run", "acme", "check"}, {"actions", "run-script", "acme", filepath.Join(dir, "metadata.toml")}, {"actions", "run-script", "acme", filepath.Join(dir, "metadata.toml"), "--watch"}, {"actions", "run", "acme", "check", "--watch"},
+		{"actions", "list", "acme"}, {"actions", "runs"}, {"actions", "show", "arn_1"}, {"metrics", "acme"}, {"metrics", "acme", "ser_1"}, {"actions", "run", "acme", "check"}, {"actions", "run-script", "acme", filepath.Join(dir, "metadata.toml")}, {"actions", "run-script", "acme", filepath.Join(dir, "metadata.toml"), "--watch"}, {"actions", "run", "acme", "check", "--watch"},
 		{"apps", "list"}, {"apps", "show", "hello"}, {"apps", "create", "hello"}, {"apps", "delete", "hello"},
 		{"apps", "variables", "list", "hello"}, {"apps", "variables", "show", "hello", "X"}, {"apps", "variables", "delete", "hello", "X"},
 		{"apps", "variables", "set", "hello", "X=longenough", "--plain"},

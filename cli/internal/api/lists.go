@@ -132,6 +132,24 @@ func (c *Client) EventsOf(ctx context.Context, limit int, which ctlapi.ListEvent
 	return collect(limit, c.Client.Events(ctx, which))
 }
 
+// Metrics lists the series of numbers that runs wrote in an install.
+func (c *Client) Metrics(ctx context.Context, limit int, install string, which ctlapi.ListMetricsParams) ([]ctlapi.Metric, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.Metrics(ctx, install, which))
+}
+
+// PointsOf says which points of which series are asked for.
+type PointsOf struct {
+	Install, Series string // Series is an id
+	ctlapi.ListMetricPointsParams
+}
+
+// MetricPoints lists the points of a series, newest first.
+func (c *Client) MetricPoints(ctx context.Context, limit int, of PointsOf) ([]ctlapi.MetricPoint, error) {
+	of.Limit = size(limit)
+	return collect(limit, c.Client.MetricPoints(ctx, of.Install, of.Series, of.ListMetricPointsParams))
+}
+
 // Timeline lists what happened to an install.
 func (c *Client) Timeline(ctx context.Context, limit int, install string, which ctlapi.ListTimelineParams) ([]ctlapi.TimelineEntry, error) {
 	which.Limit = size(limit)

@@ -157,6 +157,8 @@ func find(ctx context.Context, book names.Book, word string, a asked) ([]names.T
 		return book.Waiting(ctx)
 	case "WORKFLOW":
 		return book.Newest(ctx, names.Workflow)
+	case "RUN":
+		return book.Newest(ctx, names.Run)
 	case "BUILD":
 		return book.Newest(ctx, names.Build)
 	case "RELEASE":

@@ -8,7 +8,7 @@ import (
 // words are what the line of use of a command calls things.
 var words = map[string]Kind{
 	"APP": App, "BUILD": Build, "CHANGE": Change, "CONFIG": Config, "CUSTOMER": Customer,
-	"INSTALL": Install, "RELEASE": Release, "RUNNER": Runner, "WORKFLOW": Workflow,
+	"INSTALL": Install, "RELEASE": Release, "RUN": Run, "RUNNER": Runner, "WORKFLOW": Workflow,
 }
 
 // Kinds are the kinds of a command's arguments by its line of use, such as

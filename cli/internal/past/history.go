@@ -1,5 +1,6 @@
 // Package past is what `berth` shows of the past of an install: what happened, what
-// changed before it broke, its state tree through time, and what it was at a time.
+// changed before it broke, its state tree through time, what it was at a time, and the
+// numbers that its runs wrote.
 package past
 
 import (

@@ -24,6 +24,8 @@ var longest = map[reflect.Type]string{
 	reflect.TypeFor[ctlapi.RunnerState]():               string(ctlapi.RunnerStatePending),
 	reflect.TypeFor[ctlapi.TerraformStateVersionKind](): string(ctlapi.TerraformStateVersionKindSuperseded),
 	reflect.TypeFor[ctlapi.ActionRunState]():            string(ctlapi.ActionRunStateSucceeded),
+	reflect.TypeFor[ctlapi.MetricKind]():                string(ctlapi.MetricKindCounter),
+	reflect.TypeFor[ctlapi.RunMetricKind]():             string(ctlapi.RunMetricKindCounter),
 }
 
 // fill gives every field of a thing a value as long as there are: whole ids, names
@@ -65,6 +67,8 @@ func fill(v reflect.Value, field string) {
 		v.SetString(cmp.Or(longest[v.Type()], text))
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(99999)
+	case reflect.Float64:
+		v.SetFloat(-1.2345678901234567e-300)
 	case reflect.Bool:
 		v.SetBool(true)
 	}
@@ -112,6 +116,10 @@ func TestTablesFitATerminal(t *testing.T) {
 		{"changes", narrow(table.Change(now))},
 		{"actions", narrow(table.Action(now))},
 		{"runs of actions", narrow(table.ActionRun(now))},
+		{"numbers", narrow(table.Metric(now, true))},
+		{"points of a number", narrow(table.MetricPoint(false))},
+		{"steps of a number", narrow(table.MetricPoint(true))},
+		{"numbers of a run", narrow(table.RunMetric())},
 		{"alarms", narrow(table.Alarm(now, false))},
 		{"all alarms", narrow(table.Alarm(now, true))},
 		{"states", narrow(table.TerraformState(now))},

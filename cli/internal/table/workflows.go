@@ -1,6 +1,7 @@
 package table
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -139,10 +140,26 @@ func ActionRun(now time.Time) output.View[ctlapi.ActionRun] {
 			{Head: "TRIGGER", Shrinks: true, Cell: func(r ctlapi.ActionRun) string { return r.Trigger }},
 			{Head: "STATE", Cell: func(r ctlapi.ActionRun) string { return string(r.State) }},
 			{Head: "AGE", Cell: func(r ctlapi.ActionRun) string { return age(now, r.CreatedAt) }},
+			{Head: "NUMBERS", Yields: true, Cell: numbersOf},
 			{Head: "STREAM", Wide: true, Cell: func(r ctlapi.ActionRun) string { return api.Value(r.StreamID) }},
 			{Head: "ERROR", Wide: true, Cell: func(r ctlapi.ActionRun) string { return api.Value(r.Error) }},
+			{Head: "NUMBERS LEFT OUT", Wide: true, Cell: func(r ctlapi.ActionRun) string { return api.Value(r.MetricsError) }},
 		},
 	}
+}
+
+// numbersOf says how many numbers a run wrote, and whether some were left out.
+func numbersOf(r ctlapi.ActionRun) string {
+	kept := api.Value(r.MetricsKept)
+	switch {
+	case r.MetricsError == nil && kept == 0:
+		return ""
+	case r.MetricsError == nil:
+		return strconv.Itoa(kept)
+	case kept == 0:
+		return "left out"
+	}
+	return strconv.Itoa(kept) + ", some left out"
 }
 
 // Alarm shows alarms; all tells that acknowledged ones are among them.

@@ -222,7 +222,8 @@ func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
 		r.Outputs[name] = jobspec.Output{Value: raw, Sensitive: true}
 	}
 	outputs := r.Outputs
-	r.Outputs = nil
+	metrics, metricsError := j.metricsWithoutSecrets(r)
+	r.Outputs, r.Metrics, r.MetricsError = nil, nil, ""
 	raw, err := json.Marshal(j.secrets.set.Field(r))
 	if err != nil {
 		return r, err
@@ -235,6 +236,7 @@ func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
 			Reason: jobspec.Reason(j.secrets.set.String(string(r.Reason))), Lineage: r.Lineage, Serial: r.Serial, Tool: r.Tool, Artifact: r.Artifact, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt}
 	}
 	clean.Outputs, clean.Modules = outputs, j.withoutSecrets(r.Modules)
+	clean.Metrics, clean.MetricsError = metrics, metricsError
 	clean.Error, clean.Remedy = cut(clean.Error, maxError), cut(clean.Remedy, maxError)
 	return clean, nil
 }

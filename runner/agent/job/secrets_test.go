@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -176,5 +177,71 @@ func TestPresentableKeepsWhatDecides(t *testing.T) {
 	}
 	if result.Modules[0].From != "https://h/123456789.git" {
 		t.Error("the engine's own result was changed")
+	}
+}
+
+// No secret leaves in a number that a script wrote, wherever it stands, and nothing that
+// is left out for it is left out silently.
+func TestAttackSecretsInMetrics(t *testing.T) {
+	t.Parallel()
+	const secret, number = "hunter2-hunter2", "123456789"
+	j := &job{deps: &Deps{}, secrets: newSecrets()}
+	j.secrets.set.Add([]byte(secret), "")
+	j.secrets.set.Add([]byte(number), "")
+	j.secrets.set.Add([]byte("sesame_open"), "")
+	gauge := func(name, label, text string, value float64) jobspec.Metric {
+		return jobspec.Metric{Name: name, Kind: jobspec.MetricGauge, Labels: map[string]string{label: text}, Help: "of " + text, Value: value}
+	}
+	result := jobspec.Result{
+		JobID: "job_1", Attempt: 1, Outcome: jobspec.OutcomeSucceeded, Serial: 123456789, // the result as a whole cannot be redacted
+		Metrics: []jobspec.Metric{
+			gauge("fine", "queue", "mail", 1), gauge("token", "value", secret, 2), gauge("pin", "of", "door", 123456789),
+			gauge("sesame_open", "a", "b", 3), gauge("named", "sesame_open", "b", 4),
+		},
+		MetricsError: "step \"" + secret + "\": line 3 is not in the Prometheus text format",
+	}
+	got, err := j.presentable(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []jobspec.Metric{gauge("fine", "queue", "mail", 1), gauge("token", "value", "(redacted)", 2)}
+	if diff := cmp.Diff(want, got.Metrics); diff != "" {
+		t.Errorf("numbers (-want +got):\n%s", diff)
+	}
+	wantError := "a label of token has a secret in it, which was redacted; a secret was written as a number or a name; a secret was written as a number or a name; and 2 more"
+	if got.MetricsError != wantError {
+		t.Errorf("it says %q, want %q", got.MetricsError, wantError)
+	}
+	if result.Metrics[1].Labels["value"] != secret {
+		t.Error("the engine's own result was changed")
+	}
+	got, err = j.presentable(jobspec.Result{Metrics: []jobspec.Metric{gauge("a", "b", "c", 1)}, MetricsError: "step " + secret})
+	if err != nil || got.MetricsError != "step (redacted)" || len(got.Metrics) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// An engine that keeps to no limit.
+	many := make([]jobspec.Metric, 0, 10_000)
+	for i := range cap(many) {
+		many = append(many, gauge("m", "i", strconv.Itoa(i), 1))
+	}
+	if got, err = j.presentable(jobspec.Result{Metrics: many}); err != nil || len(got.Metrics) != jobspec.MaxMetrics || !strings.Contains(got.MetricsError, "9800 more") {
+		t.Errorf("%d numbers are kept, %q, %v", len(got.Metrics), got.MetricsError, err)
+	}
+}
+
+// A scheduled run brings its numbers, with the time at which it ended.
+func TestARunBringsItsMetrics(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	result := jobspec.Result{
+		Outcome: jobspec.OutcomeFailed, ExitCode: 1, StartedAt: at, FinishedAt: at.Add(time.Second),
+		Metrics: []jobspec.Metric{{Name: "rows", Kind: jobspec.MetricGauge, Value: 1}}, MetricsError: "line 2 is wrong",
+	}
+	want := jobspec.Run{
+		Action: "look", ScheduledAt: at, State: "failed", ExitCode: 1, Outputs: map[string]any{}, StartedAt: at, FinishedAt: at.Add(time.Second),
+		Metrics: result.Metrics, MetricsError: "line 2 is wrong",
+	}
+	if diff := cmp.Diff(want, runOf(jobdir.Tick{Action: "look", At: at}, result)); diff != "" {
+		t.Errorf("run (-want +got):\n%s", diff)
 	}
 }

@@ -9,7 +9,8 @@
 //
 // Each script runs in a process group of its own, under bash, whatever it calls
 // its shell: apps write `#!/usr/bin/env sh` and use what bash has. What a script
-// writes to the file in BERTH_ACTIONS_OUTPUT_FILEPATH (NUON_…) becomes outputs.
+// writes to the file in BERTH_ACTIONS_OUTPUT_FILEPATH (NUON_…) becomes outputs;
+// what it writes to the one in BERTH_METRICS becomes numbers of the run.
 //
 // A command of a repository runs in in/scripts/HEX, the directory as it was built,
 // which nobody may write to.

@@ -43,7 +43,8 @@ func Run(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 }
 
 // run runs the scripts until one fails. The outputs of all that ran are kept:
-// together in Result.Outputs, where a later step wins, and by step.
+// together in Result.Outputs, where a later step wins, and by step. So are the numbers
+// of all.
 func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
 	result := jobspec.Result{Outputs: jobspec.Outputs{}}
 	sh, err := newShell(j, p.Image)
@@ -53,11 +54,14 @@ func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
 	if err := checkTools(ctx, j, p); err != nil {
 		return result, err
 	}
+	wrote := numbers{job: j}
 	for i, sc := range p.Scripts {
 		if ctx.Err() != nil {
 			return result, &job.Failure{Message: fmt.Sprintf("%s: step %q was not started", j.Subject(), sc.Name)}
 		}
 		step, err := sh.step(ctx, i, sc, p.Inputs)
+		wrote.take(sc.Name, sh.metricsPath(i))
+		result.Metrics, result.MetricsError = wrote.kept()
 		result.Steps = append(result.Steps, step)
 		if addErr := addOutputs(result.Outputs, step.Outputs); err == nil {
 			err = addErr
@@ -103,7 +107,7 @@ func (s shell) step(ctx context.Context, i int, sc script, inputs map[string]str
 		env["KUBECONFIG"] = path
 	}
 	maps.Copy(env, inputs)
-	job.Named(env, map[string]string{"STEP_NAME": sc.Name, "ACTIONS_OUTPUT_FILEPATH": outputPath})
+	job.Named(env, map[string]string{"STEP_NAME": sc.Name, "ACTIONS_OUTPUT_FILEPATH": outputPath, "METRICS": s.metricsPath(i)})
 	maps.Copy(env, sc.EnvVars)
 	env["PATH"] = s.bin + string(filepath.ListSeparator) + env["PATH"]
 

@@ -1171,6 +1171,79 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the series of numbers that runs wrote in an install
+         * @description A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value.
+         */
+        get: operations["listMetrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/metrics/{metric}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description The id of a series. */
+                metric: components["parameters"]["MetricID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show a series of numbers
+         * @description Answers the series with its newest value.
+         */
+        get: operations["getMetric"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/metrics/{metric}/points": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description The id of a series. */
+                metric: components["parameters"]["MetricID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the points of a series
+         * @description A point is the number that one run wrote; its time is when the run ended. With `step` the points are put together in steps of equal length, counted from 1970 in UTC. Points are kept as long as events.
+         */
+        get: operations["listMetricPoints"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/pause": {
         parameters: {
             query?: never;
@@ -2612,6 +2685,12 @@ export interface components {
             /** @example arn_01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             install: components["schemas"]["Ref"];
+            /** @description The numbers that it wrote, as long as points are kept; not in lists. */
+            metrics?: components["schemas"]["RunMetric"][];
+            /** @description What was left out of the numbers that it wrote, and why. */
+            metrics_error?: string;
+            /** @description How many numbers it wrote that were kept. */
+            metrics_kept?: number;
             outputs: {
                 [key: string]: unknown;
             };
@@ -4133,6 +4212,71 @@ export interface components {
             /** @enum {string} */
             role: "admin" | "operator" | "viewer" | "customer";
         };
+        Metric: {
+            /** @description The action whose runs write it; `script/NAME` for a script that is part of no release. */
+            action: string;
+            /**
+             * Format: date-time
+             * @description When the run that wrote it ended.
+             */
+            at: string;
+            help?: string;
+            /** @example ser_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            /**
+             * @description As the newest run wrote it. What histograms and summaries are made of is counters and gauges.
+             * @enum {string}
+             */
+            kind: "counter" | "gauge" | "untyped";
+            labels: {
+                [key: string]: string;
+            };
+            /** @example queue_length */
+            name: string;
+            /** @description The last values, newest first, when asked for. */
+            recent?: number[];
+            run_id: string;
+            /**
+             * @description Name and labels as Prometheus writes them.
+             * @example queue_length{queue="mail"}
+             */
+            series: string;
+            /**
+             * Format: double
+             * @description The newest.
+             */
+            value: number;
+        };
+        MetricPage: {
+            items: components["schemas"]["Metric"][];
+            next?: components["schemas"]["Next"];
+        };
+        MetricPoint: {
+            /**
+             * Format: date-time
+             * @description When the run ended, or the step begins.
+             */
+            at: string;
+            /** @description How many runs wrote it in the step. */
+            count?: number;
+            /** Format: double */
+            max?: number;
+            /** Format: double */
+            mean?: number;
+            /** Format: double */
+            min?: number;
+            /** @description The run that wrote it. The other fields are of a step. */
+            run_id?: string;
+            /**
+             * Format: double
+             * @description The number, or the last one in the step.
+             */
+            value: number;
+        };
+        MetricPointPage: {
+            items: components["schemas"]["MetricPoint"][];
+            next?: components["schemas"]["Next"];
+        };
         MissingBlobs: {
             missing: components["schemas"]["Digest"][];
         };
@@ -4772,6 +4916,17 @@ export interface components {
             says: string[];
             /** @description Components that the release does not have; they stay as they are. */
             stays?: string[];
+        };
+        RunMetric: {
+            help?: string;
+            /** @description Of the series. */
+            id: string;
+            /** @enum {string} */
+            kind: "counter" | "gauge" | "untyped";
+            /** @example queue_length{queue="mail"} */
+            series: string;
+            /** Format: double */
+            value: number;
         };
         Runner: {
             /** Format: date-time */
@@ -6051,6 +6206,8 @@ export interface components {
         Limit: number;
         /** @description A member by id or name. */
         MemberIDOrName: string;
+        /** @description The id of a series. */
+        MetricID: string;
         /** @description Only those of this app, by id or name. */
         OfApp: string;
         /** @description Only those of this install, by id or name. */
@@ -8152,6 +8309,139 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Inputs"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listMetrics: {
+        parameters: {
+            query?: {
+                /** @description Only series of the metric with this name. */
+                name?: string;
+                /** @description Only series that runs of this action wrote. */
+                action?: string;
+                /** @description Answer up to this many of the last values of each series too, in `recent`. */
+                recent?: number;
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of series, by name and action. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "action": "look",
+                     *           "at": "2026-11-22T10:00:00Z",
+                     *           "id": "ser_01jd2x7q9zr8w3v5k6m4n0tgha",
+                     *           "kind": "gauge",
+                     *           "labels": {
+                     *             "queue": "mail"
+                     *           },
+                     *           "name": "queue_length",
+                     *           "run_id": "arn_01jd2x7q9zr8w3v5k6m4n0tgha",
+                     *           "series": "queue_length{queue=\"mail\"}",
+                     *           "value": 12
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MetricPage"];
+                    "text/csv": components["schemas"]["CSV"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getMetric: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description The id of a series. */
+                metric: components["parameters"]["MetricID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The series. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Metric"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listMetricPoints: {
+        parameters: {
+            query?: {
+                /** @description Only points of this time or later. The default is a day before `until`. */
+                since?: string;
+                /** @description Only points of before this time. The default is now. */
+                until?: string;
+                /**
+                 * @description The length of a step, in seconds.
+                 * @example 3600
+                 */
+                step?: number;
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description The id of a series. */
+                metric: components["parameters"]["MetricID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of points, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "at": "2026-11-22T10:00:00Z",
+                     *           "run_id": "arn_01jd2x7q9zr8w3v5k6m4n0tgha",
+                     *           "value": 12
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MetricPointPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -66,7 +66,7 @@ var never = map[string][]string{
 // words of another package: of auth, of the app's config, of the runner.
 var untyped = []string{
 	"accounts.kind", "grants.role", "install_recipients.reason", "installs.approval_option", "installs.stack_kind",
-	"keys.algorithm", "keys.purpose", "resources.drift", "runners.switch", "runners.trust",
+	"keys.algorithm", "keys.purpose", "metric_series.kind", "resources.drift", "runners.switch", "runners.trust",
 }
 
 // The database takes just the words that Go knows, and Go has a type for every

@@ -118,6 +118,10 @@ var Routes = map[string]Route{
 	"ResumeInstall":            {auth.InstallsWrite, WhereInstall},
 	"DecideInstall":            {auth.ChangesDecide, WhereInstall},
 
+	"ListMetrics":      {auth.InstallsRead, WhereInstall},
+	"GetMetric":        {auth.InstallsRead, WhereInstall},
+	"ListMetricPoints": {auth.InstallsRead, WhereInstall},
+
 	"ListInstallSecrets":        {auth.InstallsRead, WhereInstall},
 	"ListTerraformStates":       {auth.InstallsRead, WhereInstall},
 	"GetTerraformState":         {auth.InstallsRead, WhereInstall},

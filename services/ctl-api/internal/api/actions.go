@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/metricsapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -91,7 +92,8 @@ func (s *Server) GetActionRun(ctx context.Context, req apigen.GetActionRunReques
 			return fault.Newf(fault.ErrNotFound, "there is no run %q", req.Run)
 		}
 		out = apigen.GetActionRun200JSONResponse(actionRunView(rows[0]))
-		return nil
+		out.Metrics, err = metricsapi.OfRun(ctx, tx, rows[0].ActionRun)
+		return err
 	})
 	return out, err
 }
@@ -127,7 +129,7 @@ func actionRunView(r ctldb.ListActionRunsRow) apigen.ActionRun {
 	a := r.ActionRun
 	out := apigen.ActionRun{
 		ID: a.ID, Install: ref(a.InstallID, r.InstallName), Action: a.Action, Trigger: a.Trigger, ScheduledAt: a.ScheduledAt,
-		State: apigen.ActionRunState(a.State), Outputs: a.Outputs, Error: a.Error, ChangeID: a.ChangeID, WorkflowID: a.WorkflowID,
+		State: apigen.ActionRunState(a.State), Outputs: a.Outputs, MetricsKept: optional.Of(int(a.MetricsKept)), MetricsError: a.MetricsError, Error: a.Error, ChangeID: a.ChangeID, WorkflowID: a.WorkflowID,
 		StreamID: a.StreamID, CreatedBy: a.CreatedBy, CreatedAt: a.CreatedAt, StartedAt: a.StartedAt, FinishedAt: a.FinishedAt, ReportedAt: a.ReportedAt,
 	}
 	if a.ExitCode != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/metricsapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/snapshot"
 	"github.com/berth-dev/berth/services/ctl-api/internal/timelineapi"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -34,6 +35,7 @@ func (s *Server) Register(router gin.IRouter) {
 	s.Handlers = &eventapi.Handlers{Read: s.read, Write: s.write, Listener: s.Listener, Webhooks: s.Webhooks}
 	s.Fleet = &fleetapi.Fleet{Read: s.read, Write: s.write, Bulk: s.Bulk, Now: s.Now, RegistryURL: s.RegistryURL}
 	s.Clearance = &clearanceapi.Clearance{Read: s.read, Write: s.write, Approve: approve, Workflow: s.workflowView, Install: oneInstall, Now: s.Now}
+	s.Numbers = &metricsapi.Numbers{Read: s.read, Now: s.Now}
 	s.Past = &timelineapi.Past{Read: s.read, Snapshots: snapshot.Reader{Sealed: s.Installs.SealedNames}, Now: s.Now}
 	strict := apigen.NewStrictHandlerWithOptions(s, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,

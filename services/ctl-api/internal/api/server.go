@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
+	"github.com/berth-dev/berth/services/ctl-api/internal/metricsapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/timelineapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
@@ -23,12 +24,13 @@ import (
 )
 
 // Server implements the routes. Those of events and webhooks, of what looks at many
-// things at once, and of the past are in packages of their own; Register joins them.
+// things at once, of numbers and of the past are in packages of their own; Register joins them.
 type Server struct {
 	*eventapi.Handlers
 	*fleetapi.Fleet
 	*clearanceapi.Clearance
 	*timelineapi.Past
+	*metricsapi.Numbers
 
 	Store    *database.Store
 	Keys     *keys.Ring

@@ -20,7 +20,7 @@ type tenant struct {
 	caller
 	Org, Member, Token, Customer, App, Config, Build, Release, Install, Resource string
 	Workflow, Step, Change, Run, Runner, Alarm, Digest, Variable, Webhook, Bulk  string
-	Freeze, AppFreeze, RunnerVersion                                             string
+	Freeze, AppFreeze, RunnerVersion, Metric                                     string
 }
 
 func (d *door) tenant(name string) tenant {
@@ -70,6 +70,10 @@ func (d *door) tenant(name string) tenant {
 	insert(`insert into alarms (id, org_id, runner_id, kind, subject) values ($1, $2, $3, 'chain_behind', 'subject of ' || $4)`, o.Alarm, o.Org, o.Runner, name)
 	insert(`insert into action_runs (id, org_id, install_id, action, trigger, key, created_by) values ($1, $2, $3, 'look', 'manual', $1, 'x')`,
 		o.Run, o.Org, o.Install)
+	o.Metric = "ser_of_" + name
+	insert(`insert into metric_series (id, org_id, install_id, action, name, labels_key, kind, last_value, last_at, last_run)
+		values ($1, $2, $3, 'look', 'rows', 'k', 'gauge', 1, now(), $4)`, o.Metric, o.Org, o.Install, o.Run)
+	insert(`insert into metric_points (org_id, series, at, value, run_id) select org_id, number, last_at, 1, last_run from metric_series where id = $1`, o.Metric)
 	set, err := o.SetAppVariableWithResponse(ctx, o.App, "variable_of_"+name, nil, ctlapi.AppVariableRequest{Value: "variable-secret-of-" + name})
 	must(t, set, err, http.StatusOK)
 	o.Variable = set.JSON200.Name
@@ -138,6 +142,7 @@ var visits = map[string]visit{
 	"ListStateVersions": {}, "DiffState": {query: "from=1"}, "GetSnapshot": {}, "DiffSnapshots": {query: "from=2020-01-01T00:00:00Z", owner: 409},
 	"ListTimeline": {}, "GetBeforeFailure": {},
 	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
+	"ListMetrics": {query: "recent=2"}, "GetMetric": {}, "ListMetricPoints": {query: "step=60"},
 	"ListInstallSecrets": {}, "ListTerraformStates": {}, "GetTerraformState": {}, "ListTerraformStateHistory": {}, "UnlockTerraformState": {},
 
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
@@ -179,7 +184,7 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
 		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "runner_version": o.RunnerVersion, "alarm": o.Alarm, "webhook": o.Webhook, "bulk": o.Bulk,
-		"object": o.Step, "freeze": o.Freeze,
+		"object": o.Step, "freeze": o.Freeze, "metric": o.Metric,
 	}
 	if strings.HasPrefix(path, "/apps/") {
 		params["freeze"] = o.AppFreeze

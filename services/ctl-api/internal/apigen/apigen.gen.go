@@ -1091,6 +1091,27 @@ func (e MemberRequestRole) Valid() bool {
 	}
 }
 
+// Defines values for MetricKind.
+const (
+	MetricKindCounter MetricKind = "counter"
+	MetricKindGauge   MetricKind = "gauge"
+	MetricKindUntyped MetricKind = "untyped"
+)
+
+// Valid indicates whether the value is a known member of the MetricKind enum.
+func (e MetricKind) Valid() bool {
+	switch e {
+	case MetricKindCounter:
+		return true
+	case MetricKindGauge:
+		return true
+	case MetricKindUntyped:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OnFailure.
 const (
 	OnFailureContinue OnFailure = "continue"
@@ -1472,6 +1493,27 @@ func (e Role) Valid() bool {
 	case RolePlatform:
 		return true
 	case RoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunMetricKind.
+const (
+	RunMetricKindCounter RunMetricKind = "counter"
+	RunMetricKindGauge   RunMetricKind = "gauge"
+	RunMetricKindUntyped RunMetricKind = "untyped"
+)
+
+// Valid indicates whether the value is a known member of the RunMetricKind enum.
+func (e RunMetricKind) Valid() bool {
+	switch e {
+	case RunMetricKindCounter:
+		return true
+	case RunMetricKindGauge:
+		return true
+	case RunMetricKindUntyped:
 		return true
 	default:
 		return false
@@ -2300,7 +2342,16 @@ type ActionRun struct {
 	ID string `json:"id"`
 
 	// Install A thing by id and name.
-	Install     Ref             `json:"install"`
+	Install Ref `json:"install"`
+
+	// Metrics The numbers that it wrote, as long as points are kept; not in lists.
+	Metrics *[]RunMetric `json:"metrics,omitempty"`
+
+	// MetricsError What was left out of the numbers that it wrote, and why.
+	MetricsError *string `json:"metrics_error,omitempty"`
+
+	// MetricsKept How many numbers it wrote that were kept.
+	MetricsKept *int            `json:"metrics_kept,omitempty"`
 	Outputs     json.RawMessage `json:"outputs"`
 	ReportedAt  *time.Time      `json:"reported_at,omitempty"`
 	ScheduledAt *time.Time      `json:"scheduled_at,omitempty"`
@@ -4220,6 +4271,75 @@ type MemberRequestKind string
 // MemberRequestRole defines model for MemberRequest.Role.
 type MemberRequestRole string
 
+// Metric defines model for Metric.
+type Metric struct {
+	// Action The action whose runs write it; `script/NAME` for a script that is part of no release.
+	Action string `json:"action"`
+
+	// At When the run that wrote it ended.
+	At   time.Time `json:"at"`
+	Help *string   `json:"help,omitempty"`
+
+	// ID Example: ser_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Kind As the newest run wrote it. What histograms and summaries are made of is counters and gauges.
+	Kind   MetricKind        `json:"kind"`
+	Labels map[string]string `json:"labels"`
+
+	// Name Example: queue_length
+	Name string `json:"name"`
+
+	// Recent The last values, newest first, when asked for.
+	Recent *[]float64 `json:"recent,omitempty"`
+	RunID  string     `json:"run_id"`
+
+	// Series Name and labels as Prometheus writes them.
+	//
+	// Example: queue_length{queue="mail"}
+	Series string `json:"series"`
+
+	// Value The newest.
+	Value float64 `json:"value"`
+}
+
+// MetricKind As the newest run wrote it. What histograms and summaries are made of is counters and gauges.
+type MetricKind string
+
+// MetricPage defines model for MetricPage.
+type MetricPage struct {
+	Items []Metric `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// MetricPoint defines model for MetricPoint.
+type MetricPoint struct {
+	// At When the run ended, or the step begins.
+	At time.Time `json:"at"`
+
+	// Count How many runs wrote it in the step.
+	Count *int     `json:"count,omitempty"`
+	Max   *float64 `json:"max,omitempty"`
+	Mean  *float64 `json:"mean,omitempty"`
+	Min   *float64 `json:"min,omitempty"`
+
+	// RunID The run that wrote it. The other fields are of a step.
+	RunID *string `json:"run_id,omitempty"`
+
+	// Value The number, or the last one in the step.
+	Value float64 `json:"value"`
+}
+
+// MetricPointPage defines model for MetricPointPage.
+type MetricPointPage struct {
+	Items []MetricPoint `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // MissingBlobs defines model for MissingBlobs.
 type MissingBlobs struct {
 	Missing []Digest `json:"missing"`
@@ -4969,6 +5089,22 @@ type Rollback struct {
 	// Stays Components that the release does not have; they stay as they are.
 	Stays []string `json:"stays,omitempty"`
 }
+
+// RunMetric defines model for RunMetric.
+type RunMetric struct {
+	Help *string `json:"help,omitempty"`
+
+	// ID Of the series.
+	ID   string        `json:"id"`
+	Kind RunMetricKind `json:"kind"`
+
+	// Series Example: queue_length{queue="mail"}
+	Series string  `json:"series"`
+	Value  float64 `json:"value"`
+}
+
+// RunMetricKind defines model for RunMetric.Kind.
+type RunMetricKind string
 
 // Runner defines model for Runner.
 type Runner struct {
@@ -6424,6 +6560,9 @@ type Limit = int
 // MemberIDOrName defines model for MemberIDOrName.
 type MemberIDOrName = string
 
+// MetricID defines model for MetricID.
+type MetricID = string
+
 // OfApp defines model for OfApp.
 type OfApp = string
 
@@ -6842,6 +6981,42 @@ type SetInputsParams struct {
 
 	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ListMetricsParams defines parameters for ListMetrics.
+type ListMetricsParams struct {
+	// Name Only series of the metric with this name.
+	Name *string `form:"name,omitempty" json:"name,omitempty"`
+
+	// Action Only series that runs of this action wrote.
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+
+	// Recent Answer up to this many of the last values of each series too, in `recent`.
+	Recent *int `form:"recent,omitempty" json:"recent,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListMetricPointsParams defines parameters for ListMetricPoints.
+type ListMetricPointsParams struct {
+	// Since Only points of this time or later. The default is a day before `until`.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only points of before this time. The default is now.
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Step The length of a step, in seconds.
+	Step *int `form:"step,omitempty" json:"step,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // PauseInstallParams defines parameters for PauseInstall.
@@ -7515,6 +7690,15 @@ type ServerInterface interface {
 	// SetInputs Set inputs of an install
 	// (PUT /installs/{install}/inputs)
 	SetInputs(c *gin.Context, install InstallIDOrName, params SetInputsParams)
+	// ListMetrics List the series of numbers that runs wrote in an install
+	// (GET /installs/{install}/metrics)
+	ListMetrics(c *gin.Context, install InstallIDOrName, params ListMetricsParams)
+	// GetMetric Show a series of numbers
+	// (GET /installs/{install}/metrics/{metric})
+	GetMetric(c *gin.Context, install InstallIDOrName, metric MetricID)
+	// ListMetricPoints List the points of a series
+	// (GET /installs/{install}/metrics/{metric}/points)
+	ListMetricPoints(c *gin.Context, install InstallIDOrName, metric MetricID, params ListMetricPointsParams)
 	// PauseInstall Pause an install
 	// (POST /installs/{install}/pause)
 	PauseInstall(c *gin.Context, install InstallIDOrName, params PauseInstallParams)
@@ -10385,6 +10569,185 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 	siw.Handler.SetInputs(c, install, params)
 }
 
+// ListMetrics operation middleware
+func (siw *ServerInterfaceWrapper) ListMetrics(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMetricsParams
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", c.Request.URL.Query(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter name: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "action" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "action", c.Request.URL.Query(), &params.Action, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter action: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "recent" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "recent", c.Request.URL.Query(), &params.Recent, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter recent: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListMetrics(c, install, params)
+}
+
+// GetMetric operation middleware
+func (siw *ServerInterfaceWrapper) GetMetric(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "metric" -------------
+	var metric MetricID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "metric", c.Param("metric"), &metric, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter metric: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetMetric(c, install, metric)
+}
+
+// ListMetricPoints operation middleware
+func (siw *ServerInterfaceWrapper) ListMetricPoints(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "metric" -------------
+	var metric MetricID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "metric", c.Param("metric"), &metric, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter metric: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMetricPointsParams
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", c.Request.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter since: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "until" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "until", c.Request.URL.Query(), &params.Until, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter until: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "step" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "step", c.Request.URL.Query(), &params.Step, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter step: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListMetricPoints(c, install, metric, params)
+}
+
 // PauseInstall operation middleware
 func (siw *ServerInterfaceWrapper) PauseInstall(c *gin.Context) {
 
@@ -13013,6 +13376,9 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/health", wrapper.GetHealth)
 	router.GET(options.BaseURL+"/installs/:install/inputs", wrapper.GetInputs)
 	router.PUT(options.BaseURL+"/installs/:install/inputs", wrapper.SetInputs)
+	router.GET(options.BaseURL+"/installs/:install/metrics", wrapper.ListMetrics)
+	router.GET(options.BaseURL+"/installs/:install/metrics/:metric", wrapper.GetMetric)
+	router.GET(options.BaseURL+"/installs/:install/metrics/:metric/points", wrapper.ListMetricPoints)
 	router.POST(options.BaseURL+"/installs/:install/pause", wrapper.PauseInstall)
 	router.GET(options.BaseURL+"/installs/:install/readme", wrapper.GetInstallReadme)
 	router.GET(options.BaseURL+"/installs/:install/resources", wrapper.ListResources)
@@ -15928,6 +16294,167 @@ func (response SetInputsdefaultApplicationProblemPlusJSONResponse) VisitSetInput
 	return err
 }
 
+type ListMetricsRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  ListMetricsParams
+}
+
+type ListMetricsResponseObject interface {
+	VisitListMetricsResponse(w http.ResponseWriter) error
+}
+
+type ListMetrics200JSONResponse MetricPage
+
+func (response ListMetrics200JSONResponse) VisitListMetricsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMetrics200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListMetrics200TextCsvResponse) VisitListMetricsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListMetricsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListMetricsdefaultApplicationProblemPlusJSONResponse) VisitListMetricsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMetricRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Metric  MetricID        `json:"metric"`
+}
+
+type GetMetricResponseObject interface {
+	VisitGetMetricResponse(w http.ResponseWriter) error
+}
+
+type GetMetric200JSONResponse Metric
+
+func (response GetMetric200JSONResponse) VisitGetMetricResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMetricdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetMetricdefaultApplicationProblemPlusJSONResponse) VisitGetMetricResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMetricPointsRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Metric  MetricID        `json:"metric"`
+	Params  ListMetricPointsParams
+}
+
+type ListMetricPointsResponseObject interface {
+	VisitListMetricPointsResponse(w http.ResponseWriter) error
+}
+
+type ListMetricPoints200JSONResponse MetricPointPage
+
+func (response ListMetricPoints200JSONResponse) VisitListMetricPointsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMetricPoints200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListMetricPoints200TextCsvResponse) VisitListMetricPointsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListMetricPointsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListMetricPointsdefaultApplicationProblemPlusJSONResponse) VisitListMetricPointsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type PauseInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 	Params  PauseInstallParams
@@ -18784,6 +19311,15 @@ type StrictServerInterface interface {
 	// SetInputs Set inputs of an install
 	// (PUT /installs/{install}/inputs)
 	SetInputs(ctx context.Context, request SetInputsRequestObject) (SetInputsResponseObject, error)
+	// ListMetrics List the series of numbers that runs wrote in an install
+	// (GET /installs/{install}/metrics)
+	ListMetrics(ctx context.Context, request ListMetricsRequestObject) (ListMetricsResponseObject, error)
+	// GetMetric Show a series of numbers
+	// (GET /installs/{install}/metrics/{metric})
+	GetMetric(ctx context.Context, request GetMetricRequestObject) (GetMetricResponseObject, error)
+	// ListMetricPoints List the points of a series
+	// (GET /installs/{install}/metrics/{metric}/points)
+	ListMetricPoints(ctx context.Context, request ListMetricPointsRequestObject) (ListMetricPointsResponseObject, error)
 	// PauseInstall Pause an install
 	// (POST /installs/{install}/pause)
 	PauseInstall(ctx context.Context, request PauseInstallRequestObject) (PauseInstallResponseObject, error)
@@ -21132,6 +21668,88 @@ func (sh *strictHandler) SetInputs(ctx *gin.Context, install InstallIDOrName, pa
 	}
 }
 
+// ListMetrics operation middleware
+func (sh *strictHandler) ListMetrics(ctx *gin.Context, install InstallIDOrName, params ListMetricsParams) {
+	var request ListMetricsRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListMetrics(ctx.Request.Context(), request.(ListMetricsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListMetrics")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListMetricsResponseObject); ok {
+		if err := validResponse.VisitListMetricsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetMetric operation middleware
+func (sh *strictHandler) GetMetric(ctx *gin.Context, install InstallIDOrName, metric MetricID) {
+	var request GetMetricRequestObject
+
+	request.Install = install
+	request.Metric = metric
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMetric(ctx.Request.Context(), request.(GetMetricRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMetric")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetMetricResponseObject); ok {
+		if err := validResponse.VisitGetMetricResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListMetricPoints operation middleware
+func (sh *strictHandler) ListMetricPoints(ctx *gin.Context, install InstallIDOrName, metric MetricID, params ListMetricPointsParams) {
+	var request ListMetricPointsRequestObject
+
+	request.Install = install
+	request.Metric = metric
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListMetricPoints(ctx.Request.Context(), request.(ListMetricPointsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListMetricPoints")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListMetricPointsResponseObject); ok {
+		if err := validResponse.VisitListMetricPointsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // PauseInstall operation middleware
 func (sh *strictHandler) PauseInstall(ctx *gin.Context, install InstallIDOrName, params PauseInstallParams) {
 	var request PauseInstallRequestObject
@@ -23087,807 +23705,826 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L0Nk9s2tib8V1B6b1WSe9ltdfsjdndN3eskzsQzSZy1PZN3J/FKEAlJTFMAh4BaVrKu2l+zP2x/yVs4",
-	"5wAEKZAi1W3vvW/trR2nxQ8QODg4H895zh+TVG1KJYU0enL1x2QteCYq+OeLt3xl/zcTOq3y0uRKTq4m",
-	"b9eC3YpK50oytWS7NTcs5ZItBEvXXK5ElrClqtj85fLsB27S9fx8kkx0uhYbbp9m9qWYXE20qXK5mnz4",
-	"8CGZlLziG2Hotc+XRlTx986leG/m9rVmLVjJV4ItxFJV4prxhRbSMCXhp2VeaQMX2Jfn9v5/bkW1nyQT",
-	"yTf2/RzeEg5sw99/L+TKrCdXjy8uk4OBJjiyv+O3Hw7w59ys2XzHczNPGJd6JyrGNdNKSfu/Jpi3XLN1",
-	"vlqLipk1tyPOde84Z3RjY7xLVW24mVxNcmmePJok9gPyzXYzuXo2nX558ezZ5eNHXz6aPnt2kUw2ucSf",
-	"pv67cmnESlT4YWX58ptX1Y/wyvZ3PZeMlyVb7FmeMVUxOzA/2pKbdTDYspwkk0r8c5tXIptcmWorOqb4",
-	"4vIpDMv/d3TCy/LvvMr5ohDxsVmhsO+2IsHZLV17xQphrDglLMtXudGMy4xtpRXsVFVCJ/AHqfBnlJaO",
-	"T3LPvNfv+mqbF9nLb+LfY2fZfs3CXtQxKvjtXof0NezdY2PCHd4xKPzxfkel5DJfxUb1nKXwG8plYgVz",
-	"sQdBhaXdbha4/XLJ5mtRFOo/Hs67xg0Puv9xV5t+gQXVmWtWiY26Fdk5sz/aMQhNf19utcjYLjdrtTUs",
-	"N11KIqXX9Q05MsitNmojqp6tz1K6ZtD2dxff61R+ky+Xb1V8JpWxOlRJkdBS47Fg1iAPShZ7Znc/SkPX",
-	"5BnVO17xnm/Kwl74GHXsuNFXfGf/fTi1hVbulLCjXlW8XNuv4MyI9wY/Jtes4HK17TnHMnpBY8jSqvpf",
-	"JvZBk2SSKfv/b0S14Xk2eRcf5v71NnKm/Z0XecaNgE1FowWx3altkbE1L0shE1ILTCqzzuWqe6j7WbVt",
-	"HmKZWPJtYSZXS15o4Ye2UKoQXMLYXtwKaf6ay0wfju+VXWKzFlqwG3tFwvQ2hWmck6pa8rwQ2RwEYr5T",
-	"1c2yULvzf52DjcKLAvWaVFt5zbS4FRUvGK8E44URleQmvxWdZ7N9ZeNrciM2uiXkTx4dTDiI0Uu89nF9",
-	"IvOq4nv45G8rIX4XcbW3hN9wP3bsQ7zkXnfhy0xsSmWETPd/FfvYuCpRCisY1gqyAq2tlrsRexCdhcr2",
-	"bCWMDqwzZyKteC6vm7fAQ7jE7Q33ttQhezR9dv6rdJ+PRms9AcFoz+xw7/TlS7BiOwxSayPPrRVn4Ato",
-	"I+SaLbgdq5Ln7Oe1kCwHje4+SUlYQKl2Seu25kdeXLJ5WYlUySy3b52RNPd9OlndI8+Cl1IbXhS9VmCO",
-	"1ww6Cujae5XB7/lCFJ06QGnhhA/U5kIUcCrMb8T+T7e82Ip5vcM3WyuARcHWCm0sr+V/mdj3/Snlkld7",
-	"qyxjGx+efnTnXz5+Yn0ba4naZ/yPX/7Hn97925/O//VfJr0a4eJJRCN8n29yc/jt36kd23BpjzmxsWcH",
-	"+ERre4wYtlG602Io4HlRTWw1knclHk+ngfdwEfUefhD2eO2zIjZwxSDBwUvvVW5eLZ+XZa/cgENp92dZ",
-	"Jh2jbLtl4OmM2WGvlrTHBo2E9s/A0dS7bcyIXm+ltOvWb/JXcFXHauGP97pabww3YrktXguttlXa4fRp",
-	"LrOFem8nhjMfwUgGiVjlnny/wxblsanURpQdY7I/3et43qobIY8NyNiLEjY36mb2f/7X/54n1oQDk1mL",
-	"tBJdPjHcdq+j/Zl3abdCyRWckWQubPieLQRbiyJjC57esK00eWGvqOAA1WojwAplRjHN9wna1H9WLNtW",
-	"3FDUirQjmz+Z6nkdPKrYfKrn9CrQoUqmIjhtW/tux1tKtHYWHk5101142jgLPv/8yfR//nJx9vjdv/8y",
-	"PXv27gv9Pz9/Mp1OG3/84yJ59OGLjf4icmLYSROLtVI3cTNxhz8O2xF08f0uKdnax2TQ2+QdQ6Of73Fs",
-	"H+yjdKmkFnBk/1SpRSHAWU+VNEKCKPKyLPIUJOZBiVf8228aA3/1m/+lEsvJ1eT/eVBHUR/gr/qBey68",
-	"8XACnKe/4xq2nRbVrcjQEgabV/O9Zrv1/hzmk54KEdLUUASyrFQpKpOLQ9/oj0MbYy14YdazdC3Sm+AC",
-	"72zZBSi3GAf2Bk3fF+JAXtqb7N1NqyWZFFwb8PgGPcY6oB/cuodbibZjzGqyajPiFlo7BL029xUHd7bH",
-	"aqp8taII9Ihvf4u3xZ64lXa7y8wKbGwD4NnJtOGV0dZBWEC0QhRLpiQq4XQtsm0hMFyZG1B+5Ct4PXfO",
-	"nqepKE1OerISheAadKH9z0ykuc6VPJ9Enet6T/2CM9+U1JbMND4qmDMvOG5F6iCDWvwmUpCOUFhGi66T",
-	"ioMf6g/446Tv8xd0D/knvhKHI/ZCMkJaYmIixXtz7O4f7TXtz8H3dg+bAjrNUXOvOgbtLxS2WZ5F5z6t",
-	"BDcim3HTyEdk3Igzk8Nkd96z2EcfKapKVfFf3udmlqosFAPvhSSTZS5zvR45GPyuYCYqOZte/JZdvv/y",
-	"n89+r57uHt4+vnmyeSSnZrXm0SfUNn3fAr4WS3u12hqnX3mGLj0vfgoWCA+25oImk/dnK3VGf7RH0Plr",
-	"vvtBaG3lEoSiVNXYdXC6ZeRdVlmNv8dErPj5P7diK7L5lVVs1pDS1xCTU1K4BB9qyM80UzsZKMM5CMnc",
-	"nY/c2PvOf5XzTa41PVEzk6c3rOQ6jKCDN4PatPWQPQQBKG6KI7PKYSslBVe3aSoEqj0MwkySScplKgr8",
-	"N747El21E1AJvunaRKREI/lE+2U04Sw3V9bR3/IiYWlljVjr+JQqt2YrzlaRLwVL92khGgGNib08ti7O",
-	"sooPrK1sskkSuJmkRurRu2WuZbyx1Ru6oldl3Z+yJXviU+rb12jSde9vinK3dHJZVupWzKKxgef4Yxgm",
-	"dDGCahs71QN1caZv8vJMlTiOM5AWK2lWyzSMvfhgm2Hsx48fPkk67ah6MipVRHb7663EBCwNXRUCYhyC",
-	"Z/g9Sos6jMrLEjbmOXtN8VCrGaTaXVFg9PKSzbfyRqqdnNlnzWFP21ul4JW1qiHJtlsL2TCKMpEW9ncm",
-	"FWYK7M0JE4ULHtKT9bZEnTpPmM5lKuBCzdb8Vth7xXIpUsP2wqBz2B9sGbokHzpl622tJJqy44W344BW",
-	"cuYU5+GivJTsb2+/bmqLf33wmP0r/r+Y0rC7h7R/JLEp3hvUu6SS3Ku9h71b5wXKsgsm5+j8FPktqK1h",
-	"Rwr+4Y+jSq61g+HX6AbOvlPpG/iao3u3+dnV1k6w/e/rOp+7lefsrXhvEpZv+AqTZ2XBc8kgDq0hwWTE",
-	"piy4ATCCrqN/qFnhEjsfPat9OP/+Z9xJlHNYqK05Zz/DzOfGjk67TB0KPqoVjTf5Z1xTdrVWj4H7cX5v",
-	"Mm9P3ds76qDmTLyQt3ml5MbOg0NvaEyulwWXTK/VDnyjHGMimj4mfO3FdNpjhh3Tqxs6wyJBD5AHtwq5",
-	"hPBMlq+ENonVVpVgQq5yKUCKWC5ZqTJ9jetUm0SUJtIECQhXYnr56PSluNkuBKEhDob/5/wWRs7TVGjN",
-	"jAq38WeapcVWGwwUn3wi2fdXUhihZxCJeW+GjSP3r3eHSgJ2ZONACdf6XgRXRrMdYLaVQpWFYCloOHPO",
-	"XhqNS253fpFra9Id7no2xwc9+PH5Dy/mTb0M0aKt1YZhRun52T/42e/Ts2fv6n+ez87e/TFNnjz8EE00",
-	"aSF1bvJbMbvvjfeDqpzpvmE7+LRA31FE2e7DPf2BFyIjAJ+9if5sVGVnR2ZMiltRwX6V14jmaIocbQZV",
-	"CgkbeuMDJYbfCPwTs3a/s5DVytsJZKb64/vedn9caiFnQeeE9U4wBV7kUoBWBWuFM70WRXHOfkLp0UI4",
-	"hEJuPLql4DJhWkE4aKsNZDDBnPER+zAF+eTy4tGjIwHRZGLPWbU1Mw2pZt1IBz60k9GySZfGGXL2Tjpo",
-	"tFFlKbLzEIn48MmR/OEI06hxkttJjp7kBUfYVcvEtodgx14V73lqiv0V42zD03UOaCJWiVRVmf3Xb2rR",
-	"3or2J/bwy9j24qm1SguRrUa6yY0bO6IjKd/qLpWDWByc/3uJ1GTC8Lw4FqtoWZSZTghuhaBLPNt0MKih",
-	"UY2D2Eyx+aixGQDzNG3KNc/lbCHWCPOJhB65jgKB13u3JYQxRceSVGIjsn3HYhrFMoWmG53xh/eD8hvu",
-	"vBNYCXeCEyU/jPB5fumPe+12tz2vBXfjcifDnd/Bk3hN/4m7T2ROIapqZa0Pu1Yt5eewC71pqnCeaCyd",
-	"X3ovsQlQUJ8oLlFo9Y1Ic0pBjFiVRtw33BGr/j14BHSQTNBxnqFaOPa53+BV7Q+uB9d+XnQSEPvRdqSc",
-	"kds73aDISD+cpkL7sxpZrsuC72eHOa/vRFGoQSHrshynFQG7dFRMv8erovm4ddfYKMoyYlpjisqlacK5",
-	"aWdt6COOK6iyvJdNW5afasuW5WlBxJaoBRvx0fRZ1HZvyd7RrXuq4PTOjr0mmqfrmJy/lRllE/4Lz82H",
-	"+Le5UpfGbvujRi2tXMaSo4H4yx9ktARxoQCglk8+vAvcPT83W5hCVGSTy+nlk7Ppw7Pp5duL6dXF46vp",
-	"9B+T+hr7mgkvcgBLgTM3uZqI7VkqpKm4tRBcZdLVww/taT/UHP4bYraUs3oj5pD9VQdOkBQ7oQ1VgCSM",
-	"F1pR9MS4+opco8cIMWIMBDv7QWaiQqNs6OZ3K/MawbYRVRBMcwxXEc750MMjXIOmIYzLcXADrc9BBoHA",
-	"TUvmB8mUFGif5xLCETpqYt52lbp9rbaSsNwueKiW4Kv6gJvzuXlZXqOrqKRgKUTlc7NuWrUhmjSSsa8n",
-	"tx5TY34aE1wL07v+fXZPJ4Pftp/shGiJ48EneFeG8pkElrTHZaAoKIcXy1hGMDhlfjS8Th5Gn/quR37K",
-	"GdfYZD5AEfNDf14Ls6bKGtgWEAn3MaiffUVVglohho7p3FBvxXsTggifPGJ/zb9qOR/xkFlrxvAFHXNV",
-	"qVtefKe2le5BRrqSPMygY1GLx/y42BoqvkzIXGTn7Lm7BaKjeB8v7J7ZsxshSocb4hmEp1wqAcLmGC7z",
-	"YvHlZRDrefrlkyNY8fqzXvnDOL5uTqvY0dFHlaLSSrLP52WlNqWZf8FUBfl9toC44EaLgmp1nNzjlVbU",
-	"gwxrTN7dsH5SRZ7uIzpBzpaKsMhHtAE85/W2EBqPBTP6nrufFUeiAe5j+uQOZ+Iu+Wxe6J56BQqQQz7V",
-	"KEYL1Kgw9VIWCtnlURFbx3fMqyXjUMh8xdZu81jJj0ia2z6JPR0piETZMc33PneG0RmXYgjEb9SOkGqm",
-	"RbGcuUmLh47dr1g2qhjXN5QUt3vVITlYpgSmU1N7QCeQkYQYOiC27S5O1cZ+bG7Wd0rUQDa8o5DBL78d",
-	"LJZzaBg0LHYN79EuqV5bbkFSGL7gGmwKe++G72FdMkrqi01p9mNMOCte1WuFx3RdbPOwdWafGI+uRb5v",
-	"U+EWPwxOh/tlsEAPOwJiRlZc6A6PP9yjM5z2CHrAWDHEF24whWN3mNwvVLb/TBOK/orNA+07dzvdp6Ax",
-	"ZdOQGS2q2zwVjKcp2pmZqoU6flJ3yOMLKyW+0hO2ai1IJ0vPQXFWXBLcqCLT3Z7bPqHpWHqwbJQRjvGC",
-	"ECnacCiDDar16QTXzEqdgqrEyi1DdogxiDthSotgkfxKDMdXb3Kto4XQ/kgAGeKV9e5E1giah5KLILyD",
-	"p0xRLXCcAFDPVF5KH9rhcNjFMR2OZ6hmcwNyukH978+rWGz+zlo0OtvXqPI+sjAnE73dbHjVcjkvrDxd",
-	"BkP6nEv5xTW7wEXDRWHLSm0Yzza5xDqihVpEvUqVZ9HzWfB0XZ908IGHB9p+jNi13UmH4ASX0UlkvU9h",
-	"ZPUUdO9K8bwoTrONpDJiQAzqToixcIUDLxBWZpJM7HC4UZV1Bx1hQ9Qorky+5GlX2pQIStiGZyJpJmMq",
-	"scq1qfaHymVc3B+hzTo3qi2Qqlp1R70fQID6QdRlTSY6/13MFnuDAzog0TkSkQgGlEx6sg5fgef1Lc+L",
-	"bRUJMizrH/om4m2+EdYJeyFNBbtzpVQ2+ia91aVIje5YSGJtYgthdoLwkmanEgIV34gih2Ab32oRUOUM",
-	"UTZv8M1HN6YfYXQqC7WIFIyMlKTmsntJws03Vgro5Y2ndg0dh6DHhqzruwbNdP2hQSH5dDo9MvHuNdHB",
-	"A8dQzFodmFHngQLpPZLcdR8cpH5GtXFja0tCeOSAAZ6S0usuULmXCpRFkY1EOfyGu6Pvc/+iFhOMzt8K",
-	"aSc4FtHdbHKTMKNUgZFhO2LEpvqMu+f2cCt7AqzjSL5/x3VtdTVhN1i07dRVPIngpKYDP1OJrRbZzBoq",
-	"cT8bjzTErrmPrKPXRqkbZo/WaLS8LlfvWwvYVW/w0rsW1Bx/D1zZF8l/nWv0wFHvw6NdTKSBx+7SjAkW",
-	"QQ8ZDRR5R1O+yKYQBqddNUkd7ifB8fPcWu6jqWAYwn2E/FEvfppgP7zr5Cjc4XJ/1S4GH1U5nbS4IiNF",
-	"t9dsTtmGuQ9P0R/OGbrj1oHBlBT5Mg1z4miqNaROmt5b9KZ79t/4bX2AxY9Ssqxyc0WlAKjOKqFVYT1Q",
-	"o64RAI4Fag72rSr29vmf/+Obl39+8eYtcW7Y/Xdt92FlrtjfX7x+8/LVj3QF2mV4c82EmVqVCddHdVNt",
-	"LTUHW6iUF1eRJ/IqXVNJRuRhlUidTR75+KUqMkBiU+mNs5j9B1HesDKfaS+IB29pJ7FgqJPEvmLiMPZQ",
-	"oFqZqPsCmzA6vkXFZbpOmOErO/m4kPag21W5MUL6VaILYDUav9N3eBrUw2s6IH+lio4pcU/EUKg9n65Z",
-	"sDb1HAaQdlwhivjY2aYTc0CSrlvY3dFyeilkbC1q9X/w9d8qYpRz/iR8oFTAgLBT1Y09ejG0ec5eGuA2",
-	"ksqnp6599SgRgWCuyw/n0AVtVz/buYTxsdeOzKYH6Vnfhy/C+fGqrv9BcbhhMunAHH61LW662G82gmEW",
-	"IrOGSS6JBYqSFbHKoS0p7f6jrbjB3P5HKu++g40cBTWQjqFYH+jOrNq7ysjQrL4ZY1aPqPUZaToUN/bw",
-	"OrAehr8Qozeuhp92aSbKQu2hNsShevW2kYWPyfLJYcsa5nfqI7pqwq00zynDcyuqfZ3asiepK4ZWrgCK",
-	"2FLcRVihpk1eFF4EfCpY3OZiN8GyZxysfVl0ijqtZTBxSCMjeYsrJwl3Xv+urxcwZuXSPh1XPB1s2x6G",
-	"uDqRiYVJRKakhYAqNLU1qdpEig5hmg6e+xPfarcUVtayK6uW/XIhq0k84l4KiNDHs120sPEfSQDi2V23",
-	"86+InBQuBvMK/3shQFkOgB25AdYvJGGph9e1DN/mhYkX8+fp2q/BNUo38VRRemaV3wpZ1/SAdZ7LRl3S",
-	"/dj4B/JOJQ7RJKAPEd/De8T7Mq9o5cOLYxBM5J05plC/g6v+LqosxzVwM3xkuNd1eSAVICOBmKurDLZ4",
-	"r3dyxF1q+SqbXLrQXIwsaRy8FlR9x6JZg+hwnh9eNosH+dnvs3f/FucWiwo3HF0RRyiWHX5FnglyYCUe",
-	"gYkeEWyiu6TO6uKkk0/uscwtVjuGh26tJUC/zEBXDNMZsSqgU7+jl8bjhMcMii45cjcKMB0gjBxPiJu2",
-	"LnV5P/GY4uaThWOKmyAa01Gc38tT7SAtUQzLJwl+WCvcHVLH5pWOs7bd2bLaQBUhBcccrYE5JPIhce7M",
-	"jtyZdCBgNVuCVh59mGtWiKWxpkhou42xbsuCy5mSRSQ28RNUztpBHtKVnw6E6ghng0EC47Wqz579UogM",
-	"wsixKrV7MMW7TjsotrkOYfP26EO0BDhR5wykEzm3GcqGZ2LiZTngaO8xcUnWYrvp6zd/j7u3QGLMNURm",
-	"+JkWJa+s+euqyT9//e3X7NHF0+kXrs8KBNfYHInwroBA/0Gqb+dXjDMkyGYVcW1Lxu2/4QMBcGA3H+Sv",
-	"//b227On5+xrVWw3UgMUNmSJAMlRVWYnU4odQuitcmMF1wZgtcLhMjjTJdQsrIVwXPmG3wgCZ1m3d1tw",
-	"thCrXCIaj80/myNHBY13/n0ub+bs83klij/9Csrs18n8C4h/gMubZZXQHmYP1Ct23py4AQd08PHMKOVK",
-	"KAn54KBDdvwgmE1w7yTPEvvlyU0us1+rX2Ulq24fOuHpRiS02+3VMU/+a15qYqLpqTc8tBvlrShU2cGp",
-	"8c2bNy+Yu8S6MgbnGf7BtTM6dL6SxCsAUt+RS5vlHXSNv6mFx0KDGHTU9d6I/SyP9SqwD7kRe4ckxeHk",
-	"I2FU8OZjmpum+VVFxSol3xeKZ7OuKPDbg/AvjQ4y2+AdolC1GD/WPJe0OdCphNdGZ8UN4ZC5J+RZvZXZ",
-	"+UJUZn0O33l+e4GUq8cUTlgRSmtYL0Tr5QfTEciXm9+otgontaNquzVzTPMIBoanRlXH8WZXgFdGCORn",
-	"2vW4wWh/RbjjLI/LIERSo5IMKZgrDLUSnRV8slMkecXULh69PrJH24W9UXeAUIpUeaAbMMS4uyj0qFjh",
-	"UlB6e0DikiS564tyrbcjI5W1/uhOZ4RltJsZ5i+ilh5QUcxQiju1iduwdHkNC1QLsY/O6iaXM6r174xz",
-	"QW+dIrMKgThW/HPFe5FujWB5E5Eo4y+TKoo2+AHoWXLDVkplyLEdu7sZ62xojH30+mrVNf2qyle57JxJ",
-	"pGOp+fU4UrOoJfCtaAC5YacSOEAqYar8QDOScOf6yGeBjQoK4th2KXNplYm9wc02ZoikQi4rVDPifa47",
-	"SCLQPuyaFceE3/l7D8dEMtGlSI99gb3Gyag9QYPzuOsQxtBhTyQTkClWOyJVlqOEd9FhVJ/x0CP4HkfH",
-	"DCAITLQ5kjYoQfVrQOVjzWhilzGMQtlQN022jdZWD48wrKgL7elwyZLGweeVfijtDRFoLllrNvzEh5qv",
-	"oYSjuiOh86x9AsTE3Klnpxeix6w1Kl4D4ujQTFyoGGOK3cBA4kPbAU8Xu03WXK9FlkAzniePmikh8XD6",
-	"p5j42XsO3/Hmu+dnl4+fOFG2A0nYWrxvPvPZ8umTbPr04unTR+mX2ZPHz/jlUnA+TR8/5tn04jF/uFg+",
-	"Wl4sLhfTxdPLyzS7eJw9SS8eL6bL6ZRPn8a3MKKvxkGExD8bOvPicjzI0T6DpiPBmW8O5sjqRQpdrDcy",
-	"i8/vS6NhtWBSA10n684OMr7dEnwsfXErX4NtAB39l/Vz8Auu2bTj6UPshlHhqVCgj+Fg8YHBFyXBnHXM",
-	"t4xF0BolRUOqDyGk7Kyx2YExd8hWdQq28yQGFaCvGX2P1U0j0LN0R8zjyvLlUsQKsL4SCImGkjxrAyxz",
-	"UWS6FeRO7HFSCDDeC6Wxu4pbnsFA6m9gEKA8I0PE5RrH1PXzYRc/IkK7PoAD5ZplKt0Co2ZOlNtUwEki",
-	"cwIQ9IjD0FK4KZdK5ikvyMo6H4fNJat1JNS34X8cFCpLl+AolbbjkpkOiMbDArz7d13uBWt8lM0pwqhW",
-	"bo0O/YZOr2pgXuU3tRi+TQnH3BZ/51od0cJyJf5qryQL/Gj3loLLN1QJRNQmSo+c8fGESN0ZIcSPFTwV",
-	"HbGlsNrPQ5bJU4FaefBkwInp8BWGIZhdYy4a76B8EU6/hyOj4dkrRtqIssvxGII4/plSoHckug/vrQfl",
-	"LXMH4GhtjPYXhmdSfaKQ9B+FdwSye5h74RDznl8R37b9RROIlDjPoZspXAVxqSiH6jWbL1W1EgbbMeDl",
-	"aBQxV5tJ4eF2UsYIXmVqh21dgUHbugT2ftR8KwG+BTBvzPReptaarAS/ma0KrnXtCyGHQTSrgzNwH8lC",
-	"EsR6X3+CrGEo/AcLeAYdPktuP3V+xRYilyvYqlJk1/Y3VDvzq2h59/Wv8swXWGfzhM3xpLMPS+CHIoeb",
-	"qaPQDhqiyQyQMHizVDPUHCRDEFfINZrg12yOtCHzK+g4RH2p8oxJhbfTUKnphsf/APcSMm2D3nGUtXBK",
-	"Wpsb79bbUlRaZPAADgmqqtHmgLCOTjcxUoEZyw0+wZ64WcV3sj0Ca4N5GCiYXymXUhm2UoAoRRIiGoY1",
-	"0eZXPidZ5LeCQVNuYv+vmXchuKAxaArvAKPOVcb8KpmLmNXcKwux4vLa80bYmzLsWY1kxbl2C07NcGFM",
-	"ZD/SqtBD0WCzX5EpYK+BdAa2MPEmKCMFg8/ZylRUhud2grh0QaoN32P019HGXuP04/Ivc7tMamuae94L",
-	"6qQ+D2t2FaBjdNKHf7bCh/Xvvjc8fSmoRIk/10JgFa5bT1SiRQigCPDG/qt69MWbupT5FDCsNQDuBoY9",
-	"xXk5YhZT6a1n+PGk5qOM4U9q196H2XkKke8Ic7Bp27UcEVAANXwpNxpBhTw3VrEc8m0MtQ1PMrcqVRQL",
-	"nt7MUjg9j95sTRBefA0Xn2yt/VcyxY4aU9T88KC9NXHwY/EfAZeQuv63bbaKlRKMalVYibSzcQdm4OmV",
-	"icNpjKu1hg97RXirGLFDXghpujc9/J4KtnG5GeqvM1yi4agcruluCbU5DuIZZwh0z3KD8NPdKQKvakBf",
-	"K3Q2Qlmrjjaa1VYOknAIqqub+CjdVLy6FVVFDDwj6v8gvYiImcMV/zsiaRxLTGWg0Pe/P//h+yE0diOa",
-	"ISxnt7yKDiDgieTsragqbuecbRR1vNTsu6+/t4r2L29e/Xifo/owZLJ722L1bsODZTvok1FPvs7lqgj6",
-	"9mBGEUA3lMXIJRQc15QvzfZYb31+CithNqCvHMUpsDeEjcURz9WE+fwx2YnFgcBArCFPub5iD0FsWy0y",
-	"Hh+2yAin8a1arYr+STzcNTHEfNB9KOyLzvQuN+laQHHY53ZZv0B81nLJPoft8AXB2hoPsLZTJdjcwPCs",
-	"/M2tV8AWSBoL5SS+ERlQESnsJJahF62b09+eyI0wVZ66DTl80hwXeaxVZ1ehrV9QvOqcfU/IyQal60Bg",
-	"0fANPZz9YbGVWSFmY3k60iKPBIY+as/RsUNcCit6WQ8IiCpggS8AWJFEoQVm7kMcvN7LVGTHlq5vUN/i",
-	"UL7NI2ROI6DwbQt9eVpguGNGPAQYy43MXT4Y2gd/I5a5zKMNdU+o3Ovpo6YTlonSalOZ5oK69txl+LjX",
-	"71gCiJDexpI9TKKlVOOjz12FeQAuyOVq7ststQORAdKb8hHXbE5vzeaOkc3FIbGNkZX7Dc/ENZujM++v",
-	"w/Jf/CM6WGEdbyMQ4UZTwxuC4MCoir6a/wJ4Mj2pFVAUEt4u6KhtRz4oS9zNckGrl9QkQk1N2VSB0RrB",
-	"EaWBgcAdoikAMNIdJwhRhB0/nkBF0iDpOUIwbW2Cevs1bvhlki3sFw+Hzt7EA+gUM8eKBc48uYELojcr",
-	"76G9edinEdv0heUKcbZtek28QfApzDGHSFrjjOgZGtHHYbPB+G6CJketaW9Ai8J17xa4ewnVo130iWL0",
-	"QZljK1h4gsFxcKBu9exTd2nh6ea4BIQNV4b2VHFTdS9r7Kb9067yaYw6//cboFAzp/tF/Rzp8f9fs7oz",
-	"qNds6XsI/kNeZa+2Vc03ikkBzKhEqGg9i2ad7KAnfeQKz55Sh77qSg9pivmVqmrpiiyqhDCaORQ89Ryv",
-	"PpVX7yjkrK1UM5GOVKqOfDWCc461x55jy4H5dZPCOjlkGb5m8xtRmnlSZywpzxYWOVBK8DrMuSY+LWgU",
-	"UfmCDc0zqGKEl6Vrkd60MnEwslZng2Ryg1n3MN/mHxURzqiRiqt4COd1MN8KLQuYy6NnRUs2IlNccDmD",
-	"rOecudSfbiSgrgmTLUoKTdd5SlfrFu19Ae6GhmqWxtTRjGECcu9wyjCE6P51n3AiC1uhI5RPrxpNLsJE",
-	"t09f+2Af/JkIbnL4ygQLFz0bYw3V27m6Gi2EPGfPsXmsjwtSPhLSV9IX/A1sW1i3EmzVIZ8eSzpRvZzU",
-	"QzC5b+rlZGLWQjY60YAHOjkIZHrWTFzEuZW7OTZnYAuBaSYnA0aU5+gZIxLH/osOJacorPRT5SjRHzmh",
-	"OWdzO2K8M9fM/kdp19veDq/DImQovIHYKd0xc/a+0e2bqS7YhZ/dAxLPfFNZ2fOPg5grYoPssF0zeyi6",
-	"FumNduHWxtACkkAEjhA4Q7N6XFfs0fSZ1ZxmBvdC8La5s2n27c/0P8F3HVd/HZqvQ60VvBLZyzox3asT",
-	"DnKNLowNRbrLvMCiI+hP4oKHGb7D9XiPW3oz5RvpDLH3qO1O6IXPTB2qH5TXcKH9AzbIUVkRPYJbxkFT",
-	"gspTuhG6OmVATXsA5vfQZaCnYc9ryknfI442HT3X11f6p7ty3zVvx/rBuzpLVVWO59CsY6VHA52YKfq4",
-	"zRchwoQp8V4qb3sRAiYGeyv5ctnqZUjpA2vKHe1cSo0Msduo91M09D1cIDc1bS8ydq4mNTcwwRMJ+o7I",
-	"fLiTL0GFT36dPF+r/a+TSTJBswz+Bm1X4Y8lt+t3EFM5v+WVPof24x/eJQP6LzquYfjko4F1F9p9aI8X",
-	"Ney+RXDf4w8fkpP5uv0E/zG8KOGVX+22++4+fHDoGb/3tMaxGFqFV8KD6o/pEkwaeDwoGsGH1EkB1qa1",
-	"dU3L8Ny0DzCY9dFqI/DMFoUWd+IZSb3LX7dzyMj33Dh/lKT/XTyOCvvhtO/SNRk2NJKzz3KmgYJrtDAm",
-	"lyt9p4902zQSbdgFnQrCwmNv8eIxAHR0G1dRPiyFZl9KEZXBUeOf6WTIkSHdZYXp6E6R8KZBYrMRhmfc",
-	"2E1eB4grRxSKKpjOhtmqUtvS/ZcHT8fbNybWFwRCD/iPJrK6xH528KKFUjc1nkrPgIzW3sBlug6LTGeu",
-	"HcrNdiEqKYzQs1RJ0HnJxFT5agVjpifRv9Nim4neZpJdrZl25OlU1LTVnsvNssqxzSf9dvEi1aUFqKbq",
-	"sD+Hva0VI6EdUHvEB1+6UqYDJCfNcTAQvpOuxofFh+3cnoAaf80vHz+5uofy08CW+fKiQRdH7/hlevaM",
-	"ny3f/fHk0Yd/iU3CCxlt0PSd2jEe5Pw8ULxC3x46wxoFykZIMug8ZNqqp10FPfskcGM4WHpSw9LxL77t",
-	"1TWbI9A1gyALXQIeLPhNeWAVwstqbZ3lmIc8Z8+hgGbvamdkhi3PsIimVQ9BaGZ6aXQrvJCVKjZCmtOC",
-	"Cf31P44CotH0c6WkuHYNmuAz7QZbczvJlXIMySdq7BiSyn/iG1RaB1vrFFaPduhPyGpk6C+cuiher4/n",
-	"wH9JCxm8Vjsrozt0zzGB7MqrAu5hIWfuvwaF4EJuAK/6/Qc08NsxBfHilpKrLTtwGSUmtZIjfZn0zheP",
-	"UbBizbNaoOoaBrWE6LlmRS606xw0sHyal51o4jEy4bgAhpe8vsx0goD5BDkeKDABgf9rt4DULxj9cTiB",
-	"E9852JlIamvKLfYAho4pJ5S/Oiezk30mokPfGL7XQazQnpm31OVY3FJ1ruPVCHbLrZk9XDwR08XjR+ly",
-	"mj7KHgr+KLtYXCweiSd8unyWXfbA7o8x2rSZDr1ffQNVJD6QWQk6bmvMTFgUAG1fg6qSLk6DQ94AEt/c",
-	"tTCpBN+4MahqdQpeA2vvccskFBgPsuQge5177z4So7iJY30UVRXnQUPzCTNXyKcYb5UJeIYoFua/qy3W",
-	"BGnh+Ldxt29LezJjMAXm+gobL2PXhDlM0/wkWAzxHfgx0ffFpjaEukXcGAiiEUSDU/WSzrMQ+ErmeRKQ",
-	"0PjGN2S5B6i8w5gbMu61SJyMKfXVgwf0l/NUbR7oNa9E9gChtOd7vin6W3IMRB1GPxzJiwr/mQ55CLFa",
-	"wInmhgJbzmNhG1GtwAgyqrUJ6/fvxOLcqPjIb8S+m4+q8eZrNkdsyxxfCvPePh9xnmb2K36ZvjsHVwM5",
-	"0O+5dx/MIA4/8auZDG7mFjqK3afrqckEF4Rqz+tf3rz6MWHzz33v+y/mdjnnn0NxBoP3MmDE+mJ+l5Q7",
-	"xrsaDS7I++y3WOC+6HRVQvwu7gdPcwTAK2R2N3tyWf0+GvBad4SP2JMdPRasCKdRIstmDMk1efXI2QC9",
-	"30xlBhVS7zq5tMa1kpcmLzpqhKiAF9oLU98RmIXhNUI7IW6QnLe3YgyuIgmyd/lMW7QTip0u5CNpapaN",
-	"konZCnZ5eTWdnk2fXE2n7MXWSuODr0RV5HKYPY5LFnQg84tPIxsHycTP+j6PcUgvK/W7kLO+NZCKLeEJ",
-	"LNd+AXxeA4ns7Oxfuy5b5ElLyozsRlRujjJZ6uUawHHUPTFhuVMHcOVeigJwEruZ8Tp3sF+cIe9pH0H+",
-	"pe45gVg5hMUg+XHTdGokwX1em4m6N3kVb2DUPcjTBjdanZ/4NSepx1MU2PBp+3PFYzWiz1mlirrL8m6t",
-	"CnBtGLB0U8I8x9iOcywTMHlrBvZoErkT9XfMO+13DStqPd2bdIIG5O2psX/smJgyQhv3o8qEdviGPF17",
-	"uAviFOBvkY42Fd9Fe9HbE8WI9yFBbdiL9FTbSmRj0mrwqS+yeDqi4PsoGZnrTETsAGWh9lBuA6zj4Act",
-	"9vC/CQgJPIaMR3CTrfFxzpAUzKOpcqNFsaRzRh4yhP9Sg93fJQTI/4Wi9TuxmLx7FztDjgL1D4DAKhs7",
-	"fVYujreDh+e65fFz2yl+sCaxI3vTkSBCIazn93hSw+mykZ/7GjVKbC5VCzS5GHBG1VlUN5rOOflRxU7q",
-	"E5v3tFs+xiop+jJMAya3wXfbCiWhcl3Zz/LhP686T+vCC1Uvr5aOwwHuw8rVbKaWy7gGcuCgNdeuzhUx",
-	"UkGqdrm8U6b1sHikj406XnMfVox0ysfrrv4Y0jUwJGZph+yMRV5c6CMaqeBlHo9UDJ+Njsog4PiZW/UX",
-	"pMUd5hRhexQax8YmflDAmlQX0MAjqC8o0wrwvRQKnXs+Re65hoFqWF+zOSVd/QjSYquNC+54rYJz10xG",
-	"IYv9QRmPfy3sKMzoxvZTJPF7h8hGkUsR4Xgb0+QkyNPWMnAut0qe15Jwni3OMTCvz7fV6fIwtGHqd17J",
-	"tXtZiPRmDCOZSKP9i5yyGv4op2ZoZFESkE9P0VFzc9DMhJ/WPbF/r9/txJoYSSauO9wevCj375gkf6eK",
-	"LN5rXqqAZ8waPE7rQvfYqspFBiW+Uu0SZl+gtqs1y41jG/edCxi0+mnitqmnnKuKTYi1nXxwvSZalbYh",
-	"0emQntKPyKNi0QlxDeNmi/3sVshMVdEJc5v9sElvLMDCXShirYrMdeC9nF4+Obu4PJtevJ1Or+D//nHF",
-	"vip4esO+rfKM708MO1kTFk3SoSGMroa7Lc1Xi167vPxgc3usd7wh7VWLUJr9qAyuNxjUPoiLicU4cVfj",
-	"uVG6Al0WfD9zVs8hDAXgQ7FfDg2lVSUE8bVFrCU3dbEYp/+W+M/ewnC2nJNkX/9sL7ZWdw7B99+aLnG/",
-	"6dGYguaMuc/3paz+9nDInWsPiNvhRr5da3sSY84YbQJ7baMeGPL3TnCA+74fKPWfciESzNN0dmI+BGCj",
-	"Wz5Q7OPrTEtIHkn9ocHF/SvZy0BzjFCoi7iHKHrO2Qsw+3Dtcw1lYfbGBBPcSEgDg9KMa89jFMCh/e67",
-	"AjTyZChlzEsPIQ8eRibCL05aSfAIjxxs9HqiKfwWSBD9pX380Nq7UcZfwct8hsm1+g2IwwhegH9oTfS7",
-	"gKHh8kPS21jxhDKD+884jYuMB5olYpN1clNM6UDVaoPVqFqYAd2La6KI7lA7CtDfkHF3XHR2KzWCoT51",
-	"18qay2xw3cSH6Kf7mp1TgfK++matttXgYuvv4OLw9v+7xTv3vyvCep4B03hqi+esnafW989i/7H4FwBn",
-	"LWe84FWMfeg5/J3xBbALURyawKvQ0TG1HlAhHB9lpLk69Eg9Rm0LF4HeWAteaT6AW9VdeDqx0Kgio4EB",
-	"NtrNY5jlt1Jvy1LFG8n/HHLskWfo+H+AZxnrFXPN6B0sUwK9PZ4apiQV5yqZQpPxYh/6frWLiT7g8Prb",
-	"n3klO8LlLU7VCLwT6UR7XdTzUVQhCDzw272uX2irtgNdGdKMHGixmuyIVENztwyg2R+ThyfR6SVKiPc7",
-	"lsrMqDwzg+hcHSp2OxZBWYCDcl1XobUxL6jPkDPHcZCTZEL090Bt7cvYwjdFjfKxNVv00ceKXkRpYgFy",
-	"O/s1OaIWhrZD+5PH9TQdrjtlNDrhinF2XFLiyvG4u6ljRrFFDVe5Al79W1j2OVtQH5/cEAR4x3UCEdxC",
-	"7eufpap3EDTh5TdCUuTIzkvCSIwhKevsT7YXByTq9Oa6SvFdx6fO+lqKQ1m5G2XSzA8EiySk2q7WHgxC",
-	"yKKPwA0Z9+B8lZITVBKuARtS3xVD22TLOR2X0h7XaaiGsTu1h3EBgQ30nxexhOm9Mh1EGWh6p6oFlTwU",
-	"XGvezFWRzQm0JIoM0u32SIIgQuIp5+dS7OaOsuCaSZEjUI7OUKDR9fEFJVH5HK3mokBEX/hLil28lWjR",
-	"VSbSE4fpqPU6FpGC2bwPPLnzej4Nzxa97UTKFPTDeggBmkFoLBAfXYZ/Zy8spN7p0M71KZO4hAHgOhvM",
-	"L7w2ze5WIgyWxKybVOF5ljX5DY6RJtxpNMO4Hc4PWBX+f0CoUB/xsRKeyjRIW1AC/C262bt2/MSPd+nc",
-	"Nm16dod+hPODjKqHC4TltJzg7jUsDeO9j/PIssYgFXcmojhwTnr0U1eJYqrKXOiueD9a8wTFCzhJMDuf",
-	"BKgqaOug9zIdXIyOI/palfs78AN7hyG6irwsP6t92jXUwpwzYKRCLl/wU4B0HqmreVXkonJ36HhVUStp",
-	"1eNUa6xh89UoUWxdoz4mSj0I0cCEaV4Ebc3coscbn/OsQ7Ddbb4dmm+CofE98W8+9FuyxazkWu9UlcUt",
-	"ChGtjf6RqipDboW6ihfiPn3j0MIM/a7gWRjd6HziyHbDhmKC7YVX4CXm5irApdJYPkcgDbRWz80XUKVE",
-	"WbJWWVIdZzhMG2sfjoy0VbEmoSOWwlJP7yBhm5dmf2+ajxE79W96XEgf+0nVAqxDjiG25lnCpm7pPZy/",
-	"MRuXR+P/PilKWsDLHW2BhLI2ddTETeJRVXmPlijp3jt7ZW9UZZokbPT9zt+m//QRJaie3sOs7Jr8XrVU",
-	"NaKKh/EfK1dzCPG5OkJ/Horsmq3Vju1EUdgfITqYazbH98+RUoAOXviB/gsiSVIbwVtc59YNCUwKdFYK",
-	"lwWlezGW0Lwm+APSo6tqpYwR8tgnb2Oe97AWXIGbYQ+/o1FNsoG+qnKMEuOazE4JMJcCGDl7WqYBKBo7",
-	"6C3sZ195snprnktE0xFGp7ZcrtkcDcw5qBDqHaLnSR3/gkjQYt8IEfm4j98UbkHdx3nDNZm4AGgUkdOG",
-	"hSFnzDHjDq7y8+r4SjuDZxor4tlGcAlVQmGMDHj/d+u8ECHSqWGyJsHlswaxP7gVsA3qdofWzbcijGG2",
-	"+H0cmXywA119IAZlyXbjrWpUutsvysyagt/aF+33jd9O9Y3j9pibupHboq0SfUc0v6q19PdpStja96nC",
-	"UVd80pDCSSnrw3ztITdNoeTKc8fEGWUbxCrI93LNprD9tWcxIvsamZfA2E2A/Yt9eTklJyjfWEl9+uUT",
-	"jOPhf047qDL+E2SKx7nKPTn3EyOnrgp2TOC3Qc95BILQscF65VC/FppwgKeiCLJqP6u2Mo7a6uhOg4gj",
-	"l2uqq4J937ARjXSa2a8xViwWG1GSBZth4qkqEmwsDDtn/nJ59gM36Xp+PLmIPrubkWQQhuUvahGrlCtz",
-	"kYJzY7Wtq4hy7XPtiZHfigj6lhvrC5i4clBLU/PbrzmcR2rbNMwvYhvYN1eJdOnAqv0rJt7nQFphtppd",
-	"RCtV76PZ/29qMbLE3RPCHc4JkCQmxMENnwHMe1vZLnEqiyjY959bsR35PVCqOf4e08A+4nvtge96Bult",
-	"mjrvyJ/qdb9h33+oo7q+Enwzy7MORq5CrYiORjssAYmZ3TVF1mjyGXS20aaX3mpE15tYDr9e1zrf7qS/",
-	"8U3hOnVswDcfeYb/KiLtm3mxUlVu1pvwxSK7fPz44tkkmbzHf7xL7qdOvL2RbsT+tPbFnTxKYh+FbriS",
-	"TuRVySXT+Upys61Eizspy3Vp9ezZxXKaXi5iQyi3iyJPZ8TcUt/6w9dq99V/++/f/PXy77vn+xfP/7x4",
-	"9uLrnzcvfl8++fa/Laqv/vFs92Wh1/9t/U+1M9Xi+2++3T2q/t/n7/+xffGn+HuqUh133P4q9j/RlSCh",
-	"xgroiFWJiTVNYz2GJBCUxgwcRYbY4d2DmWyF99MYx8F8HkYrnHjMQYCodT16Y461Nak9YbrIRXvtL3B2",
-	"Is6FDtLPNMszIU1u9gmba8GLoJBNBkFxpE3TBBfhBUAxEjZ3Ib05sq+J6gxe2/TkakfZfUKDMlXwIh7n",
-	"r8Xxe2+5DsCAXz4+jgD/thIEcYH5wxheEhCQeMz7Mi+MqHQL8F0h2DvlklcxuPeTR5HV/YHLfCm0iXdx",
-	"G8sj1S6ydbymvkfZwBJblzqf5XpW11sM5Gft4db/ge87SZYgsxQjgXNBBUxm7kVHXFstOwIgLt5/ZV1A",
-	"N3tWtDF4jJRL1CD8x+c/vJg3NXB/FQ3vsg+wWpFgghCDgao4303JlZrJveM1iL/23HHzHqt+gkNdLa1q",
-	"xKmMLoBok7ansElr4vb0SOMdVw+QcSxH4gBg+uUP4oWY8GyTy5A/fathSxdqNdtWBdGqXT14cHH55fn0",
-	"fHp+cfX0y+mlHXu18sNQ1WrIKHKZG5FiNaS6EdiY2/6z/xu88zOZnl+cTyeHvOr1rAxw9twkDK/qj9P/",
-	"tXcvzZwW1W2exsuK/KzG05mhkYrNo3mW1M1lNPLy3qDPdOgk4IIMmIF68v8Y0Z/TbhOHtHXYhK9EZdYD",
-	"fEpaIF+pbsfqVyIYUOhuusmKbwzXd/XujGZZrvmiGNsjaxPtinaP4tU2do9u9U5W0BECeni20Ml/tlBm",
-	"FC6ZFtov8RE7Dxf0Pkw9Eo1PY+3hy+4RXPUqoBBC8l+KKDVxOkfxG92Yn4M31Nng5mvYa5oCjx+xZ0Yj",
-	"sX90GH6bNIy7R92e2YDx+h4x42flI+yIkQApR8dUt47YAPcdRgKAc+w2F9j8qMee7qUB6WRu+iHXOper",
-	"rwq1iOQVN/jriJ4jzo7tDXS4x8YG9GO0H8H3aieqs5RrwQphrOmesCxf5VTHmXG9FvqabWX+z61w6B9i",
-	"F+4DsD152F6egFP/F372+/Ts2bvP6R9n7/7V/emLf4+y6/8odq/wyG2T09olHXYSDziz7TvcmX3s2rf2",
-	"IpfOb60DHrlO3vBx0TWJAvt/OiAZZkaxlTCUnn1vWMlXNdOhkjXsyv5wF86uOrcc7Zkil/kKu40gjgrV",
-	"AvDAw42HAeb20VqJYmz7ysO+74+GdR6nO2Mzj31wOj2ujhIYPFgThkUrCSN2+oRlohBGRKPBvsDlEIob",
-	"Y1auOy9l3PBepHbdN+bOHV9OYdq4F1R9zUdMcx5dLPktz4ttJTpRDj47jxl3ZAfGDhtrrlvd9TGHec7m",
-	"2qhyfoXxm2ortSsL0x2NB8+RnCiXWzG/IvYjeAf1AcS0i6+Mk4IIrNzrpUjYYltjRKk3IGVQhcyumxBZ",
-	"6ILYbAniCqqMYplqxo3s1xDDkR1h9ISNKtH7CA8f80oHnPXOYx1j+R6xdF9V99KS3R0LH9/GfVWtTjRw",
-	"3UF4GEz3HOnAkQsXtk5vaIM80ri6W5dvdzjG5yBf4beMaC6JTj0nFnvfkcozkyRB09DME0srCayi7q7c",
-	"XKGXzbRRFakBvVa7uvUnbVlXNJAT2qm1GFuzVl1NR4IVSdVmk5vPNMMbmqvyXMrmqlwGGfzR5zq+Kj6k",
-	"VW5oKDXHWtAYgLdR7E8enT6ODbUCaez85/rG68RSVebgu+/w4RuV5cu8CxVOn7nmmS9O8SWEQP5JE3PP",
-	"3YIAdv5zAIv66FzxR5qZDIFluQL1jSNvOUi5AHxofuVQhPVBhrgihNLVDH68LKGPDnYEVmZNawBVnZKa",
-	"T1k7eMVzec3meluKSotMaHdo18+iDiq4ZYNnAe5Bsx3fYy+P5sCgxTmvDI557+7xh62E5VetnlfwNZDi",
-	"deOB8gtemY5O+AGhXcR6aXx5DM9yP4WqA5kF3GoTtUA05Yiur0uidxWf15IS0/I/OcKGgzKHdlU5oMaB",
-	"uo0hl1sMxTKigdJ+HPN522C1H7bY1wTmnR/3n5Si/KeCS8Tjx0E/m226Zhx2H5iy5wzzTJixzLA6Bjae",
-	"43iSGaV0gq5HcPthwyOn2+AT0GkCDGDdut/NCj0RLiQ3C64E6NjU8wbEeJPoDTESDPfK2G/BGGLQNNAz",
-	"fTnV2NsOQWyk+jCnhsx+sOMTpmHiAX65EiZhG3ULHuW2XFU8E73Nto7sfD+ZB9stXDdqRhXlV/FLEPtO",
-	"gvO1Sv7g3ygea6Vu6poP62rF37L1MNdjxR5+rZIIlYQbrF9vHGI9D137wtE6twMf2ATZLgaw7FlTkMQf",
-	"GzMCGJBLxo2p8sXWCFfiGlFVHaEFoNN0R8UVGx5pONUwCqIPPSPB5o80AVeu6atRqgBqX9Gq2xw/io/V",
-	"QAgPEr8gVww7CvED2j6sv5d3ipql67zIKowZDvIovbCdfpqv8yyLtYd56ar3MK8pHRPnFfOFzmJDHfOw",
-	"CP9OdbftMD9KSkB2izA7XIU47bJUOzkDQZghdPJQ/w4fz1iuz7tFs2qeyd7dDMaqVhX0TnSKw56qTZev",
-	"Gfu7VybnpLtfvZXFN9vNhlf7DgvVYXwqUZNPoIUAxgGy4EpFsKeOA3967MBHcwK71ZOSrFW611Y9AdLT",
-	"291jz68P7z68axob7jy6+FRGhlRmBlNct3vrsNDsEoCFnGtQYVi+vDWJZ+4hG65mDJHFnnoaPmU/5F9B",
-	"p3O7pL4BcK4ZZZCQWAd6gkDhslYYmiRA+Y0QpQ56suTICGQXhGV5JVKjqv05sx62WC6ttCPyiaXqVlTg",
-	"1BlF4ctj7exGWDlOgoaG9cIcwOmKODCuPmkc3hVtDeM7QDqdfjNO2MUZwqBA13USZ/vKdzAUqJ8KBNLu",
-	"csp+LOuwSym+rUSskR88ubODkPesjh3/5IPdg0547mkZQCXf754aKdz3YNhUSt3HC+P8TQh8aggIroN7",
-	"b1QYKrUoxKarLgmqXaxCxoxQpawDAFxpVjkDieXnr7/9mj179PjLhM0h7JVCKcKDEp/8b79pJedfnLOf",
-	"KrWq+EazRcUl8CmyeaoyMb92hzAU7M8zYXheUGluJTYi28/P2XPJcuKlW4hCyZW2yt6V+BohOfZKxibX",
-	"ImNFfoNB8GbiSrzPdTSwnUb9I2yf5HvVQ5fphbUX0krpEFNdqJ2oZlryG9HuwCqXBTZLiCCRDY9T5Dfe",
-	"ipNtcutJdzVGdGGlXwGw8OvEdQzGD462XoW1jTKWFswelIVgUICvfeucW17kGasw+JPAfMLJ2+A1GCba",
-	"KByAf442yrDL3qV8FcuUJ1RNnMOD/IBgcbcbUStlbQaSFYxIqIpZQyIgfMFHdE8XfXa0sONb6oudazc7",
-	"Tm0VauVTMoQPao6uEv8E0MA0fXjz5aar5mnbgTf+7u3bn6jSrPHYR9NnsSCEyU1Xy+HgSXbskEtqjvTr",
-	"HkmOuwrPi521sOawVleLgsub+bVvJG6nhZQE0CaAMmil7+obj+ZOiVkeP9HPWoIbu0f1OQz+YTcjkH4C",
-	"zlobEM5Wt7Cg+6AXH+ONfs11W+rzgUoGmJi2rtm1tXgXlboRskerUN8UKn6JHNXFdhMlK7F/97KZS5E0",
-	"g58Xjdc8jMlQvGv1T9ys62xs4aepORvj2j0FnYZayK5c+hfYl/V+xMWj2FdEk3U0q1Cd9St4lbpMxa+T",
-	"K5blGdurLZAp+J+4/e3fo0VT7tw/jLf95c2rHxn9Dg27qZM+ag0rVc2JeoCUEg8qsUI8c/8ucN8VE/jX",
-	"gmebaBCw5CtBGrXZI63VBM5sIqfVG75EBjGrj+0H8Q6oFhTHVDeZ2kVE87WQmT24ExeIo7zIrlJGQPqa",
-	"yiesSw4FFN+9/eH77j5us+EAdEFMGS6I27bmA7HZ5dlKmDH9m+yU/wx3HYc4uslJcKbr17W/qXt16VWH",
-	"sC8Xp9ID4vxdtVLPIytj1mJzjaG4uBzQeu4Zr0QrflJ3mZjEUsk+zDaqP2S31wbkGtqFtR0bqZ31bXk+",
-	"/FSDlqJ85R8AR0Mllvl7MCtSXhT2z6piG1FteJ51aL6zlMdIxeLHWrB+Pc2OOsCNGAIJAI2Uhu2HM/Ky",
-	"vCvuyRF5DkU9xb9plWtT7d865GqrtfD7Mq/EuI6/a6WjtAAa2X9KimaiYsa3N9dwAfUq9N/nqYrabWXB",
-	"czlbG1N2kS/io5kuBb/RYIE5ZnFFIPUNT9e57GCJq0SpdG5UlXcm4DFQcSMkK7dFoa9YeA94Ujt8keMw",
-	"Px31pj314uGnOgq9c/YG4nVS7VAQgZ0bQBCtCa5WM/dfcY64SkZB342JRR4XLvfX/iMx5kdUcQr5vg+C",
-	"1Yga6xdakKHGIgfD8rPRWqQkFNejwn7f9SCuLlT7uqvDqpA2rbiHkyEu/nhjmFxuTaux2pNp0kXPU8tn",
-	"wSmh7ul0vrwM2XQuorjoyAQGXKlt0WjUMlP1s7seMXBqCQmNQ+XYmWb+OWD7q0NVyFfCWVqoLZo0xBZB",
-	"nRvgOIepL7lZ32dbCT8BmP++Q7CqLLix+nTwG39yN7T3in/Su74VowEfaHhMZHT09iXLrRLxeMgMCGh9",
-	"E9HbMsUo2aH28paGy/YBqwxs4FRVNdnibFuO6qUm975NmJ/4yRX0ZDt/zXc/kL1+MGUcqA19nhEfP2D+",
-	"9Eh0qYNJ+BZob8lWYzeihDBGWgheJUwrNOM2W415sWZarOXoWrmfBQW18RFh67BWxfzl9HQ0SLO9QpeZ",
-	"O2Iw8W5tB/TX/r2kwY48YgSwjRpm33nUo7B0yNn8aV7Yq8V/CnRQhA3XSlkNzOJlGfZlXqrq2kOhnW9H",
-	"HKpUeoBnXdi8he/sKb1K7XHOf99Woq+94wHf9rit9wOYJ2EIMjiPrijqaj/KBTeDL6vPFiWhHISnN94j",
-	"gT6lLw2zvqPHr7UPJ4M2kJs8eNpnmp6ETWBqql1kA7MqER6sjbWi7LzaoayUcgynQSNEUJ9Xf9TiRMr3",
-	"yv7jbHpx+fDR4ydfPn3GF2kmltPJhw8HmWj/jBEHnk87IXl3V7TNcydL5Xi+z9nXa14RrGtDDB2ugh6D",
-	"EzVOHgIVWElDYN/sTliTOxy2wRE1eqp6Nl9nL63ajW4ZOx5Yhe2DhMi0E9MrNofbZjk0TvBypZZMbSvd",
-	"Iicgkb1m842yUz1HYjIpMrwQ/4p0pcB8A2V7tERuE3C3rtcM2jvRE+YJQlZSkGi7fAvhng6dn329odkp",
-	"tMs4fvJZLv0486reV9oLQCSttEYQfF3IhJNgTwn4COoIRQOIahlndfQjHK2YAvH2trRLU/IKQhAAYvgo",
-	"kGs/+z26uQZGgjR8lHFsZSV4uuaLeGbDKjmHDDMHC7/m2UcZ1G69jwVi7GkjZCpaabxjnuZugk+Mm3+e",
-	"WPlU2kqsfR1FzXwaQYajNeJF8WoJYKYhheHvkqjLRYG8c/Z2p3wi1gd0rRqhChgom9jmRabZmt+K+ncc",
-	"0Hms5m98KW8HvafdCvBySKLzdB2Yiux7AjbZL/GA8oFeHnxvNH86ooDIahYsGvAKai9TcHpg0KjONqpV",
-	"vhrqJjwmB47X8V4Nr31OJsrXzPXXMcJV1nyFgjeSzMPW80MbzfsHdXZBwMI6LHazG6gVQ5LyP6js87wz",
-	"khULhCJxqm/lTZuzXiy/kcIRhp99tHQ0FJ5DteHIw44xE7vrPiRIHtoNG6J729HlvI9splV+hf+h53DM",
-	"BUA8Z3hQjG2PKl4bUSJqAcCW0CuDUYjRyTn5VeH4HF1aH2t7vJ7dI4P71zd8FUFXKbzvZzCpF6Bn6X4I",
-	"tl0EtoPxfm/ae0YDOyjCzTToT1CgCMvrqXV5morS6IAkGwrJibssj+qviAU0ls1uJE1PyKR3LMHmN053",
-	"lTJN8H2UVruT+dOUV9PbTosZ4/EYaeyFx6bxZj813CTn0df6OvX3qRuI15ZLqzYctGdzfH1trEYHmetw",
-	"YUvYq3xpGtRACClwUYQEr+iw9JfWNuzjq4bdnK/WAIKiik7isAaGLHRCj0EkT2/UjbfNdE7jHJpus3bY",
-	"8e2Ck/p2W8m4SabvSFzmWhp36H4kNo3XcWwXopLCCD1LlYynmNHpAY8zbIYFHYtymVhhPHyMBuTLgWjS",
-	"CD/T7ADNtkMNdirQ2A5n5o6YWa2bI8ibWzHrBwTDJYNar9sLT+kAU4CP3NkNinaAC48thD32yBlnstF8",
-	"sS9L3WGKqGPxdIyExtNBK+tpqK25DlqZBqVLWLbANZt/jiS6X8x7iyBjGQMi8474mdiXslX3v+O5F7C8",
-	"YmZbyaRmXYJY3igIZ3u/flKwv+7o40Tqdu54ciRx2WPCV21NqjbCUcvCpddsrqpyzaVvU1MbOhleCalK",
-	"UVFMxaP8rhudnqjDjY8U0dZvltcTR2u0PQ0sFlX7OFL1+vRwY4yz1u9yk65FNlPLZXynuADzmmvmrm42",
-	"mGZqubxTBPMU+9iVLowLJAS65uhR11PkT5l6ssAP+tTjUe4O5ZBR1CmGxujf9dgJ3/nTthUcPO0UPkJ4",
-	"cffjzqnIQ0Ebc/Afn3r6/r6pe7V82cXo+Dyo5NXof2CTS9ftBbQsFfGeHBsLCDAHdYC5i/33Sa2yu9tX",
-	"AzvI0dSMEc8o6fFAg+S/nJ0xiLsEOEteLb3nEVW4a1Fs7BRV5n5UbWwH173KWl15x+rVgbrTK4D7ccnb",
-	"WuVTOef43vv8hk889Ci0FLF9aBW1uW0atbeALR/CoPl/z8cbuF+PnWp9cwimcox8NNAvWHFeJ1OxGZdv",
-	"Xhc7zeoKy7DoaTVyJpssW5F4N7ZratA4xuH3eTSK8fO6brhFwQqKTuKHXkMyWIraW9GJN8iBrI3cmhER",
-	"fCPK1rQ4YXjQoYzhvbNljOLu1eHwTH04+CjpOfML6pNRmOzG0nK7QcKuxTyHhg+TI90lgwjAcmxuyj1n",
-	"Np4TLVppOgmG1n46zXqLOwtlIr436srsiCu9UgBd5+lNzc4Etf+p0kafs+cUOLG/Ydxau4pPKkrYJ76D",
-	"C/W3Q9CGF7wYeo1rPbRU/Gu42NeYxxkz0giyhIAIwRdmSmgAiy555cpgGkQH154LAYrngEVOLdkGm0tz",
-	"yS6A/WA4WvSeeAKi6e5vfY47cUrDdUe7ZtywjdKGPf0I6fe2zMIC9cne1269+wUQRA6bRAcbv8Z/QEAA",
-	"3MRFIeZXjmsvYfOMGz4rlPbsflafOTQX7I2EzfOqcXduWMol4RQyINj14Y2rWjR8ZbMRRYG8FNiv9Ebs",
-	"2fwXqFR4xypVFPYbqDuTJqwxhijtwoh2oyY3kkYUwn+HXbRguHF0nIohMs7Y3GGd5lfUpUdVK339qzxj",
-	"c6BOdQTEnqmQAOgJ20CfBNxHABvXLJdpsc1Ehvc7/vvmIxZb07iVeBVBNj/T9CR8ALLmz6+gGJ3+5ltb",
-	"0V+RPl6keSa0aylgTwbf0qAxlR7ZlZzK0g9TCcvXxcZDP5NGyQ2yNoPQGgWoJu6Ymj1xJaKGyInxxlri",
-	"OjQUeDdpTLVcYnEeEl0G/NEEo1vzshQSmoGFiMZz9qqJbPevb0LbW+45FPHro1/bYJTGEN8S2bSBWxOf",
-	"ch5nSpwhdUck5wUsuQux4lgnBtvT40u5vtEUReXmTvGyVG02PJbsRnovmHFaUJeJzU2kDKleLGpV0J2B",
-	"HzajgXHi0Vt8Y08m6RCfuLIH4wwIwf2yoJbMrgj8wqVVZ/aFIkMB5YVv+H3vMCxrFowKBFD/9k56Yw8w",
-	"wgtxglbQNR6VCsT4Pwqk7DDRcmCja59jgDC3nd7j9dzqVlSVVWUdsY9aGtCEytN1vdq+b7F7iMs5fJQp",
-	"OCW0o/le99smTmcSPGLh8M/wd6lMwjiUyoMEj/guDO3E3v51a4eFIA1/nq/5rbjGkgv7mHYZ7ce1mWDj",
-	"JEG/xpb00bxGjSps53hfPbXKrb2pw6d8A7oZCUB2ipWVSoXWQmN9ivWZb8T+KuwwAJBye0jlhm2lyQu/",
-	"c6nUkooGPd+DdzE8xXMlGBVMNkm++ht9lSpdd3CecblnWmgNUCUqJVNwmg7M5kNR32l5SiiHdFwqsXrT",
-	"obnIg1COrD5pOLmOSyJyMRpC5trMtBBylBBGAkMdBy0iSvqZB6gA0BMQ0AlKwR0QOjAXW7w2aGmBj+dK",
-	"WgK62XpoF+ePz6fRbLaMc2n8vBYg/iR3CyEkWwteYS2k65cVQOKpwjNeklx20UmBvGEAJCd33ZoIYHHW",
-	"YOgrskqlZz63+5liYrSdMSAWii+WVopi2dqrVEG5s47RrzLO6XOrbsa2IC9UJ7+03cm/qYWuc8gG/MU4",
-	"mURXErsUMsvlau4UlFdNdoGEROMpBDPSDdRphjLL8GU96eKj+wz0+Bu81t81q2lFO8rNnSND/BAgxdSV",
-	"OEqoWz96ZALLVNsYAnKeiVtRqHIjpJlf4XLoNa/Qht/qGhfGV63ir+BOe+RpVfCuVN0h3mV42tOlRGhL",
-	"hqll/Ca/RE7a3PlxHNoLi/ZVlXdF6wnb2YzX59L6YpXx+4eCmd2SFwvj35O6rRXVvauXHuH7L74bYkLn",
-	"xYu+sFte/qIWsbTEb2qBBU+7Gs62VFUX8fes2nZ2g+XGiE1p4vCwfvh4b8YXOOyiv1C/q7u1fvpNLT6J",
-	"ERMhmNmXwrERQAJEVTfW6OxiVe5G2Gy2Vt3oDuZ/iERFjRVYFSy8SwhFFesBh7TWkfcCOG3c9A8l/Alz",
-	"kniOVmM9i0FJ97+oBfUKwaxGlxRis+UoM+Bb5AB09A9gRdFm6E35xF/Vc7bUK1kveX3UuP0XLkuvPriX",
-	"TLVXLp8oVQ3vu7+Rf9Jhv/HHUCQGQ4fIZw68l1AcBjPrt9BQHl3cSmyUEVdsDv1k5gmTyrcFgvwEz2ZK",
-	"FnsqqdVh5y/792tsHTiTaucqZcGQtX/UzChlLxC3oponjU6CSLpvWlkE6EwBI8GmMvhukEt8B+Tkb7ui",
-	"3jAxf68trftuJXWE8ScsWTyImoIBSThqPCWLnPijeJWuqfdA/Qa95pePn1w9Wz59kk2fXjx9+ij9Mnvy",
-	"+Bm/XArOp+njxzybXjzmDxfLR8uLxeViunh6eZlmF4+zJ+nF48V0OZ3y6dMOoilfO16/sMjl9v2Mb7Iw",
-	"aBBm6VeyI9v/su4i56JSN2IfxKrgSyEces5eU9IVZAjT3flKcrOtBLEuuYjWyNBZ/ruoWaEHBEECi/yo",
-	"O9zam7X9HSRr6iq7eiThtHV3h+re5CTL3+fa3I+KcpvjWOXTMe1DzzmteqjeJUHZz5fNvsgk/r9Mz57x",
-	"s+W7P548+vAvccJP3VFbgTOPsteSzs/pH+e/aSW/gAy6Z/UKK5Gmj54+/vLJkR0U3PDwMtrb+d9m/l//",
-	"Et9avaLrCa4upl8+/PLRxdPLR0dLkKJsSl0yCnMYW2ts6fy1KveH0rcQ605jFGFT4AT6PAfFr6TaQUBG",
-	"Kins0bCX6YxQVnMXUY/2GLTWr2hpYSQ56gnBRbXwm8PWHBNe5mdpJTIhTc4L3fVM4HBtjkGvodVsn8N/",
-	"OEEBLkizVJXEBlJz0B5d1Ho0PkyA3L61bqIV6l7Yv8VoALrW9WXnesYXazCcddhEEaYrE2Wh9sTaccKU",
-	"DZ4gyUu9ViZKk1CpWysjPdDfoIRGZES/k4k0ty8eXDDjxvCc3hg79UbZMh3FjxBlbhRAknr8TAelmocH",
-	"aJ37HPIVL6Uj2xno8tY3euTtKfm8RsvJUfPeB5ytfNJq0JO8ezCAargd8F+2eOuu2RQkqtWoq0vqocC/",
-	"TnbQooXzkgQyPYQ4+EAuR/YFcUGMw1MVG5eeHgO4m3ccdsUIb/Quczi+von5JseyqtikDBfDt5UQHUC7",
-	"AKkwMPStTgwMUl7XKFdwJnTvp7/0OqH58VqYceEWYbra9yJi4Q6s1D+3wQhaNMoulRT6WKll37k1dW3q",
-	"pWA76ColzICNWp9L9IX98+x1aPx4mq3VturoxemvUaWJ5yQCDNDMqNWqGDThwel/MPCCL0RxVOa/x6t6",
-	"S8pcIC70XG+PS3Irl9Keg6Q9c37IsbnoW5ruYv8hZdT9qtOXi/WUgkVCzMcrrjt1cuc6DKx2HokKOAmx",
-	"Y5qtsA4pWPolY1wZUl/f1NZ5f+ixx+e4L4PV/XF1HqorI9TZx3lsOjJA8dC0+HwjjT06G47I8e5huFNI",
-	"2+/Q5h1G7nq8fxxBL9dKimy2VhsxztwZZHi2DM7jmIHcMBiRZnZER7ACuBoZboZsRMo7bIzB86Nx8Z+x",
-	"1KU3jXEomnW1daMB+xEidVjyr6ndzpAmPJ3E9NdsDjjbM0qdu/oNdnYGHYs8YCyCzb04F/u/XKSbXf4q",
-	"/z//63+fpw//br7PH23vd08EwQtzMzJfSR0DO459/OSu06tHIPq1Tv1Yas8UjGPYyv61hf4qVMqtO1Qz",
-	"rFgBP+DyjYk1ZPg+pYnfTrPTvMSdcrT0R9xyqsHfqi8O5vYjkVbAGzv6UELGKA6qAI5TyCsEkxC0rSBO",
-	"VLUMqC06IlWnnFyGBnyPR0cscfHlCPcipfwaDO1oIgKmvTOnRg12O+beF3nUNREurEGIIeqhB10xdFAl",
-	"pRMXBxlHMvM23whrkLyQptrHNlXfcKG5RCWwDzrIDaFXanGBEqpQVrrqQgNVEHlTli+XotJ1iWJzWoZ/",
-	"bq8COUVehzgLpxjp9yW0jTP9AGTuZj3xgnlMpO8j+9/YIp8GA/CGKpVjuKo4oOpukKu6ZLzvI1AUXQN1",
-	"a6PIASzjL+Aid3VnPXkmZC4ylhvPfkZhFuisiOV1wDdoRfu8s4HpxwN/aVOONKZ+U4suDeFqkyGAhEUI",
-	"iPhOmCqyWjHegRM4BrQZXlsTh6L9HHb310aUV4xbUx/7qiT0H/hxCWVzEmYErzK1kwkRsCbs//yv/93Q",
-	"u3hlvEPgPmgZfdDzhbOyEre52F3XRUh2XEFlJpTG4kU+fRNU57+lO5BcD4to/QERwB011XpItbsGYi9B",
-	"jRjwTTW9hZNerpmd4tIRwQ/kL93fufr6MDWH09tl9wAXe4Q0M6xvQwpd+F5s+MJvBdPbNBXCbsv6XPMv",
-	"/cW9NVtYFTcc6VFWalUJPUAti/Indy1o1i7s7b4Wi1w3aNtC4oogk+lwPFSsGHeUXEvi//SwRTtRHrc4",
-	"yjE/BX/YTK243DXF4EDS/FId4hG7zsKfApnosOzIHXfAWOJFtQ48tOS1P9vdaaXAIUKMKjJPKQJQzEpY",
-	"sxRLxcAIQj5k7FxGTc8vp0x3VYE5+JtRUH+f1F1pK22YFqmSma4JKIhf+pw5CvtKZDw1dM4RVDT8s31P",
-	"lFRZ2fXoaEamgS7A9S0GeAYSoVHrjlY/SmuBoQt3GJ9WUvSUuvDKfiketc3200nUzCxVIPARdphgWWGp",
-	"tLr2AGhAkUH/V6uJaKOiIzKGEIYPHgFWgFPDD6z1HpqcMzE6k1dLWIUNtCOctqq7HBtlEwJxGW1Bu+Yd",
-	"CKm3Dg3eJA+CejHYXa4nHbVFsUe6FXFeJM0+SRjRAtZL3QbW7PQsW8wg1WanfsPz402JYcgJCW1jFZpS",
-	"QQLnprBLObzxKaODmCbt+gnqPXqdO7Xsv/GADsMVqf2OouiKUmx1KdJoQ90RSI17jSMJ8IVHO87dfXFp",
-	"M4HysjJQ5PKgST0C7R4x64dtBHt8ZY2LhO3EIopiF1YZxzVHkd+IYo8AvQRDrBo1OiCRtN0cRrGL6bSj",
-	"BfN6Hz/zqT/0gthZrLvYqpZoUfkRVUGOrQIGkH3BHOII/DdGhXQv0yCjG3TFCqkYfvkj7I1AcCqxXIK4",
-	"Ba4vWuYNHjNn+kywKGexzQuDUwntUgJEDjTcyqXudWRcH+Z0007awe1Hm6G4Vh6Xhy28+rgn3tYdyLC/",
-	"GH7zNbOmwd65g3jAwgXDoVb1Avha+9hW6qJ7eBmwO0Cs0UELfHW+FoZIAuw3OIMhRn4wcJzwyjvRQ4wp",
-	"PBof8mmbfh6BFKzwkb3wddgJpENMBkEM3SY5yIJJsZsT2UxQmAAU7HthrtmcFojomp2jBxdQWzMlPSaS",
-	"+vZUxBdEZXvQlsw7qfQk6BNmfK8fawtq1/aVs0XFZbqmwmWyMpzIuErMcms8MhI9TBrrIUE1GJjY26gm",
-	"p4b+s+YKgInghhWC30JeKmRYcSemFLtGeC3wuo+E7Q8IFwfSt9beWtCk9UB7ndBBhYTBv+GIEOI+OzzO",
-	"l9Fmgc81m6OvO2+eJd/FO5snE7w68iTyH3x3OhKA2jngAWYJ5KH5xufreMDk0PtfVUJ0WfT+FbGEXwfE",
-	"xt/SObXxTkKp6SCq8YwDbvVha3DJBK+K3O882pE17aWTOdebqhLNkHCwCkFJaXQdwEfMqj20BgqOILjx",
-	"vJdFaZCKwk04cwGFvkmgF4saDI3pBCENKBUurU9aNzIJgi+xnvDdQZFwuwHgtCVhRKbdEwS55x5IhM0h",
-	"QQnCBK3Z65K7ExukFxCtkLe8yLNZqYo8jTbQ/4l+8XVPecWEXOVSsEost1po9rlU7K/7W1FJlTDKe2Kt",
-	"lFqyalsgaRZ7LVbqC/CWd7yy/ok+Zz+TIsgphrmXKXr+9snU5/LR5SWb46K78c5d6R+yUS2B50Jm9qUN",
-	"jovxfGSLrcwKMbu3Ln3Y+c4+M+iZQOeWPab+8ubVj2xRqAX7A72oK/YroibO8bYHtxe/ThJW8vRGX7Ff",
-	"cGAQSn734Zy94OkafsM+7vZBCePM8Op89Tu4tmrj34xv/QznS1Mva+h1VTO1YgeMQrBtWSieYXtb+wI7",
-	"r3b/F3mYRgvKhJ48Or0fC6xuV39jJHK0K01sMPOy2koxhypPe7j7IPQ1E4UWRyRJKjOj94lsfs6eewWI",
-	"vVqlYvQzFBKjPPV3chrxoZDomxHz/mEjZC8hzsRxATZJq5jjTNyJc29sL0GY7uP8XRzsTWeJ5Q0LDYhH",
-	"+I21Ebdh95DE5SryyudLwBYVS+NIFDMBTVZd3QAw6HlixUCB6G26tuZDc+WvXGYCwUwbwaVmmSiEEXdU",
-	"FUEFRkRosfrVDxigOczFo4AsDtuxuhmgTmIbXpYiA7T2KP/pjS/quI+eYq3TqqkUu88hvS1My9UnSQcP",
-	"mpflEAd8DUZlo7QHbk+Xq2EO+MMaJeBpv6r9rNpKfxbSvP5S22fenKqNpsmiyPrfeBi5aFs8+Hofqegy",
-	"Lg4MiA9JMDS08IYPbdEaGsan2kOjqfBj28oBw3oHOSB1C4LxLpm4o5wCOZmAB4EJMMPSvVQV240E2kV7",
-	"sIQxHP2Alzn0/gJclVUyF4+SyYZQQf5JwOL7K1UHpuLXyaTORE2yPGN7tYWd7S/i9qp/n3x4dxCKoVDb",
-	"KJjHiEYpXQAZIIANzW3KfhxgZsi6ndM450nQpe86pPM9PCEGK4xv8uXyld+7d+46OLZfcrcfAOcbKHDI",
-	"Q3+uKvILNvxGfME4kDgcVO8Fhr/f5zEcp+uIM2h1gn5ROjTdFnsyRRx39+V0mgQZcx95aFVnu9Ob1jcM",
-	"9Y1IlIcx1TtHyfSsK0lzOB0+2+XnBEWPV3CcgSlpjzCICq4phxOproz3h37RaAntjQLXMyDp6bF5dLai",
-	"LVFPrbokzXfMFAJ8S8zeuW673D722xXOItmyO4FMHTJ/R5EFfwg19cD8y894w1FWBeqAQ3u73oNucPW8",
-	"BYPoMiLeeAzBCF+2EZQ4hHPU0uMFTFVsTsI1xxQg5qTZXO2kqB7YLf7ggW+w/B+VWM4PauvbvAqXj3rJ",
-	"U4Y1/kUDsN+opJCQ70Ir2Aripc3+z8Fpgiwlpxu7PdGLHqPQZ2K/V7GSGV5QAO7wQ39TCwjlWm0C+Lkr",
-	"wgWkN0E7gGUlRBY/BwbA/jqJqsLkmKHBLITdkZoZdd4Beet8nL096GnTQXdnnxArArQ6KhqEsnPR2QEM",
-	"G3mN4hsMKdDq979yf367L8XzLpKz3VpFg8Z1Kh4YSqPFIf+BQIOzi6MxM/fFfrpDQq/6kxMSrF6JJOvn",
-	"UCazzAFuYtG9jBt+3hdY5sZU+WJrxEgi4pdGs/repKNul/72xTypUyAOKSLoTN5Ey3oNt/KfDQh3uxno",
-	"nT6PPWjr4a00Q2pqg83YAarZcMlXIvMYjsDe8D61fVj0a9NtVdFp0IsOaHxOAHU+NbtTiKWZqa3pAQvh",
-	"IDVb88ye85VSm7ilVIhbUXQ8aGs/vsmI1hADotkDfaLDlAEtUOJWGQuEapl916FoBs8kaPpR7YVxPg4/",
-	"9LVfeOgzwg2n6In2SGkwpYp8TCFFa/9HzKST+h0DqQveeP97122B2d37xNWarJesw9VtoC0LlK1t3X1x",
-	"fnFx/uiozg7HfrxDXHNDfpdra8zctY6hc5d/goKG5rvvoyqjpYJPZzyLT8thKZQj8Gq3HPi9buwGfBKo",
-	"bQZS9d+/BXaEoxCJZnLJ0kLwinwqzjQvCG/goQueqnjN401z2rvQLPX4Aonj1mK47TrhB508O8CMrxkd",
-	"hE3wBPex8cR1974RpbGKStzmmSAsqT8z6DBNJnpbikoThrAXHlHkUpCw90AgornZYHhxXmhR5bwJKLu4",
-	"HCR01Gnsjp1f6f31N3q15mnovHkavDG6BfONeBUye7YLXO2o2Oevv/2aPXz48NkXiA+oq+r2RHDV1Mxf",
-	"Nt3SR1Og1fNeamRKmyjJGIIh1ggSqpfyrEtExyNDx7Nbj+EACfA2cNd5T4JfLeMZupfmoMMXdMNCBljS",
-	"IaqBlevCJ5xO+RXfVN0VcP3V61r8M/ad2nGn1X3nPrPqwZpdyPM8UNP3EUb3gHHdNPegcan3lBYm8Vvi",
-	"4RXT+e/izpTSdlYSJBmjzU2gV5KMrt1sR3kvp/yxgt+PYauoGyFjux+chqH5j09KgxIcwmos5QO0Zdjq",
-	"jjKIF+95CgloTp1ehhc+bHgmZta+6KC0t9NMJWU8E1CaQjTWpgbWqq0p8lvRLArFnnzY5MXd3MJ2j56G",
-	"Q0ctjfppZSWW+fu4qsAyn3TNK54aUenETlwlUrWSuT4c5KIys0fLt8/upxVN7IwmyB6NOfEyfJQWAPbA",
-	"vWxg2EyfcOOeBgJzWy+Xsyzaow1xglcN2cSbztlLh6mgp7CCm7A7U0PSa3IYT/z78MnjaT/lbzLBfqXx",
-	"znW+ZRlcAyVrOQCV7fL7nbNUFfjholieHwXydG+I9n29JlUMQdq5cshaGyMXdH8fSNFzuMvcf0XLs0jb",
-	"D5Didv0H/NW1kY9/WF26E0kuClZyqidz+e9z9ga9SOrcyCuBacRDysLmLEmxi0it3AOw7pptcq1zuar7",
-	"XqN7sXEd1I+QkqgiG/10nmXDnh0xMOdEAJTNEc+ng0mx8u1EXklx5TgCICyacsk0h2oRSqR7vmo3w4FL",
-	"B0Ns5OVqY9iNIOrX2XXraCWvz3mZn1MQ7HxbFUdVNTwM5iEmQq4aN7r1d1iQ72rPqQ+9kmy3VpuE2L/s",
-	"mZlQeYo/PQulbjTuF1AYximGVmWp4Jmjr6s/9nJ6+eTs4vLscvr2Yno1tf/3j8F2QUe3Ulg6Qflu+yGt",
-	"NKN0Hf+rSTLcmQ47e8bN5xryWTME/TrhZf7rhICQNblz/M2m2tM53Z6hCzdDj0fM0EHkkFDQBIWm9YiL",
-	"CiaqOznO6vE1oUkRdDtilf440i0WgUzxfRBimqKBkWbs4lH82CME1B8jSvAPkrRAKeYeFZ04sVgrdRPl",
-	"W9W9HTHsBVT1BU4hVNishNHXgES6YuT6Docn3L2PSaT6gEfU9zfCWtaVh7QHXCTbkjqXCKZNXhQQFxvc",
-	"fTQvcrnq6tH61pfDu97cUGtTN5WE+lyth/sZbRdot745rUtX/0p7vM+9rrb1qiPv/av9sy8Au9MbTqXm",
-	"7TXMOZaGukrr47LFc7RArRqv+10NECeAcnSzqTeI7UF+MDbj2y/Yc05kjJugcGhIuKbL6MxXCJumz7vG",
-	"YBdFh7DH/KGpH4k2QU+M3g7AcAX0Oblil66HKauUARyCtYu2MhMV2/H9kYaiveAmVH11YzNXHj9KAW3L",
-	"bLTSsqbRME4RcmPRlsIdk6BqDvZuwOjsaWxplgMpSgJ2AFCL3X17Gl/Vc2qQrMcCxijpI+eF7uqACXiG",
-	"O2fDgrw7exUO8yYM6W4Ehz7mHCfVCRvYUQF9nJvLDrIr/Hkv9FxZcTtS63eTYov3pp8TxF7hPzvXLNuO",
-	"iItVQpdK6o6zEdgwGgoNlUqNs71gf82/SjwKEsxllMTPtFMbHUrnn0O0KKxVI2zAmSHmj0GB7uFax22d",
-	"oK0iN9uOSpLv3r79ieEFkfnp4ktVN7NNh54tlFwdSrG9ZQCTKigmL9Y+PO6IDFvMRvp4yK01JfcRfGsr",
-	"qE8ThouubawvM8/mV11axFPVkGhje6Bc80Vns2s6lBF6a1V7TAfS4O5xdj/trP7EiRV+TIUrOTH+q47G",
-	"/sLSqRjjDKzC8dqCU154MZ32WMmxJz55NPoLPqZNXAmTV2LWZUB+U6kSM4kAcbeKbKciajtMkipo2tP1",
-	"RCiXxIoQvOQ6qJSBoIenOwRrEvp2xt9EJlkwuZfTRwOCvF3S+hptkmPiehgXpb28xwpBu5shdk2J/8pF",
-	"bBDR4rKwgygcXqDfRriXdb5aiyqADxy253Nh+WkSBW3yjn2QBVbhUfHflrMYs/dbpxtb/buQFidYZIjr",
-	"4YHd/xHxNmr9y4c7vZUvuY1z+DS44BYCGPdoUEfOU3riu77RnFTeH43gvCKUk8YITitn0nCw76gsj9Ra",
-	"4RjcRfc0jn4d2jkKuALJER1tYWFQ7P784i17gEvUNaj/ZGqYVFk7Y8HWxpSQm6iE1kxtjc4z0CVlld9y",
-	"Y7eUARLJhG1lYa8BZQ3wf6t8ikLtNHGTtfJow3RlhFLFjrVH8LssKLSU5lcU0XfWEWTSiSDb8x7xqspv",
-	"qVmhWVdCsIzvG7kQd6onE/egmhYvbkmJm2L/bSXE72PLlOIpVqvt7C+YviAgwEKsctmUOTfgDcbjoUXo",
-	"DvFL660dc5VbA5wjUk9GB1/L5ZewYm7jdLdpCEL7l1fT6aTZCnZ6dvnul+nZs3dXv0zPHuM//6W7VVt7",
-	"C2J5P99jLDTxpKTEBRnkk+d2PK0KrOmTOwzo9yinJ0Hufvd0C4K9fP7jc4CfL3ibSe/F1i7vg69EVeQt",
-	"kognj8btCBCNpNGnAkYY3R7rfavIvq5m///YexcdN25tbfBVCpofiO2/+upLHDU2/uk4zonPTuLA9t4G",
-	"JvKoqCpKqt0lUrtIdUfHMDBPMw82TzLgupAsqUpStyW3fWaAAGlLpSoWubi4uPit76MK7OjgJpxkdR1f",
-	"YXH9dEtxPfRP8zQq4t9jni5gGq6EUrKg4+m1k6SFGmFJAdb/8A2TrS1Ays/e2nFVjwqQelHTbvSVVHAu",
-	"EPri0wc3MZDFHWn+8OAQnMNZaOJayfgt90fTZVfNqX9625n4+hFddxO3mRM/KN20s5ouX7RqAL2fLlvO",
-	"VuuI9c/SoSoF11NgJcR6dri8P1BHScatzdIkI8Bj1k9EMpe10d6QTBKsx+9+6fILuI+zFvdDOvsmQ8Nq",
-	"Orw4onktI5ZzXs//vZALutcY/LZrEejxF8PRcngtVaHrrE+eh9pF4GiR4E+4ZXjxdyaB3/uaPrw70MG7",
-	"m+OGZEj4APcJw8qHqDFGGQAPNhfzeYWnBpAKy6/SxEiLEAB3K/qnncqBSqhu5DuT4M3w4VLVuppJZaG/",
-	"EfSpx2NnVtEnRWnmCyuL6KN5rUeVnFGTqCYlVF/WuoLEBDnlqRR1kehx6hoC2snAzoBY/RudzGudQ2UR",
-	"9E2KlX98okO1my7QwEZTE2CEXJOEHbovm21xgzKCnJ+GompY6d2H1vc8+JmszxyFQNue6xmduV0Af5St",
-	"dTV0zkn62CG+c6X1Fd7yeKAGCqyZak855EidUasS/wpo+OwiyVwvjQQZqmdw4+L/XKhkJJNRrReTqU3c",
-	"hVhSD6SHpNcJRb19JCjyjDf81JUP3DVuo5WlAwX/ICiH+w4FoKGJWNQ8dBeIPJdzGngyT9xgwyeiEvUs",
-	"a7IjRt6G8cpUDeYWKoh/3OLbnEaYA4RrvEH6IwmeEBEn+sq8CLJYZLrhA7bc8AkZbvgAzAiyj2BFUK8X",
-	"DXvMd4zjuFrUwKPoGtgcBeRPafybx4D+DGAaUuBOe239HzqDuh8KVkU9a482aTHphDZsWYnAw39KG3iW",
-	"juQ+nFVKVZiAiwFvDfLAomKUX8oqEK4r4V//0iM3kWCuuH+DlkRJUhIembbbIcEU0kOmtY5HRMepUAqe",
-	"xtJKocbak6X7pXPn+kAuOny3qNXn8GsU7UDZsv2UaBsyyLm7sQf0XCCbanS0HK+LKSynHQ/C+bFj3zqf",
-	"dDPV4QvXDH8KhDxxtYHPSqSJK1VeLQj89iW7uwsEBedKYiajzjveBmXqmBzkR8C2ZTuILAW7AzgmVi8Y",
-	"wqHZqbzFDPDhcWthnJ7NkBtF0FxtranfPaZuKeXv4tUniQciCzZ24Yyk2bMtcKgoSO+iDdjiwt5PNdZv",
-	"cES//RfiqiXTRvT7HldG+CjXiOjuHZEy3rJLi++KIrd1K0EjSXHOWO0CYbS1DKLLjP1ydty18GLyz0uk",
-	"hhXT7cncxI8Yi+GfzjkD08qVXMy7FpX3bYwNTZ9zzNFZRipAcbn5TOTTUskosM1QcQhje+c39I0yK4y1",
-	"0QaNM0vNFwovubJuk5ML74rg1/bXo0qf2ymJYdOGRB6+nthGgYQhDcgdgWp7BLfdqwhZtEctxBcQJcNw",
-	"c+hspy6LLs5FvCrsNoBH0iZ2CmH3cQI5X9y2gjIM2Qm4M6as2mndwuzfa2rNZ6xcU1kV3SgTpgcA/8IU",
-	"oG55/5ceuQ9uYv/bX52iGFCnpFKJRyWwbV/SNlvYmB6e93Uw87f2FG4UmpoSq4+mLRpulLEVHh58HjJQ",
-	"fd7R+z1Fa1S4bUx+cde0wSLH1a1hkatVpc3h+VG6rjjFmCiSSKAS8tJ43bWFabAuxTxot9Ip2EXdm70e",
-	"C3wzGeY6VdlCWVk4Tx3XqG6Sr3QR6pBgq1tZY9XPdOEnWpA6JisGrQvF/sAb2SryNBGc5gHPm4z1AtHy",
-	"Mwb3C5uMpNvt+5/aG01GvIJQ1PGtbsG799q11i8sd5/wbj0bOkNpX2TIcIZWTyaV5+negX/aE9C9o1+2",
-	"M1HTfTfZa4OctrkelBauCGS10Sgd37msmbfc26YCX3dIzTge4QiYJVuR8M6XJrouGPVaSxBIMpyJ+hwF",
-	"S1BBvbuJdfqt3/1pOui8edDwRVKXbljdGMP2JSR/gV97RwDcZ2vfBzEV8l0eXcaosjVl3DCdmhFcw2PF",
-	"mutdoNfWsJ+M4ce6lOO2s6KwLCq3LNa2T9DkjL/JYrRCLHPGXi/lX7jhyAIqzGeaUk8nWjeIsK1PT7YJ",
-	"4/13izdvh88VNmSoOoC5e8He3j60uMtC/rlOtdlD/4jMjcVj/f6VV1z3U7dW+iOeG2GCtrnkEpZ0hYPY",
-	"+422lAQ3KQF9rb066C5EMUvVBjtoSVB0SZ1HeeE2HhBSTWO8AeDQIOGPQYp1e3/nZqGY8rPY+j/br644",
-	"0bu4wL+vEOJ5P4QA/PZ/DQNtnhc6Bg8+xAID16alyoehXAHDk2YePkh8Y35giAMBgH/UC4j+JOePqfgh",
-	"UhSZZuq+2aq45XiGQG3blFjYC4q2K5Y8EIyWHndHMFmHhlEYmwswdgZvbcVsrWRbVhZWSl46T8TJfWbP",
-	"9srFyTtPpl3PQLSDbeCzJtsmoT7W9WbjvPCkYSSYS7zgqgjcwp6glz5gcJWIqm6nggJy6L7kJcj+6bpR",
-	"ieC6IlRa+3e94KcLC8K9kJc/Tpr2n1LYH7d3ZetzK7Df6edRxnfJvNDi05R6idWq4a1jyXEe7X2JswQd",
-	"xC760hjh8/Tp42etklddMwRXWMgXcBUtfNtK+niXSKG5S99t4xjt19d2jBETk6FyVTr7cyaLK+BFkhmr",
-	"59kqFvdOG+IV5alKYMrKTPVNChCJJWesPmuS8y47Gu+d+gr1MP+BC8R6d63F7GkSL3eIvfbve4HnpMIk",
-	"5bjFNDgUg+pk1nmuSlAIKg3IEyxJcQdkOEme6ZAJhJb3w8dseTMTMa+3v59WyQM3Ng9BZnI8TiMhXEr/",
-	"wMuuvjakGaWHHrGCnB6PmdjQx6YMSrPaXcEMIINVNraVTJ9HJSNQnuXP2alzrUFQh3iw1kkPU3857Owm",
-	"WhdxdcIDXk4epqhexVcHHeqou6bC7CJIhVuAljd6s1C044Tl1F0E94ZKg/GqHoF7IyOW5jh5QzJaY1DM",
-	"u+lHelpMqeDulXnlBiVF7frG+fKI8JbwMIXMK/e9W7dBtsn9mN4/vrNZzFEXO+M8trvQoPq50gmqXiZL",
-	"afcr00WxYGcqpRErXhAwLOLMtY31LMCYrHb/SMPYwsm5M1gsw9iTnBqFyFuWj8viF52/xUvdPqO002Eh",
-	"527rvlP8k0ZhCCiAwG4SEZ9gAmImi0bY0hKGX7B4SMNJ0B7eGZNWiMj6rC0U1owON0V3dVvbQD12tXEo",
-	"JLs3MQVY6TfF7GtC7wDjKHbQed9J3R3L8hd1aZdvnWUQUTvzQ60BpIHVCyAoTLyVjWo7/H/+r/8bDrHB",
-	"unDbL+qYtGZq7bz36RPEWeM2vQDCViaPHrltoXn0KEG4McmiME0eHrcLkrZIUasUWcLFQD16RD7m0aPj",
-	"5NI7nNIEXdFSAa9fdF716BFN1kePgGXJ3YajzkePUqK+QFQh4qFk8ugR7U3cg/6AIzjKXDmT9arFYqBo",
-	"+mu1dkLnLmbkp/xL5BZO3ZhHinCogEZ89Oh3ULqEZa0wx48eJdlHMZ9/ytIk+0it/0Sggo/8jE8Z4iWF",
-	"onVM4B5joN4hp2eCpyZBfKqWbvKXoqI1NbAuB+6pGs4L8URFFgMFUQk0O6KIK43tJ09On1Drfy2NhRGt",
-	"ZTIXEwBV/q+qnJV2sDg9PX8G0SVpXdFZTWncm7lNB8InPmUXXPw9UJn7hCAHAmHnfoVFmWf3VEqLuN56",
-	"z9gcBIXlogaWjgzQTR8RFOL8cpowJCNNGKvxKeu7hW+g3EvuRjNFJI0RUMitoaKAmpSBYuNKWaBFs9ov",
-	"rH7Z/3LN+tvjUxP1Dq9Gf1NZBH7GzhoobIt7tYyuA9gGFfphDYXKCNNMFfXgZd34UncBYxuAfPQEaMS4",
-	"4xi/ynEoqCsKaqy788t3YpJdBCFRd+eBMoRQAg63V+Oj34TNp1msyvngydn5Q+w3t62D9C8GAbDBMFbW",
-	"1LY3ci4FD+bLa1kvkz9ev31HyUvXhleFnM21lSpfHv1dLrNjugxSxbTJlol7xEBlfxDm+cLN50ktZobk",
-	"yXG9MUmW6wI0luDhoKPgHizyKdsnSpqoJHPf/upM2Y0L1QFSHpBwM6KqCFJdybFbzH6US80wLgQqPDn/",
-	"gVIHb5zVHV3ChMCHYPikEdCM2GHUfUWodaLHA4WEb/V1mbu1aqEsK0YjjhNGyrgJIKoE8akQhFBBWBq3",
-	"cyKtcTcEaFP8LuAmpMin3NLw4iWfKY6bsSt7CepI5DpkR4AEf1rlMm1nkilkdM4bMx1COFCVuSQ+CVKO",
-	"vJyLfCqPzo9PqboMVx3TPzm5ubk5FvD1sa4nJ/Rbc/Lrqxcvf3/7En7zKe3Z0kJ6GGZxdHLU752RSo4S",
-	"87LX7z0+Pj1+jMVHU1gwT3Azf1QvFPx70laz/GahqKMQtJEIc0VRtXvF2n8dwT/osLPJVuflel4VvX7P",
-	"eddLeLx7ALSqFjNp4fC9Y+MXLjl5PQ6Scq11ktCuRs4CDaohR1u6y/+9kFB2QgPiNa0x5twh1eRasKW5",
-	"YHK9HS6EOUSSlcg9AiNzfnqKCGplSSQG1uAc+vPkXwQlDS3eGENzr0NO+BORWp/k5nr3e7x4+0+Mi1bj",
-	"IVjZQEJbwRoIm00A3R5jpgmk87tu79/5hJwdhnq+AMoZjR9ZHCjIwQsQ8+z9XOmb3gf3k9iyTz7WC/Wp",
-	"074vYfoaNl+0EudOiRcSskW1FLNhWWQk3g2H0XqybtX/IYNR977EGLaNwjt8k310+Fu3OgjoF9fjKvGz",
-	"Y6XP1+ZvS7K0wBAcmkZzj/g0aerRgYnfaKBsTfc83Fyt+AHsoBL1rNu5QaSATsv4PEATEqu0LXMqDfQL",
-	"PizNvv7mOLlUCTwJNsdzqRKObSDszK+UvqlkMZHFBWlBmyZLfT71S0SLm8R32KeLvAzql4FQMG5nt3cM",
-	"1zR8pDc0Oo1Zl+z6tpyk6/NDOkg0zAO5SMEWE2aplJZdI3x58hH+/+kkGlE4INxxGpPBd8xkrA7a41wG",
-	"Xrg2kj9fqteYm4FKsLS80VnSdDTSWjgF4GxWLXNdM3pjZUomvpwCqjL8yQLUUfhMLe8zsUuS11GqLJ4w",
-	"Li5aQnYYWtI23y/D5ZfUh7eb9dGW4u9ySZMEguEfNVKwbpkfUY22L5Z270/weWKjNlbXLgp04TXynpST",
-	"qf3OJEaJuZlqyAbdYqpF7w3ld5+aKSdfNXPI6d61lsKopivu8fNnavTKfjp1TVliRtkawADHLW9o6klH",
-	"2I10jLezq6/KOc/n5Jo3OVgmi8Fgf1+eFfuOB+lyPsfgp9U5/cYbfQnn42I+P04uUSsccyYIZRmK+Tzz",
-	"JKRM+dQctxdw5SXIFt+fQyhKM6/Eckhe/hdZVTo4/Sn8c/d5P58ztGOn2X62T/vpnOvz+T5s5TdKYaLO",
-	"dNNaeEKfQDIUraaSbbQxryxrr5uU08IYpl6LuhSjSppkonnHQspohGnx8PJxLWU4DMOTqtMfmKQ21HID",
-	"xtZjPXU90db6LKE/31LaDgkSIYuMoSEZfeTLrsR8TqCItkXuJ3jfuxjzC0JjtLiXJx360/M5ZtLdI/fi",
-	"t7H1XaObbnbSkMCaz8Muk+I/yqlCRgUHun1zCU88pGPdODHS3lQKLnZ++U5Mum5Il53ANXTHPWxEu7r8",
-	"dkZ0OZ+/+ul1jfRTHyAflrcoH73wRdoyGZeyYpZvwdzrF/GRvwvt1ocMgRd3cttjSD1/pr9eR5jORFVJ",
-	"XMhIzUTLBgz2Nv6bcSVfOFj7aq30BfO8sK366rMtq8AJnpzBuWtV5svOYO9d47DphiubpWVSEOyE1Ccz",
-	"YNsiTJKVajjWdS6zNo+MruWSGvEHtuGwQxg/qWM0sS/2lse6mWpO3HCxeUzGQLvaQziYNnntn3WdSDjt",
-	"iVZgGj63XgMK24SzVSMt6FfRSQkUQ+UyRSzCWNdNUgk4I9Q1OCs+lfWij3iSWECpz1Jy7aQoZqUyyUws",
-	"W8KFTOlhrmczzaCZgI8BdAsG3BiBMEwKsE0IR6AyCTcCM7HkFrVZ4h+LDku8owvkiWV6/fO0p/TQyAoE",
-	"EeFTzkvAS6DM0KxUMOR3MeRbxbPf8GwSy7tPphXHR/Ft9+6WQyNIsyTlbLawLvJNCeAmCw9jijBtCL9o",
-	"3/6+oCd+yztgfIftm2C/ezhImpGS5e4Jh/SerXvrd7y3XswrLQpZJKOFKiq5bgV+KfRXijqfltdopaU1",
-	"A1XpXFSs1Q+ITb4beFdn5zd8xEk3xUN8PF6ujISyI2T6HyjYVRXyL3d/VFg2Ph+YT2V+JYt+XMc+loAJ",
-	"BVk0ggDwdwN1LaoStC2YF8z5Vhg7E07X/XIwUOCyx6WbIVXpdhuqSFAjCvhiYReHgzYs8eYZvDFq1tpa",
-	"KEPnpZCRwGN6Bi65HUstEXJmQinzbGEskIUtysoeJy9WUHFFSesOOIeBquUCDh5kSRCSC4JiV1VS6LQB",
-	"u/SkTPiCcCgfiYZH+6YI3co/dqtfWECXKpcFZCtxiHEkCTawcgUFWcT0hw95cH56+hAeNSN6AwyZk0tF",
-	"FOF8R8Z7KXkTtxA/4MbRcTSFaOQWGDEmqGwNXwjZ3SBlVNTLYb1Qf3NrSgZAFWroTcATY5YaY0B2yNTY",
-	"PvLxocCeVC7CoALzZoeWKsnop4TAcZ8w+XGGrRyoJkiaqGBZfUn4OtAxPyG8PDQUnwBvd0nTL8JRwhmZ",
-	"SCalG1CQhdH1EuKHUTSZCQrcx6wHTGea35Rkm7neICPn17PO3BiRJGzofRgmzOa7t4NPGb7HpFVwC2p0",
-	"llfl0KOXRkCzsIKExpqf6ERRmCuD4KwHP7588+6X4W+vfh+++PXV8J8v37x99fr3hzHcKKRe3JP0woIv",
-	"aA3i3y5Vfpet5k/1Ek6S0y+aS0QHOyQF+n7PTMX502f9H8bPnxWnz8+eP3+Sf188e/qDOB9LIU7zp09F",
-	"cXr2VDwejZ+Mz0bno9PR8/PzvDh7WjzLz56OTsenp+L0eS/tRUPS6/dOj88AWxNyrf4wCv09kdDS+wIn",
-	"axmk8X3Dnp0+Pn0s5Pn56Icfnj9/djbK5ePR+fPx48dS5mcj+f3T5+L87HH+/Fn+w+P89PtnxUj+MH76",
-	"9Hl+dpZ///S892n3qNKN5D3Fkvho40KDlsjid1q0lLwBRhZwOiIpagDcIM8FhBf7TNdubtJl5GX3Etwu",
-	"Vd5E8W4LYYnDZ8OeXVONhFvgvHuMAhXkAcSNUqNEvvXw5md63gGtAB/hnte1m6CX3mssyWRIXzqWfE+C",
-	"bUSbi+AMSJYkSkcs0fG+2S1Nqm3vThXqgFISVS1FsQTau+PkjwoqGyECxOCpqMuxTSYaQLzxak2LHO/c",
-	"+1hONHO7rBGUQ86MrK6JACMhEky3j89likFpBhg8A7RtVieZu8D9A6ZtdgOM8NlxQuzhLlAVy4Djyyvt",
-	"2miuyjmn9Gd65tZCF2TAMg8t+tdiRrkmPW5U/ywh7ZXYmzKPehYp4hOOpEFb0v0YQLf0qZG5Vq3mf1kU",
-	"3vrv9RiM+jKiJz89e3ca0ZP7g/MfKxec/1yXBRSd+jGJZWefRT/deYXAXrin8zMago2eYR+OAZ+zYyKB",
-	"nMfJR/xj48FaoP1mxDEQCAJ1jN9prGXFWkzyDRTlxVa526lU8DRe2PvzuwsbE9F/H8aNbg8TsTNe/dQj",
-	"DF4YpFhi5QA5VUwKhA0IH95U8aLCO3gq6ANv2veMmB4SJ2o5AOZvi1v7kF71l+AuCv0f5Dmp0IqqyjQ8",
-	"GSGjx8kr2GAPVLTD7if+4BXcslcAcZuQsMv3qV6ADvptIySIk1K5DWxpoEoA9ziwn4R8K8KUVraAsHN5",
-	"PY7Pfjk5Qa9KKxnkFBOsCPPHyf7IQZSYsEiT0XKgyHSTbF7r2dxmFwkqxqSevytW7Y5SB6VJiCKxwBqt",
-	"cNFAFdrnmZfxuVtMYQeVtVC2B/h8abFBCOelB/9ppLWQUIEffnjwv1kxOSF45Imf0idGWiyYfhgOUPB8",
-	"b+CuXSYPsis5t9nD4wTO5j0VviqQAp8Q/7SvTX7XvovDVIdbg2lx/ifi6CbOJKj66idUMkQVFSWUergx",
-	"ECpwvu8jK3CcvCU594EKtTgQ0/iCiGZFTOgfpo9ZKZEZqGxew1IOrARDoqN/6CMWbFShI3IEKKMZLROl",
-	"b7r2t6+ChuydN7nr7njlnaXf0PjUkJjUEkqxPeARDw8D+oW75laVA58ThQRf+mc45hjqqPR9Bpwzvj/i",
-	"CvuZtHWZM3nKGovIjRy5/01lNRtei2rhfgSytWUuTD95DCuPJ8FF2Y+jXNfzXkxJ4foMSjz7vcupXtGR",
-	"qvGLXCiBepceYUyLDP17UumR/Os2u2e2kXvaQYfHd21Z37NVFbBYuBmMqPC1zQRusokkYG/ApIZGelgX",
-	"iYPe8AJpUOCHQwdGk69FXoxM2nCGE2VzoeZR51eYoharGVyoKaXCQj3GfvHv136g84af/y2f6NBLbD/S",
-	"4d4+4JmOh5p96Y04ASa9uUC9CGffV0UUgV2YirmKh1Hdzo2iAus0kX/lco7kF1HwgbXRaGN8Azp8uawq",
-	"rs6GQw1Iyvj69Ci+yqcatrYQYYkIggvf8gvAkUHbWoZ4zjdeo+T+NrP4tm5kR1WxiRvwA5EhTXr9xzv7",
-	"YnrDe3LF3L9dRVJ8GCGYdYUSNntPYW5pSHQyso+JjMYVzSPICOXO6nlqbNtNe4DpTrBzrIoLy9Z3JiBU",
-	"gYoAEEpuo9UoPQ/Ft83DJzcGcOMZhNAQgEQlU1XJPMit6dF/+qZ/4xh3fpHta0LU2fsGvANPjEcbH2pB",
-	"6LK+k4/858Z8DpSzhfSjnM0rYaVJjC2rCsyJz1Uz94/haOkjfa7ellVl+pS6BfML0l8jGYg44ro+QN1N",
-	"Ogr3PMaZR/EzEaCHN7Mu58Qj4LMEE60I6gCJcGtwhu4TWx0eusnitiKt+S64Xfd+BH09Ydd5LJUpbXkt",
-	"L3wWZgIQEaQIWNigCtWGnIwG+WsYqvtHau82gAfNQkb9tSVr6P2F23B0QDKRPYSIQY7VQqtjMZ8fe091",
-	"PFicnj7One+Fv2QGaM3YtGKVYs6aQGoHUkw3pZH9hOrqjBQgYIj/T6xubBC/wyD3Si4D3XFpkoVhBUhg",
-	"mgOmCuJx+T0km7wrGyGT/oXPwzHfHAj/QFQbEoSeb9mFKjjdQyyME6sr2biex1mdMveAjPeD4guW4SV6",
-	"/Z5cHOVS2VpUt4LC8+vcHwR0Zz/O9aeQZ7tPT+HWz10chYsORpUemRMWY+x/7NhBhqg00ntoYPA8EyPO",
-	"tKVsySr8XKriN3zUj+6591x0B60Hjdw9YWR2z6W51/+JGvCFTboxAB027UdWEyAsDUXcBQpHkJquQdra",
-	"PZTtmiuP0SMYKcMfGZO2wYA/Yos/bS21f/vL5dH502f8BqOlRVWLlmJ7QirtWG3//VlDfpxM6s/Tox/E",
-	"0fjDx2dPPrWIj3eunW/dLGImfoC81olI5iK/Wjtw+854iC6yhTJMD7I8MQQ39XRfz54kv5U/EiLXdUGU",
-	"lQkzO+AWXMfwgdtbMZbAXgk0XB21Bs66di4v0LmV9gjZYJp27MUYRqVCEevVDvyiUwfeqmPKODv8AhmP",
-	"rU0AQUbngvcxKf8BMw/sDY2qfQpSqmtLRoPyf6GMPmV0izNmoPuFfzHmrC0P8SNnWW7L2QLFbe2UVtSu",
-	"iGgUfB1zyk+6OFsoa3dLRqvuBvBTQZ2h66Es3bCjtbg7k0DGN8YUA00/JFMM57IPku7vyAZ2Jeh/ZBNc",
-	"p8oN/v67tapmFBSNRLpaMvj9RAAAp/Cshqjra1zIZsuxyG1gY1lyTj5dAdVTuUB3yv2OE3OfAR1AkIkt",
-	"oXnw+idgj28RnbmXudWO4/wgdt+Z1Ebz2oe1wuMaCBJnVBvc/MlH+H838RsiJ25ESaSsoax2KqsiCCGj",
-	"n/OBGLYDd7mt6SBo6a0N7L24hUf7J6HbD+/YOpdw9+UeGeZG1GmflyGCJnvcWdMOTpBQ+vbIs3DTLq94",
-	"SQUdIDWhgeQFzYQzpl4wcoUAat1HQRvvZkGtLuqQk3+jbaTJSJZqkngab+fPuR/2csgFN+40HTSA6qpz",
-	"+v8eLadpgwtP11eJVmv4uIhudiaWiZGYAivrBBifQ2KBdXnbosLq6ts+lnJvsP08ynV84l/f7DFaady3",
-	"FZzSyRQH2OtENCQQIatauU3o2lCPy8rKOqmkNclcGMNFcB79PlCxNbi7Bz3Yvt/BPj09JerjCAlIhM36",
-	"RvUpgwv38y2jgye4KcIxnYkxDnC5Ck6kp2PzMScLpjlQwTLdvWXBwtJrWRI8wUXBHAjucTW8wLQ3hmxQ",
-	"2/onLoLxOHTCKScSLP7hLYGK9DZ8ROw1UgheSPjJTghjcncE40DFEMZkE4Jx1USwNtCjqsBiuqGMHItW",
-	"V5/t5tP/D0IfsePXY2lkCef0VyfW8FM0HF4kpHeLqLu6uqc0P1hMJ6IwgvlexCEtJNhoXCnRc37wJr1b",
-	"8xMouBdc0lyqgimHPvfcWAfsVamQA74MUOF2CKNrnYsOq6vt7NCl9coB4IpdtAeLB0kT+4nfFSq07xRg",
-	"/n9xa1kfmr1G8vGNu5boTanvy5V7AKilLDqy3yPuxD2yRgP3qzn5CP//dIIEsbtBoehYCZPV5FLp92kC",
-	"pMtcIEcCFdeyLsdQVTgeA2HDgwzUZ4/gi2X2ELPfESktFa7jSfVsYQWxNYD0AC7vsIRf/vHqIopi/c9L",
-	"k9zUpbVSEUE/MWB3YapeuF+9oT7YMnbIvY/X0oxhQQ8SJOsilga9ECP/3c4qfdqi5z0rVTlbzODLVW3v",
-	"3ZOIB6VpiXtur+lBuqlzdhDDhWhm6nXRJHEY76W0TNDdhZkewW1lQeMcb73yXBqzfYZnup4EnVE0bX2j",
-	"sL2AeY82XyOvaBerNjSdAPzwAF7ARZhbEkiQHfobSSwVGR2tM04RaTEa1YYCNJcMqWi2Tjd47N4lMTqF",
-	"aTumJH+/h5OD1UfXkk/6YHRhyAm56JV8iL6DzCDraiXfao+tPMABBw7qt3nCgW0/5BEHdfyBzjhyP6Fa",
-	"hELoS1jr1UTuphNClAC+5AA1HXGnXuh8AZXyWGVAJ9SsnYMF/SnrrCvvttknmFg9cC1ixKHoHXywu6JG",
-	"KmzcX7SY8wtt0xPZRgwM9/Gp39VRPcnF3Cxw89jJq0nXsPvWSh4hOQIkSaxORjVU53qiTZLytKvyd/1E",
-	"JD+9ffsykepaVnou08SUE8VsPmHNK0oD5LMM5VMN6xImmdRCWVkAlBCjvpJ0Awn5knq4KkrSHyf/hLAx",
-	"yfjZGZ6UGJsIeAy0dqkXybwEtB+Fm975cS8cHV3JZfbwIsng/bPAN4qoxdSZrC5ICqpGobjj5MnpEySL",
-	"xNtkaXhnVqzDRTCSXYNXVdr61+0wfhrDQ1o/PaLL/PHrvdk/bBjQMsjIULkOaUZ8H+mFPfwM8Q7o9ick",
-	"0a076foCWIfRUrH4WjyTSi9YWaBuL5GH0uwKVHzLQJljpFTHySXLPSq5TqF1+kOS4WOGpAmYpS7gAPHA",
-	"qQzPxGZerJkox29Ke2fd4Ee1Qx8EHg9UJiqjM5LX5PRgIwyidEWcjvYfNkgCqLaBkjm5vvZqD3ku51ao",
-	"nDBUnvaO1hRYYFiwj8r3SzttL1dw7bzfY3F4P+DfgoHupT0arwNwhCltXRAX68TgYF5i+fGO/uInMoR7",
-	"ImLZZbFOyQb3o1lCVK8iurlaMn8FTMfSeiD56hH9hrDrxP1m4+oMxuzXEqs1w+BdPHqckEyjm0Ulgnxr",
-	"pFAucE1CvYOgcEBtbM3L/VGJg6q3ufu/pT7tIuuthNoj8TWwtHFcQcQLh19S3Euc2FrK7QNbIv2omYo5",
-	"UqVhdkuqSalkP5npArk86mRS68XcMM4XNYBRgHrlQ2FtXY4WlrxetGyg2pkqiNQkGE9sNnBKr5I/2ZHS",
-	"KZfrquYRlxvNh563k/liW410kyG2xzzu5u9cDx7YHOEZHbboRvDAtgjUtAKetH+zRIbik4/4x447PESu",
-	"eX/TQUiQUvIf6GiAtgdFKePDRSplV8BtSoJhWsnjJAYgoT1EwCPCNRAnFWXKdkC5uTiZ8Z7fOgKJXqRr",
-	"edsf5SPtRbnfPg+EhK3uNL+TohyPt9qgp5tmse1xklmdOdeSgn9xroM0on35GGpm22lpBgotDOwtEOxE",
-	"mX+KNonqgwmNk0AMfDxQP0lioNLjqIotsnb4PLjOgH5pizDL8fiu1Ovut+/0YY3NPaO7zMTTJV8gapVz",
-	"1zF3815QTXo2B1KyG30AavVtpjmpxXy62zGXUMVI/xVppvLzUrRd8JNKyoK5vsDzqVVudt7xkVlGyBbY",
-	"D3u8jeeS9pWIs43e7z/gTW5PEiVuIEF8SEPDpnVYGozAHhfbMl6tTINQxQ0OXrF3uyJiqI2qDsydVpog",
-	"3QnDrQ3sbEnmBNjWQXkyOmQnCeGWsxP/5G9a3YHeYgd9B37f/RM/5FFXtp3vdaZ5kIfdJAtV/nshI1HV",
-	"LlVDft17zT4EsJAtIQsx0VWxTkt2yxG8r7wA92hX6ETf7yUlUECmMozhmrE0XMLJR/5zeyAORVa+qW2+",
-	"Pjz14JPxS/QlB6IbOvPWrpnutUK2Iq+Z6q9zX451jsSJQIsHzeR+EN8BaqEzzwYyEbQ3d2OHazgoHcB2",
-	"HilKyXvxJplujtDTDP6XhUMKgk/h3spc4WlDOlDu3xloQpRaZX24Frm6pFSYPMCQdzFPrE5Ke5wAhkEr",
-	"bDHsxCJc6lhXlb5ZLQQRUScYWV/L+shIZbnNQT+PaNuBebS0RlZjBOCVYc9YopYIoWCSS4V3id4Cd5v/",
-	"WsBRDV4HChvSMEqdgiOVCJu4naClNMn5aWL6fDAD8nNjQfEptt91NojF3EylQnJUegdTuo0pR+8urF3q",
-	"heusXCslc8qKZr8KY49eup8cvfopg4bA8JTGxLS1AzWR1n8A7N/EEyHr6zKXxPTNzcJBH7tdxaxUC4ts",
-	"UVK5e9eJ1VeusZDJv8Y8LUaSkOKrJbJpXwAMBdvq+gYG9XfoPZOMpL1xBuHCaT3G27LB1bIxju51WKhG",
-	"mCvoCg34PaQBZry/t1EeWBxGOjTEYfOoD3fTCVAIjTXxdFD3oy4fWFrAhbnLc7eFk4xEj1hiifvATS56",
-	"rS7A1kuc3LtAtagH2pBaF8kpE7aHY8uq8PXWpUmu5NxuBHTtD8y1Uofo2hWl9ViXHea20jeJVhfOyLSa",
-	"4CZD8bB1Ndf9cqhWwC6+xcQRQg0baV1JoXZvGB4xAKaETpSTSljXxe1tZFp+Mpuo59HY4v5fId49TTIc",
-	"06H8a+6ijYy4jI0mCTW2X2+TnQgX5xoa/eFHrRAWD8d7O2BrLgl9v9GZdo4LOOZbj8qWVRFmyN9LVZhd",
-	"Qv6tyKqIbaQ0QQgxwgWnHTC21UkDm/xb4Zh23tesr/ClBwpWomlbKPKfy/JaFtsm0mo1QGOpaLxNRDvx",
-	"5+nRDx8+nqVnz7voJg4W0EHTPhvNRL+EPosoIfyOolcW/eR7CHyU7QesnecSHahCWNFPPg56Rv570Ot/",
-	"nw7QaQ56/WfpoFcWg15/0JPXdvhsfJYPeu57C5957YjTd2esHQHfX5UKf9XyPPe9i8AGvf7HQY/ii17/",
-	"8adPsIyEl2+hrujaf+LcRcRmNL3tVM4wAHLvGIdAQiXQ/3sDpWpQXav4ZMH727DtjKJoWhhxSxJrEWzN",
-	"d62q9uh6sjvU363JdyYu30gJ0WxWGSjpd/Q30U7jc8GTvikHQE9S50XwyU0NwBTSja4B+yfzKwyLXaO6",
-	"mjOVorLTndvzC1z+T1kXZW63NwhdqqxlMgJ4vgXVVAKr8JkO5e49FypsoMakkuipwHGz4ta9LNFh6Wl9",
-	"QkM/sOPFqWKqZfpvCHLWxptztB7LQv5AziPcjOv/NDELd6VJMsbQZCBIhBUI2UWSCbVEaLibz6CmgLXS",
-	"na/gnuAMs8OEH583+I7+FEf/NfzwP/9H79Z27af7tVSFrpO5wGrEbcNCe6su08PbfNYIUPSO8CNBOwfY",
-	"afG2XDQhSzxFXQRHR6//oZNigT4LssRUvpo9//7Z6ZTkBsPidv5k2vE6EHVuGI6zZzt0/Ds+AOg7N5a5",
-	"W2cX8CdO1Cz1pIULhR8tWR7VXQWNWGZpBOxqdIvRWnmccSxaHXrMTT8XFV0kGc6hjFDJnXZodG1v7dHc",
-	"b3YK48RIVr1vDDhOL3lI5HiIrxsVzQGSyzmjveXFN5YVbiG2VzGxqCdHq6OUXxpA5VzYYBBkgPoyvK9A",
-	"f/mdSaSqdTXz2qVeSgZLFiFXBF1g9XHyik5ua8kyxB4b7IXnX4+Z8yS/MmmSAS8bJnyyq8VI1kpaaTIW",
-	"qK0lxnnYHjxfalyHRFkMPYTTp0KmkNP70z/oO8Mi3t3aPKjf+dZdTuCDDcT6PCJfEc0Pyo8GzRQsUFrR",
-	"UNkmnxIfRqQ9P9i+3Mn1DsAa89vQl1Jv3dNhhd9bt+fXacZcJBlHF8OyyIiwAMoouBf2VEsMEilhqnaW",
-	"D7MjOPlIf22kKEdxtsZmArNVVQkw/nEt6X0UZgYL4JIxcX1m8sqSiFRIumqqGSA7+s4kpoQJpglTtIaC",
-	"jliII0qKQq6oUAEmH+Kv6AvmNF5XJ1baDuFguZ7JIuOHZPRRxvnRUIsK25KWCfyzrifS3nUCv8Dnta1r",
-	"HVJ8UR+MdT3R1sq9IC/xPbYZUtp9/oJ5lSR7+U5M2N4x/ATv53PMf1y+e/HLRkaq0JmHXuq3TOL75yXf",
-	"Nhq3XC7wl01lG2DCWBvRF14+UCbjUnoiR69qR/J+EIzfTHXlAYKesWRlQm+lKPGwCtBVo6IHxMfOpFAA",
-	"RD1OLgM+hMlSQhUFAniCDoK5KW0+xWJ1QrJiGYciWGM71TgUCM28ki0yjPvNIh6jwbVc1R6aBDVXhoqu",
-	"vPggNaPNf/xjXnxOALAPcvF1MTYqaRhik3ZTZNtEX3KrSYk9ck8yaF+xR3jB5T0gG2nBzvT4bkv/CQF/",
-	"N56o0zWBFsJnfmxjOQaQZxD7dBEAJOg7YU+XOfNhHY5gHh7RiUiqqgB9PoQETdR1reNzR6j4ugPfPLwn",
-	"H/GPTyf14i6VcmvPSzsRVCw9kVtiCmihPcAv98l7sDt7mh4nV6XbFWIjhvVCwcElZlxR/hyFay9AKR0X",
-	"FbwYsRXt5XURPUKb4PJCXfJL39/WLuzRrmU90sb1oev4W/hmfIs3C3VP9K3vmdyhwz8Hcog9HNQsgE3R",
-	"W2tLPVjblKNV9GiuqzJfdtNwMIEepFMg1R8Q71brlIEwZW5ljWXU/WSm6yBybFLM2ta6YsmfkSYm+TRR",
-	"OjGyGh95SWQEMxMMfFSCWBRiQwJ0yIcqbg/gK8bp5dIIIYCnVwRdgKcuFMT9pRqOdZ3LrAPoTL7kklr1",
-	"B/bSYTVG4id1Va7Bt3uEMFM9leYC4KhGfpf1ei8xfZv0wRssFGPqQgFjDRtkxi6zbjcUhYEGpd8EkMuD",
-	"gxJviIRwcrE214A7w1m6266K0Sdv1qqblR7mejZzvlhXMguEAmjWrqsYmUCBBpZfgXQ5V1m7/p4JX23d",
-	"IZvQbXufGTKbXv887Sk9dDNuyJ/ysgYvAjTZriNuQZTdbOj9afR82fkjlp8/fTqc82ewBbROsNagA2hT",
-	"KUrwOq0ei0Z0AoFgySD4k/T0jY7Bc36CLRRyBbz0gATnsWURcbIiU33URaDSvFKmv1Kf4hXqics+wpFG",
-	"6u1YeEpN4ZJR8APOO6wuSYh29L/jfT9+vOyu4v8akt+eO+tP/ntYFkDUNdmkMXu4kn/3Nnsq+qf+5dr/",
-	"e9YZ983o5AUdyZw2FDJMqH2yARh5LWtRbfUqm+M9f5J1UJ9ymZhSTSp5tDCSihc5GEMMA1UbUW24WTnd",
-	"gmNzzl0kGRWLG5/fzl1/qUiRKNzOI4BRQbPvkcxeuo9xnrX/lQsgpwsSoGRC5JLF44FfnWINkyxULmvb",
-	"IUeKx2IvuYvv1Tdwp/kpsiNujxt/T+dU/vnIFtC1fqNNpaS/6ALAfR5K+UlCz7nNmj2upfwvuSlFFWnm",
-	"cYiIJQf0hVsgXQxpEWpH5DtSFSw8eTOVMQNPqRLYwnQB1anJP1PDDugs8RHumV3jRr2z16wV3fNL7VJa",
-	"Hd57yNILaks8Km5jG6KraMdBkqCYw0F9MMDNHCd/VEKZFHM8xENWl2ObTHSiqXiXFwG3iRjJiBMNQqSZ",
-	"Wy9AeVTOjKyQzgndID7hNeyYYDOcYYHHUNjMxa+Zu8D9AyBX2Y2UV9UyYOX1OCnEMgJlVtq10VyVc3bO",
-	"Mw0zxwWLIWj712I2T7maPWhIg8YQcHTdgM4/9x9VRHiRAAYQYWGLpWxyrlXr4cRlUTRs/l79MPVnr094",
-	"4vOj07N3p4wnhtkoDFY1VCK/Sn6uy0K4XZ4fF//Ts6PzZ9FPd/bp2Av35NBpCDb6g72cBKPl3G2jRS7k",
-	"5CP+sRFj8L6ZSQVmSsUUIpSNWM8ktGVZ4bBu1VJ3O08PfoaO/PYD9Z4h7RTd/Qs41O0IOuwYX/XeMnib",
-	"+RR8vf/WAyFQ+zPgYv32F1WpnOtBAKSP7xk3xvQf66QLAmv/YzYQE5F3QDaJD3cbp1JuxaBGbk5KMv3C",
-	"fx8SBY/Ga9peO4vCPtf1DtMixPom27pGfHrg6MBVGyHfSWn7EXgWKzF5IzcSEAfgBqhUiUhqfZMm/mJQ",
-	"+m7+ZKJ14ZZPkyYLdaVAexwvKCuik2mzl18YeH8wS6EndJgKvtJeCT3DdDx4zNdhGxGEcFNdC0vdzxc2",
-	"Frr3Z86giH4RMf/AB1uFrsALQAMOmvyAJ3SCC9y39442sr4p93lOQdhjVO4P2LHQuD5t8EqVZDjECO81",
-	"0gujua8WykibuVB/5KJBLDAp64R6Kl0RpFq2QoEu2vA/TOkTN7HNX7yNLOuOsJ7d1ZI+J7KGrnLDO9PW",
-	"6t6HtIf92orqvUXe0b37faF5ts+3BBkdKA/uFgxde/Wue52M0u4+Dzt8KpTpHDIx+bvfjK9kYJp7c6IH",
-	"9Ni+WpoFIqHvuGs/Tt5prGXyZ9ZYkhTkEKAYwW0FW08D3cVfw5GD361GNVqlupbGlhNhIZDJy0Iqmzz5",
-	"/uxs9z0qvOD95vi3gug+f47AW95xbjhbm20meX3z8vKn317GYcaDDH+WgWCXtKIQVhxbPasepuRJAnnm",
-	"eHUnMlClTZNaqgIO7/yuiIon19Y5Rp1jUWrytiWmGShM2QqTZA+MFJUsHmZ9zurbWlfA1SoZDqvneLw+",
-	"Y15XGTZauFcaKHzt1J/Pw+OzmNfBH8ULYnlhQljMST05Px8o6qmh0nbIr5xx3swkVs7mldsMjkVZGeA/",
-	"cV3+y7vffuVNGw6HSRNjl5WL0ce6nkHVAcDK3UyZCVDg4AKjqlRXGOpNrZ2nA+X+Z5ARpaysRryLMxE4",
-	"gS2LibQmeZANFqenj3O10OrIvezCwAcy87uQqrxiSATtPgeKfoW6V42fPUyhuloz4+Rvsp6JskiKUkxq",
-	"QUJyWEjPA+VmOI07NmugFO+gYS+TFeU1ke1k7qdHeNnfBj016G1B27xBUz/glKcndKEDxGS/8gNhYt7X",
-	"bsXvrLewUYn8Kl3jnlyl4w24qtKgsCscW7TDZt/4Jx90PPEhm6Czvgv2evrQkbK4p9E9+ch/dhO/Bbes",
-	"F9bXKra45Quuso59u7vqSi7BMRNFaNtMfhMEow4+6F3T2Ofo9kcax7f8QrnR1VN1//gG78QFHOLkV1ma",
-	"ZDRtMyQH8E/qgDbX8SjtUdSt3UQXs4PG9lFifiUZz1tkJrCyOpxBMUE8ROPtaXrX8L3G3t98HIt9kgje",
-	"xNwhnCVK6w2AY2Lfgiwn0d30sUIv9YXMqT8M93tiSKjgMblOFkYyLIxTHhBSUUBqrFiGsJbLO70YDmT2",
-	"iUJxhj8kRSh8kqgsh5C4ZFYgJ7406/dMrNZbDuhJH+FuHjPGzVs5Yyq6vBLRnJ6JQvLf5AGK0XAujLlB",
-	"iUkFJEbeBbhx8X8OR8sml40befjwz48rmtCeZ6vspT3q917/zBm//9f5pw+3xYJhB21a4smoDlMdwyTs",
-	"97jOGyXmZqrthrUdS6zShIreUt7epZSciZnD/XJyI0waY7DWzPc7LgdMo4OOFZg1iZRFpSWtO8C2SANP",
-	"w7Jpaayul0M8/s8Q1AkoBdiGaSJUYa/QsYl4y520hZoRtlalWz7FCOBkqDvVqdQp7O1p+g7p7v17bvb3",
-	"ILECYLb9xUFq/eYJKI5wN3z5KbFZ8eE9yaABx4efIzwjQgzvjJvmAMoRROymraHuT+V4zANhdrE4Keqq",
-	"dOtB2U0Y5kx+Y0h2N4rId8BBaOnhu5q91V+n2XdJScBQ0+BdBPQVQaAYrV7o/ewDWUoinhIWmHBd15gv",
-	"PBeQmWQHpr32DB5t/2OMYWmT+RTYKqZ61i6wD2wxh9zn4QO6kKDuy715Nk7YREw7YWAnKH12D2N6wvHu",
-	"IfdPfIQZGcUKzVBkH5gHLGQM614JGPJqYayXvQkMK30q7VvP+ZaGyzWu5BK2aSNZlfJa0jNvtA/CMOrQ",
-	"9RVt8d4Fzg704nxhgIQj1tz9yE4racznIcshfT5GEXWPF+4GhceUSvd5gPPNAMGhw17oolt4ESmuDgAA",
-	"R8Nm8aF1i77VNhfYNDflXG0tGYxGRwxwEFjE0TMUD3ZHzx1e2cqdQmD3/JYwLnnw5ucXyePHj394SNSz",
-	"kWNw02npKcyjQCKiw9wtjN5kA+/KmXwdVNAOG1a4/vpiAn0BWwjdf59bSteKbcGzc8lzYaeGiusKqEUg",
-	"spuUMahgJmiUiF5LQzlNTBkcImq3Ef1rXolSYXX3W/xxDIECcqyNemc7Wfrlqk03Tdob851D8tvYcWtk",
-	"bsRKTL59Kq2E5l/VVLpbeG5pohmmPoRu2bfmmw8UQtxLM/E+5l4c27XOP6iiZUv1qRmcjzZ0p9dcgeQ2",
-	"BizRDIypqfpe6i0FOBhvhIUL0Zg2EzlRkkt0UaSGGUivcB/lVirDpcDuudzOmViyVgxiVxE5YtomeY5j",
-	"U3he2JEE1j3wGH0fphUZc0xjcIYqnxGTFuj0h9iNCg/J2Lqyr2Ct/+Qx2OJGftE3yUyoZRRrBqEdovPt",
-	"mq0VkMa2aiycn6a9mfgLtTnOTk8jpY6zdqWO++edjfttu4ZaSNjT1hN5fveZn/2aZvXC7KS7FWXRsv94",
-	"+S6h32aUnuhGSLzFZxz+MIketC3FqArYOpeWMCD7GNhfmpnG8gsnU6ysazHW9QywMvJ2J1Vs5WiDbJAR",
-	"pGJN5JjLPUm2+B0bsImr+PB8C9wnUc+3n1nlQkXIqQ7H945f8C2+3wGNqfmojSc40Ja9+gX/cO7Qe4y2",
-	"V41qF7zGZVHU0hhpwrEm0Csh0EvnV8fJZVBhB+OKcB24TvrgKtrNUo7LSuTdl7PkQXZ0hJjOIyOlOaLq",
-	"J3/z7GHKAfnKwU7HUUxz3L+chW1IFto9q6zHE1+s2tp9Fc1BJ4wXVUDI3MEgT+g4bsNhY10ChwqkuhHy",
-	"jMfjBD3U4+DDWDqDCFaOd3BJv9Dzv2WV2fY32hgqYZcdMFCKxySCNLm1ZyqKb9tmF8p5xP1wRt6+wV2p",
-	"9Z9xSwvemvl/kdEh+ZceQc9XcmypahD9fC1Kw8wo9ITvTDKWKpd9/PmkZBAT1hBCxRDy2hHJCZIq1aVF",
-	"3XmuZl0CC9Jx8t6Xn7pWVOW1ZJWpwFiAWzGYALJIKQEOp/Vwt2Gphgsjs8BZnuu6aEhDfWfc7UrYSmIL",
-	"gmAKdAhCZjAFWbYuJf+AUV1bTb5eKNYtlqPUd4dfz/dUDu9vuPva1DXjypmsStWdyH5FCYRwts6FZyb1",
-	"GR5YIJhIiTj1ZynW0rgWMrUtldQyHzWWejbwKf4EahWecoHsGCi577Ev+OhrUZdiRCR9RLKSJuXYS+DW",
-	"UhRBo+OlsnXpE1ERaQsq+KEOG6k+AoyMQyxSaFM6qVDQLyDI3uZTWSxc+M4vTXWsXDVUS3QEemE7w3Ye",
-	"i9va/4ocY4vWEQc0TKVZmhj1resAL+3KcUSA0s+VOruZsprnXNZGK0wuo8BtURadxwu51fW+Hr9ZWPTQ",
-	"kp4t7fA1LdSWriZA/doemoCpf0lTAc5PKR5pfy4Q9rXnuHoYz/TSnlSLmXM7/gOUXe19+Dzpza8g2KOp",
-	"uT0dZgl75q7eW2zXNBVQv7unXS692Qma69FYlNWi7l49fnZOKU6b0A+SB4EKO/VRifO5EakCrRYP02Si",
-	"OQii5AiWepG3ryGdRNLeVpNsExWF3ciqAvp3dOggF9NMm4dzq76vsKpK19gcivpwWoCahHOeGb1C5hFH",
-	"KBsBbhTaRq/o7oGklKBNeJ6enp76CbdiKfByHVvtH6Grf6ae3pLG/lXrK2Roii0GVdy9b/lWcZHNnugi",
-	"HqLuXzseiQSb95kmWLl9lNcc1frqC2eob6bdm/qXQdXf+hU41E8y7ZFbjO1iNnKxjL6WNUjDQZrWGkw9",
-	"+gAQ+ljUeoGTbxarLkDfLNQIacTK1qDn/XT5BbR13k+X3XVEcHJ1kSjYTrHfKNFt7MNO3k+XzVQ3HGQh",
-	"TKoEDhCs7//CZsIjeEjU2Ts6ryw0iAzXSJgSGaCLzGk7GrqoP1ADdZRkXjUr66OIDTixlVw7EA37Zl7A",
-	"D/H00/8qfJ08AENHrKgKlMgPYUHlHcVF/JCBSrBSLuIahd/go2pdVc5x+4c1OOr5oB9ol0MzUr+QiQZj",
-	"lXsW0uZZ5AKKyKqYIELhlKzLwi8h6sLvMjO6XUarpLsjCJ8AuRBu0KPS6Vgot/bui/0nbPunwjCrMwD5",
-	"XAvcXfkzZlsGriycO01g5Q1oEFHpqbD+hQMtJr6au6moJW8NGuwNABb0R+AqwfIDxADCfbAeAvdqEYdG",
-	"yq31N2WENrei0KgER8fZWN/DU7M06yTx7m6Z0kO60dB3uNtBQf58yEwtgT8eD7M5WLA6ooBBM4IuGC6A",
-	"mCTr0/E9sVFIQKpbzSYQ0q1G2gT2I57Qlp7cJ0vyMwVaH00+JJYqbYrKVvIvkVuqBo1mi/XPT6ymW87i",
-	"CmEUt4JRJBFL8Kb+AAz0iwN7N74rDlbWD4PCw7dCUmDE0p+4rc0gjQBeN8ug4B7sBziVdLKUtu/3u3o8",
-	"jqj0guwtaqhwjzXqnvnF8MburvTyNR3esfUQsDTmvIwpFtokBqbCOAORqnDvkaFxlpWMFTfcrdAUsR3R",
-	"q9Axkb9dEMLS4zEZXPSG8Hv3jJW7483IhcnY0fIEDpqFDPeKLxxyrqAfmxmkcZR73IoG2QXKcnhntkm3",
-	"iYUPY/+MDTVLlQ8J+tvwt7meRwF1nDciH0H5ylDozPBlNOtVl/OdCf4Bq+zYzSAWAcEteowUPQhqblQb",
-	"uptyM1aNgKQe3VgMrR66l/JMFOFxsDyhlIViO6sl9kMkF9QHTI8H9NCALtQQV2H+ntgr/NjPRW2x/aGC",
-	"DCT0gKaKfpsG9LV7H8rOmamL+krYQelKJlb+FfjxUGKR9mQhJUfd75aPlKtwwCqD3xGWfFKoMLtYGRIv",
-	"HoOacMzbjTydBNiGRcRLJRFPO4h+LpShicZuONL0M2vLthsrcPXehrPNP8dEPRVko5OgUiNeYUSey7nF",
-	"tRNa7dZkWjZLX6uM541RhUbtOi18D8yxjMGEUnFrZEVT2UpRF/oG7AL5Ptudp79wKKoq669PV7JhXj7A",
-	"Ge3gzdZcGXQSOjGtJPsb17KhrudToUxo6urCIxI3NxLrtrO6QbDHc07B7MWx9lxoIxJrD/4LDj34jWE8",
-	"fJjY4s+ijuPXd/MA0Iwez+HpRJPSrt0s3CRecdGJhs4itXWesUrWYf2HYGTFIaE1uenMlxMmKqMJJ6ux",
-	"M3XXJdeyLselbFAApQmmHRoCqAvKiYTsCoUszpyRpMeKK7AF18EdmjlmkU9Da2AHuVKBDzHB2O0kw/J1",
-	"fg4TjH43NFfyZuXHfuqMS7teUQI0PSjw6f49dFF6xqbsj7iICwhT+VPUJoncKp19uWnoTG6gwhgj+hGC",
-	"WR1TsluUBPdz8ibUvPhcgEkHKpuJ5RD/mQXYmvQCW9D+Ne3QSJsTQhf0ijbSE4NIL34tn9UwcP+BQnZp",
-	"uNVVOZ/L4qIxIOH+nrYWQN/UoKaqqJs3sRwYzKEH2MsNo4+8SubevuFi0rVpj3robVMQB8h5cYo/gfAh",
-	"GhkDehwLiB/kkkLhqM8esl7PSCZeULm/VUk5ee1G+aY0slX3GWikmhrN2NJM1rWuTRYnFl08Dtt6bP1x",
-	"8rsswYaySMc0GyhFO8RNqxw8DenpYkNHrwpeCa6AvEh3jZJXq7tXTRv/BJCgmpe9D2nvCsgFehiJQxYI",
-	"/FWv33uyO8Ucv95XrgWYBm5YN1X3U7XtZnukK9kuF3Mll5vpoeaLUVXmyVQAGJH8FZTq0d+6nnhuM04o",
-	"gVwls2DMSyQNSorSgIYzcAnBrt35x5RX8ZFop/b/tTT2766ZWxLccHQWWuac/KKea9N5YEZf71xP8Xe5",
-	"/IN+cthstntQx3HSO+r9NMEDtD1DhWi0r7C72V4u81waQxazgY8wrjYWOQTiTIoNy3QtXYhTiirFPFE9",
-	"Sb1fnIllUmhfiEyZKFxhC63rMKo/ytpOE1F3MV//dlDQ4W/dxYmiqmS9n9SwTl4lYtY9BLMR0b22j0OC",
-	"V6AabDhKDxpM4G5gf4ijFJA77SC93+iJ3zIsD99h+zkt9e6BZhjdnffGZZ1MaqFs63TrlNoqIAvlRw9G",
-	"04VycKs+sMpXXp8AN+Qw2SCKrjAhUSr4CbvpFOg1gdkVKaM6Qwbsx3sNGCg2IGhIDEWBGOFoBEwwrhN6",
-	"fXoHXe8eNeAb3lMRNHVvh5NB89mLxlxROIfAg7nJ0Zx8xD82aqT8VBpM68TeH7I68lozG4DVV1IZ2laV",
-	"NinKglKaWhGO8LhDNMWb3W5qKcEDHkItpbvbbjst8LVWDuZ0PTE7rbLuwkiZyS+wSNXY7stfu5sf0M++",
-	"riebohfX5L1Cm6EPODgIXXAbhxpoMFSh6+9MYqUS7Fid3cahK2BRQOYn0GLAP79jomGwchfa6CCFWFK+",
-	"0yujgid2O0BJOBjw2W4rZ8e6nmXdDvh1PblX74sawf2eKERwvaUqrQQhgN3N5J487O/yxnVht336YYWB",
-	"9NBR99r7lBzUMI6tjreWk9LYenmEDhMO4zdarpnq2h5V5TWgwK44WTdfVJWJioQBmc035yhwmbx+8SrJ",
-	"qxJy1K9QMC6qzQ63Y1oXdKvXoPaq60T+NS9radxvzWZ7v6Do/UrKuWv2VJhpt6G/oYa+cy24X5Ofz0Ey",
-	"V897UKe7gOLAZ6c7W3vjVe7J7pvd2UV5Qb7L5yNgOPdItILmxGQHbIvdEwHR3Ccf6a9PO62LfE7njxZF",
-	"bcuxyO16EWYHlTEmmw7KZIyP6AQgoRrYPnmM+Z18T8/nbRHLOgMxdiYQEMMmYrT0ivdIoQGJb5VkU1lV",
-	"+n9/knVyD4du3SP18LqRbCY3uTQe0iDq0ngytLIOZQT+QKLNeqKscz+mXGZiTIPbrNGirCwdyeEBqTCM",
-	"CuxiNiGzuP1W2/34nT7sFrqL4ANZcsdjWUuVS0bN8Rw3Yha6MJTqu0+xu/fN9eFLQIjVYj7/b2n0O7P7",
-	"m5TPLAmxEJ2ZNME18WYC0lmQlzNSpqQtu3I6EgqZbry460QgzXxXLveyqmJ9gNtZ+euxZ7xOd7jYDXZH",
-	"kQWEJlel6qwqgSRDPEhcw2CI/JD6tJeGA4yOeoaWx0dDAGeQfnx4J+Nu45rmo5DeVFazYT4Vte3iBnJP",
-	"7jCrZ092bVkD7eWbg9TK7c8Nr//5NThR2VVpvIpg+3OnrHF4G8HCf2LtwJYGcOxK1eMdRT9UU3cL8pTX",
-	"40jB4NuqdOGG+ylIu/y0Z+Vf9iQ317vf68Xbf25Owu5fuKMp2lFV3uV1FkUinuJoK1dTHHiuEtIw4YIH",
-	"ZwKhkrgWZSVGlUT8JrZjtfq7VVgFbhcxFx1utOMndcm7XyIqEGmS9ymwgr0WOpNwIo0zTCnthpTOa2Ry",
-	"vuGAbL4w01jPym/thUoW80qLAiqsfaQX5IDLiZJYHoQIyBipHBhOE1Hn0/JaeqgKJ3KCFAVyKEJ9NTCc",
-	"FnD+2Sdedv/KCNEp7Tou8koS+ME9Nj5fVbI4Ti6LIpDwxXCeMuoGQHQA9vuiiVJzsROjR9zuHONh06G1",
-	"3rCOe92ZI/sEbM7F+dNn/R/Gz58Vp8/Pnj9/kn9fPHv6gzgfSyFO86dPRXF69lQ8Ho2fjM9G56PT0fPz",
-	"87w4e1o8y8+ejk7Hp6fi9Hkv7bmh7vV7Hwe9uVg6y3i3nMtBrz9otOVaFcegq3XMW7Xrs//pGjjopf6X",
-	"8Cv5+PRv8KEzJWEXtTSDXv/PD59cx5GVAFeYWvw1FLPi2RO3ppT/JYejJeQZnjw/O3/85Omz3bMN8fDc",
-	"V7ahYSIdmwYW6NiD84AJj2x2ke9o8Rgtrv0EPcDn5NnMVBpGAtdyrk1pdR0JjVDqrenYUsYPK41H3Wlr",
-	"Tq47QRb38T/gHQ5AkfBVZKAuAGiO3VpG7M2hr/eeo7IaxvWuNvWxicfceHj2u04Q5QkBAYAsk5GM4HxM",
-	"34EjzjUYC4AIg7t2DwNJYNt1gLbqs7efo71aA2qGluwD5lDaaVGLm106eM2q2zbajf7edb/dtjH6EMbT",
-	"bOC/wOIEHhI+NMCZ/uOirAr6blMsd+At8Fe1gYAXPuiuAbv0QDxKtR+w7unvp/2OeepIe4eRUEaUBdFx",
-	"EHy7NUMNvzz8DqAzP02Wvb/0NL/Q1qm/xZKx3a9+6jWmsR+Xk3/pUfek/j0ynLj4C2L0EopJNs3m/3T3",
-	"3gWn6BpxiCTDf+oR0w99i87hP/XokP7B9fpeN6owjLgr/FLmi+euty/Pju7btWfG41uDe25JByClchGY",
-	"VoXhEgmPIpyJZbIwWGIAAuClXeIG9Dh545qJAQmdgHDZhtsLt4suuhfzfu3rJfraxTGmfD6+H9iRu9Um",
-	"I3OWsiMHcSPbH2G4OxP/K8wNHlB6I6AmS0NtGnrMfpMRmAuyVupicXFOQ1LCSBsV1cbFt0xORbovpYLi",
-	"ZKYeBk4WYWyoTQF+vU2s34u7xFt8irDNnYqR/OaCsgbn83ZwbEhW7lFu8RcaS2+Wou6mqoMCiZOP7n+7",
-	"xVhQXOV3k55WoggO3AsLUfGT7VBXkfPDSl7JeTdroJzvMdaCLoFlq7s65LbTxDXfr1rxIJ3U0iKj7B1v",
-	"2LVc/VEJIONX8oaHlUrDUOHJcy7BsMoLOgvGOqrSJFdybgPMSY7HMrfsowyWfrkuyoXKZeVuEtwM1LlR",
-	"NbH/GnoVdSxpybNat9RGUiW7t01uYg3O0N9vtaYfWDmH/muuqm3UABqr56Z9cbX1kix43yvrfdRLTTRk",
-	"1NV+lldbL4nfBMehOabtlVMNEzdX5fwAFv72qgSYHLUMrAV3hkHLw1f5M4urBE4VPcFS8UDxgT+3gaCj",
-	"tBe4wvqCWve5W76h7pd1k6PCTxmiOMAC4vmHZ23oprzoR6Wi/hhkVhrjYsFdZ8jqhFDaDqGSVYwqiTXC",
-	"uFcL5dVQaF4DaVuiicWNFO1sFKt5DWHCrsu5dRbgD/GiEx9Ak4uqdZK54fr/51jrHPsPnZCQDVpvZNHt",
-	"0ysAXzsI8mfOzRpivMWrebziihc3CQyBu/RNTBC0ojTVTryKrfim2cjdK+zATglveqCiJ8vdeGtEfkCL",
-	"aiWNrMaJrkGGMWDwUZARF2Mqj9k3EPn+AcgEsR6WaliIpen1fzhNe1SFslr3xKiccncw/n3CkuHZOCvv",
-	"F5TchUFG6z35CP/feIzj24qBGPhS50ObeRRcoG6QN6o9TzJQnChJ0AWtIkioK5BfaKJ1AWJcRJCCTciF",
-	"8ov0QJkFvJKuL5LM3WHo7jAsbebrsxD4ZLWOBMQA0OcuT52PgN28a/xAoen1Sf0dH8j1hrVWk2QKkkCd",
-	"aZ6OGbUKLzGamheSBfHrp0lR1hK4goCvtJOjOH7jdqrisaiM9CdBI60rKdpF855sGvdQGLHXxE+nfd7W",
-	"J0G/+23ajRxNtb7aDCEVrEWD5jWRNjrmAmL01WXjdmvse27Et7zK0ktsX2e5y/fHAB26j60DWN83ra5v",
-	"pXdDyUzYHGNl4LiHWiGlb4CrX+MyC+OPq27yotKL4iXS4SMyKiClcMFlPpnWcrdLbq8nyXNm1I82HcFp",
-	"8s6c841TjZO/tCSOu4HWBB9y70XKMBwcUR9j0NtLCbh6TKUAvQ+BkkJMIL+7qKtevze1dm76JydoMHTr",
-	"41zPTgB4dAsaFOyOe1rgeTC6Nhz49SGX9xtvDmtTJHaDJx/pry1YDdxblq6hyhJig4ERPq2NfCh5tSja",
-	"lI9+gpsHM91tjYnmDrZuL6sMtmVzN6XbhQ2b4zhl1cxCVuW1BI4x1yk+eQ9fQkCDFIOLeWvWtbOLTr+w",
-	"fe4x/bqxn2/nsKjtnEVyvnx9lF54uV0RiIqPk6zWIOeD0y2j6k7Mp+JnfIDTtYcCyYkkq6Ut63Cfonax",
-	"L8kRsUprZAa5qCHf5uGQXFZ1nLxUYlQBL563dWI0xLRqOIZCBnvTYP+9wNTvMpDKlMa0nwf9A9BWsXHd",
-	"0cs3+tD70lsGDW7UdnLKp1/cKceMdnup06Lzl9v75JNgQpt1OUcyFzNvVBTXUP0ysMHtgrSn/vkpPHMX",
-	"WEdk5QcAdzTbtPw2gR4rL7E9Yg59ulfoRjRUeBJ2GKfcYcvoqG5/ZLDi7zdE93QC5cWr9Bg596nfU6iB",
-	"CVkFXoSTB1khRZE9JFW4Gqar56lEASwfqY3LyjXrOMG+iioHkrIwkJMQSS1z6Z5J7J2wOrCHnsLxvwv0",
-	"YfGBCYv8wpeorJ2cnZ6eJpjWKGdyZafZml9wPfs1bABcP95tRcB3+OJshfHDZdE2K70WOu77YYOPaoEG",
-	"Sun3ECJJVfDdQQmhEQfcYrWwEufGweaXChMLOBFLVSQZB4vzUk2ylLfIbudcVXwYIXiXIK+ZwxV/9V2Y",
-	"UGtm/U4au1ejvj8jemWDyKRhXukVfxz1CuSO0GGMJKpewhHi3qxNJM5WGtbWaWfT5clHPfqXzG03+OTl",
-	"X/NKAAhABfLwpqqVsXLeULcCNU5N9Stctw7Huv1AHbtBiedmqiHhKwHXIhhdhSH9GkdyUvkZlRIk6y+b",
-	"1HgOTsgY571AgMqzMaJcBUiVAzCi0nyOigdu/17IhYz2Fy9nc7sMx7LO1aP+KUjotKv+vIa+/XpEf5jW",
-	"Hfp+X7I/4SwcbrsD9qZFhr9oCqp8hoVdxII0zbt2UBroMEp7ZDRoaA9tTDcEnalIR7WsmTy3NZ73N/+8",
-	"eos2uUbfmkPE/HTzbzTYp9YfEtQdqc4epOzjJrKcFqCC//rkI/+5Gy4xELc3uZ8TJK93riGjvfdUVgUl",
-	"W4LvAP7z9pzZXUm934tbWI4v7fwSBrQNrbLP7NzeIJHc+LARbLGVE6J+P3Ie5vbxavyITr5YfEJIAM5r",
-	"PddGFnDQEx32lia2yqriC0n7FuBgQc0Zlgv4Ub2oAqSWeJDbCsexHZeg6nd/+zKlLWhYTmrJx1eXudta",
-	"2jK/kjZ58v3Z2e5nK+GlvnKS+b2QxuLLorweZZW34Ig77R5Blgcy+beodcHh20yT7qcwV8bXyiL4WwNY",
-	"A+WeXRABsbARY5nMdaksnFk2tC9Kt01TJfBJbNexfwGvuV+dhXuHBuLmLcBkde27ZC9JYrjx3cwKcwed",
-	"K3B89I37d5RSyeB/QyP/nYUFOeL5KlDFLNqEQRn0QP2+QEJvEOdROpmIuQFSOKjdZ0R6rpWSuaUTjOxX",
-	"YewR7CyPXv2U4TlFAP2g9o6M7NfelJAT86ovUVKbOr4ZVABDncSDObw2k6rIAmEtHuO4zkC3zjLrM7Gk",
-	"TSRfNFCsjvgA0nC1BCGZhxckqxx0DPEZgRWXuiC8fStoFnKKbHq0294l105JIiRMSKblZCprGrFO2WIe",
-	"43YM0GkalIxLZYGHY1aqcraYwZe0aymVlRMoAEu7d2a+NikaqRthOBlaXCTG1lpNMC2qYvvzrZ9KgdLq",
-	"1PyG1TReYS6slbX7zf/55+nRDx8+nqVnzz/9jzupMEOIDq0+wnxvY/nslUU/+X6g4II+KQsVwop+8nHQ",
-	"M/Lfg17/+3TQExa4T85Pz58dnZ0dnZ++Ozvtn7r//g/gQrkqFbKjwB3cJyNdLAe9/kf+qD8g8ZdEzEvk",
-	"T3F7IPiCPPig9+kTmFToidX3XXNkaGGUcxJW+HMiEEto2OE+XNnPuqoaYWVSldcyeeDmm6yPAEGAlvzw",
-	"SwWc41rK/5JHrBd7oBX4Z11jv+LjYljQWNegnHaT0qYG/Rhe51zSBadKp7oqSMbPuezjBGa+QPD3TCzT",
-	"FdaFfCpKJpIHbelWZTI7HNf6v6TKOMfDz46a1+aqXlOP/QxX32sMi6mqXr83Lv8i168X1hfp5VCOe8tI",
-	"Fl+LX/JW0ey3ueH7VcYCSYmd1noxQSwbGgRBHskKbxGE3LHkbaeJ9UaiYt9qUQ8XyaDiryrbS8qqykW6",
-	"IF0IkFkl8YyfnCCcBdbwhCLISIKe03oZnBvwUi1kpI3sQum5LFrm3arocWIWJAW8/0K3/2bR9gGK3fjs",
-	"l+pwSnW3YPtmuuw+BlkRdd9ygrFSZr5Qo0rnV6a1Gvf9NB7i/85HBZF78pV3E52scCTtIVhwT5b5oi7t",
-	"En6MiPP+nx/cHMBgBe8aoKn9k5Oz8++PT49Pj8/6z78/PYX5Qq1aR+Zo0viC8e2DbEcaxJa4/ohpDU0K",
-	"KmTHIfolzPt60P2eBSynoGrZB5rmMWDP3A2Z0Xu0KKvCpJ4dOr51K03we3Zq9UKZflT6TgAH0F1PI2JR",
-	"IPLl1D/duvvs4BekSqA0Sj/OY0MiOPWioSHnltKRTdx4GP621mtA2hGZpF7YPjMYNX4spe3qU8TYuR4N",
-	"4A86H4LiOnDbHs/u70l7uE8fPv2/AQAA//8=",
+	"3L0Nk9u2lib8V1B6pyrJDN1Wtz8Sd9etGedr4nuTOGt7kndv7JUgEpKYpgBeAmpZybpqf83+sP0lb+Gc",
+	"AxCkQIpUK96Zt3Zqb9ziBwgcHJzP5/ljkqpNqaSQRk+u/5isBc9EBf/5zRu+sv+bCZ1WeWlyJSfXkzdr",
+	"we5EpXMlmVqy3ZoblnLJFoKlay5XIkvYUlVs/mL54Adu0vX8YpJMdLoWG26fZvalmFxPtKlyuZp8+PAh",
+	"mZS84hth6LXPl0ZU8ffOpXhv5va1Zi1YyVeCLcRSVeKG8YUW0jAl4adlXmkDF9iX5/b+f2xFtZ8kE8k3",
+	"9v0c3hIObMPffy/kyqwn108ur5KDgSY4sp/x2w8H+Etu1my+47mZJ4xLvRMV45pppaT9XxPMW67ZOl+t",
+	"RcXMmtsR57p3nDO6sTHepao23EyuJ7k0Tx9PEvsB+Wa7mVw/m04/v3z27OrJ488fT589u0wmm1ziT1P/",
+	"Xbk0YiUq/LCyfPH1y+pHeGX7u55LxsuSLfYsz5iqmB2YH23JzToYbFlOkkkl/rHNK5FNrk21FR1TfHn1",
+	"BQzL/zs64WX5M69yvihEfGxWKOy7rUhwdkfXXrNCGCtOCcvyVW404zJjW2kFO1WV0An8QSr8GaWl45Pc",
+	"M8/6XV9u8yJ78XX8e+ws269Z2Is6RgW/nXVIX8HePTYm3OEdg8IfzzsqJZf5Kjaq5yyF31AuEyuYiz0I",
+	"KiztdrPA7ZdLNl+LolD/9mjeNW540PnHXW36BRZUZ65ZJTbqTmQXzP5oxyA0/X251SJju9ys1daw3HQp",
+	"iZRe1zfkyCC32qiNqHq2PkvpmkHb31181qn8Ol8u36j4TCpjdaiSIqGlxmPBrEEelCz2zO5+lIauyTOq",
+	"d7ziPd+Uhb3wCerYcaOv+M7+9+HUFlq5U8KOelXxcm2/gjMj3hv8mFyzgsvVtuccy+gFjSFLq+p/ndgH",
+	"TZJJpuz/vxHVhufZ5F18mPtX28iZ9jMv8owbAZuKRgtiu1PbImNrXpZCJqQWmFRmnctV91D3s2rbPMQy",
+	"seTbwkyul7zQwg9toVQhuISxfXMnpPlbLjN9OL6XdonNWmjBbu0VCdPbFKZxTqpqyfNCZHMQiPlOVbfL",
+	"Qu0u/nkONgovCtRrUm3lDdPiTlS8YLwSjBdGVJKb/E50ns32lY2vyY3Y6JaQP318MOEgRi/w2if1icyr",
+	"iu/hk7+thPhdxNXeEn7D/dixD/GSs+7CF5nYlMoIme7/JvaxcVWiFFYwrBVkBVpbLXcr9iA6C5Xt2UoY",
+	"HVhnzkRa8VzeNG+Bh3CJ2xvubalD9nj67OKtdJ+PRms9AcFoH9jh3uvLl2DFdhik1kaeWyvOwBfQRsg1",
+	"W3A7ViUv2C9rIVkOGt19kpKwgFLtktZtzY+8vGLzshKpkllu3zojae77dLK6R54FL6Q2vCh6rcAcrxl0",
+	"FNC1Z5XB7/lCFJ06QGnhhA/U5kIUcCrMb8X+L3e82Ip5vcM3WyuARcHWCm0sr+V/ndj3/SXlkld7qyxj",
+	"Gx+efnTnXz15an0ba4naZ/yPX//HX979y18u/vmfJr0a4fJpRCN8n29yc/jt36kd23BpjzmxsWcH+ERr",
+	"e4wYtlG602Io4HlRTWw1knclnkyngfdwGfUefhD2eO2zIjZwxSDBwUvPKjc/CFPl6THTVosqD1R9e1T2",
+	"EWcd1cvl87LslWZwc63WKMukY+7aziL4X2P2/csl7fxBI6FdPXA0tQ4YM6JXWymtNPWvVgVXdawW/njW",
+	"1XptuBHLbfFKaLWt0g5XVHOZLdR7OzGc+bhKMkjwK/fk8w5blEcF34iyY0z2p7OO5426FfLYgIy9KGFz",
+	"o25n/+d//e95Yg1LMOS1SCvR5anDbWcd7S+8S+cWSq7g5CYjZsP3bCHYWhQZW/D0lm2lyQt7RQXHulYb",
+	"AbYxM4ppvk/Q0v93xbJtxQ3F0khns/nTqZ7XIa2Kzad6Tq8Cza5kKgIboLXvdryl2msX5tFUN52YLxon",
+	"1KefPp3+z18vHzx596+/Th88e/eZ/p+fPp1Op40//nGZPP7w2UZ/FjnH7KSJxVqp27jxusMfh+0Iuvi8",
+	"S0oewDEZ9J5Cx9Do5zOO7YN9lC6V1AIMiZ8qtSgEhBBSJY2QIIq8LIs8BYl5WOIV//KbxnBk/eZ/qsRy",
+	"cj35fx7Wsd2H+Kt+6J4LbzycABd/2HEN206L6k5kaJ+DJa75XrPden8B80lPhbhtaiguWlaqFJXJxaHH",
+	"9seh5bMWvDDrWboW6W1wgXcB7QKUW4xOezOr7wtxIC/sTfbupi2VTAquDfihgx5j3eIPbt3DrUTbMWbL",
+	"WbUZcVatdYQGhvuKgzvbYzVVvlpRXHzEt7/B22JP3Eq73WVmBTa2AfDsZNrwymjrtiwghiKKJVMSlXC6",
+	"Ftm2EBhEzQ0oP/JgvJ67YM/TVJQmJz1ZiUJwDbrQ/jMTaa5zJS8mUZe/3lO/4sw3JbUlM42PCubMC45b",
+	"kTr0oRa/iRSkIxSW0aLrpOLgh/oD/jjp+/wF3UP+ia/E4Yi9kIyQlpiYSPHeHLv7R3tN+3Pwvd3DpjBT",
+	"c9Tcq45B+wuFbZZn0blPK8GNyGbcNLIkGTfigclhsjvvWeyjjxRVpar4L+9zM0tVFoqB942SyTKXuV6P",
+	"HAx+VzATlZxNL3/Lrt5//o9nv1df7B7dPbl9unksp2a15tEn1DZ93wK+EktwPcG50R3Baoidagxx5Ibt",
+	"KmUw3Ao2ENesVLk0GoJmt6I0N2itSVbk2jTVXe9YthL9tJg00ghnfh1amTeISNohiaVhamtchrBr8DLD",
+	"Eyzmh9Or7Kf0+Nvuye6h+IqdoEkIHh1Ig9oad5DxDCM6vPgp2AloQTR3TjJ5/2ClHtAf7Vl/8YrvfhBa",
+	"WwUAu69U1ViBd0p85F32VBh/j4m4S/N/bMVWZPNrmEKeG30DIVklhVs9PIo+0UztZHDqzEEK5s4Q4cbe",
+	"d/FWzje51vREzUye3rKS6zCBAm4jLn/rISALLmyOI7NaeCslxda3aSoEni8Yg5skk5TLVBT43/juSHDd",
+	"TkAl+KZLW9Fp1SHUNOEsN9dW7ra8SFhaWW/Bepiw89xsFflSsHSfFqIRz5rYy2Pr4kzY+MDaWj2bJIE/",
+	"T/q6Hr1b5lrGGzq1oZR7z4bznWpkuH3Mg+0V2s7d+5uSHK3DrywrdSdm0SDMc/wxjBK7YEy1jZlPgbp4",
+	"oG/z8oEqcRwPQFqspFkt07Cq44NtZjGePHn0NOk0WOvJqFQR2e2vthLz7zR0VQgIJgme4fcoLeooOi9L",
+	"2JgX7BWFw61mkGp3TXHxqys238pbqXZyZp81hz0NGl/wyrovkGPdrYVsWJ+ZSAv7O5MKE0X25oSJwsWO",
+	"6cl6W6JOnSdM5zIVcKFma34n7L1iuRSpYXth0Avvj2oNXZIPnbL1plYSTdnxwtthCSk5c4rzcFFeSPYf",
+	"b75qaot/fviE/TP+v5jSsLuHtH/EVBDvDepdUknu1T6UsVvnBcqyyyXk6GUW+R2orWFHCv7hj6NKrrWD",
+	"4dfoBs6+U+lr+Jqje7f52dXWTrD9902dzt/KC/ZGvDcJyzd8hbnTsuC5ZJCGQFPJiE1ZcAO1KLoOs6Jm",
+	"hUvsfPSs9uH8+5+9vZNrxhdqay7YLzDzubGj0y5Ri4KPaoWMJP+MG0qu1+ox8PMuzibz9tS9u6cOas7E",
+	"N/Iur5Tc2HlwxTsaayvKgkum12oHTmiOwSdNHxO+9nI67THDjunVDZ1hkegSyINbhVxCHCzLV0KbxGqr",
+	"SjAhV7kUIEXWiC5Vpm9wnWqTiLKEmipCwpWYXj0+fSlutwtBxTAHw//3/A5GztNUaM2MCrfxJ5qlxVYb",
+	"jMiffCLZ91dSGKFnEPJ6b4aNI/evd4dKAnZk40AJ1/osgiujyS4w20qhykKwFDScuWAvjMYltzvf+kUi",
+	"i+x6NscHPfzx+Q/fzJt6GcJyW6sNw4Ti8wd/5w9+nz549q7+z4vZg3d/TJOnjz5E84xaSJ2b/E7Mzr3x",
+	"flCVM903bAefFug7Ct3bfbinP/BCZFS/aW+iPxtV2dmRGZPiTlSwX+UNFvM0RY42gyqFhA298REpw28F",
+	"/in0Bgu18nYCman++D7b7o9LLSSH6Jyw3glWQBS5FKBVwVrhTK9FUVywn1B6tBCuQCU3vrip4DJhWkHc",
+	"basNJLDBnPGpkTAD/fTq8vHjI5HnZGLPWbU1Mw2VBrqRDX5kJ6Nlky6NM+TsnXTQaKPKUmQXYSHqo6dH",
+	"0scjTKPGSW4nOXqSFxyr7lomtj0EO/aqeM9TU+yvGWcbnq5zKCZjlUhVldn/+k0t2lvR/sQefR7bXjy1",
+	"VmkhstVIN7lxY0cYKuVb3aVysBQL5/8sIbFMGJ4Xx2IVLYsy04kPjdithmebDgY1NKpxEAQrNn9qEAxq",
+	"uZo25ZrncrYQa6zyisR4uY7Wga/3bksIY4qOJanERmT7jsU0imUKTTc64w/vB+U33HmnWjXcCU6U/DDC",
+	"5/mlP+612932vBbcjUtSDXd+B0/iDf0Td5/InEJU1cpaH3atWsrPla705gPDeaKxdH7pWWIToKA+Ulyi",
+	"0OprkeaU6xmxKo0Ae7gjVv178Eh1RzJBx3mGauHY536NV7U/uB5c+3nRScAim7Yj5Yzc3ukGRUb64TQV",
+	"2p8+ynJdFnw/O0wufieKQg3KDZTlOK0IpWtHxfR7vCqa+Fx3jY2iLCOmNaaoXD4snJt2eow+4riCKsuz",
+	"bNqy/FhbtixPCyK2RC3YiI+nz6K2e0v2jm7dUwWnd3bsNdGEaMfk/EeZUTbhv/DcfIh/m+t0auy2P+ry",
+	"sJVLDXM0EH/9g4yWIC4UVALmkw/vAnfPz80WphAV2eRqevX0wfTRg+nVm8vp9eWT6+n075P6GvuaCS9y",
+	"qEoDZ25yPRHbB6mQpuLWQnCNadePPrSn/VBz+G+I2VLO6o2YQ/ZXHThBUuyENtQAlDBeaEXRE+Paa3KN",
+	"HiPEiDEQ7OwHmYkKjbKhm9+tzCustY6ogmCaYwUs4ZwPPTzCNWgawrgcBzfQ+hxkEKiKbMn8IJmSAu3z",
+	"ME17+MCuTsev1FZSKb8LHqol+Ko+4OZ8bl6WN+gqKilYClH53KybVm1YTBwpjagntx5TY34aE1wL07v+",
+	"fXamk8Fv2492QrTE8eATvCtD+UyqSrXHZaAoKIcXy1hGip3K/Gh4nTyMPvVdj/yUM66xyXyAIuaH/rIW",
+	"Zk2NVbAtIBLuY1C/+Ia6BLVCrAypc0O9Ee9NWK359DH7W/5ly/mIh8xaM4Yv6JirSt3x4ju1rXRPCarr",
+	"yMQMOvY0+eIqF1tDxZcJmYvsgj13t2DFAtzHC7tn9uxWiNIVaPEMwlMulQBhcwyXebH4/CqI9Xzx+dMj",
+	"rQL1Z730h3F83ZxWsaOjjypFpZVkn87LSm1KM/+MqQry+2wBccGNFgW1ajm5xyutqAcZ1pi8u2H9pIo8",
+	"3Ud0gpwtFRV9H9EG8JxX20JoPBbM6Hvuf1YciQa4j+mTO5yJ++SzeaF7ymcoQA75VKMYLVCjwdhLWShk",
+	"V0dFbB3fMS+XjEMf+zVbu81jJT8iaW77JPZ0pCASZcc03/vcGUZnXIohEL9RO0KqmRbFcuYmLR46dr9i",
+	"17BiXN9SUtzuVVfJwTIlMJ2a2gM6gYwkxNChNN7u4lRt7MfmZn2vRA1kwzs6Rvzy28FiN4+GQcNi1+U9",
+	"2iXVa8stSArDF9yATWHv3fA9rEtGSX2xKc1+jAlnxat6pfCYrnutHrXO7BPj0bXI920q3OKHwelwvwwW",
+	"6GFHQLwOLSZ0h8cf7tEZTnukesBYMcQXbjCFY3eY3C9Utv9EU7vCNZsH2nfudrpPQWPKpiEzWlR3eSoY",
+	"T1O0MzNVC3X8pO6Qx2+slPhGX9iqtSCdLD0HvXlxSXCjikx3e277hKZj6cGyUUY4wBOqSNGGQxd0ANZA",
+	"J7hmVuoUNKVWbhmywxqDuBOmtAgWya/E8EL2Ta51tA/eHwkgQ7yy3p3IGkHzUHKxCO/gKVNUCxwnANQz",
+	"dRfTh3Y4HHZxTIfjGarZ3ICcblD/+/MqFpu/txaNzvYNqrw/WZiTid5uNrxquZyXVp6ugiF9yqX87IZd",
+	"4qLhorBlpTaMZ5tcYsPWQi2iXqXKs+j5LHi6rk86+MDDA20/Ruza7qSr4ASX0UlkvU9hZPUUdO9K8bwo",
+	"TrONpDJiQAzqXhVj4QoHXiCszCSZ2OFwoyrrDjq8jqhRXJl8ydOutCnh07ANz0TSTMZUYpVrU+0Plcu4",
+	"uD+WNuvcqLZAqmrVHfV+CAHqh1GXNZno/HcxW+wNDugAQ+lIRCIYUDLpyTp8CZ7XtzwvtlUkyLCsf+ib",
+	"iDf5Rlgn7BtpKtidK6Wy0TfprS5FanTHQhJoF1sIsxNUL2l2KqGi4ltR5BBs41stAqSkIcrmNb756Mb0",
+	"I4xOZaEWkc6ckZLUXHYvSbj5xkoBvbzx1K6h4xD02JB1fdegma4/NMARmE6nRybevSY6eICYilmrAzPq",
+	"PFAgvUeSu+6DK6mfURPi2CaesDxywABPSel1dwKdpdVnUWQjqxx+w93R97l/VYsJRufvhLQTHIvobja5",
+	"SZhRqsDIsB0x1qb6jLuHdnEre0JZx5F8/47r2upqlt1gd7xTV/EkgpOajvqZSmy1yGbWUIn72XikYe2a",
+	"+8g6em2UumX2aI1Gy2tcgL61gF31Gi+9b0PN8ffAlX2R/Fe5Rg8c9T482sVEGvXYXZoxwW7zIaOBbvpo",
+	"yhdhK8LgtOsmqcP9JDh+nlvLfTQVDEM4R8gf9eLHCfbDu06Owh0u95ftrvtRLepJCyo00t18w+aUbZj7",
+	"8BT94YKhO24dGExJkS/TMCeOplpD5Kzp2aI33bP/2m/rg1r8KCLPKjfX1AqA6qwSWhXWAzXqBgvAsUHN",
+	"lX2rir15/u//9vWLf//m9RsCN7H778buw8pcs5+/efX6xcsf6Qq0y/DmGgg1tSoTro/qptpaag62UCkv",
+	"riNP5FW6ppaMyMMqkTqbPPLxS1VkUIlNrTfOYvYfRHnDynyivSAevKWdxIKhThL7iomrsYdO4MpE3RfY",
+	"hNHxLSou03XCDF/ZyceFtAfdrsqNEdKvEl0Aq9H4nb7Do+AeXtNR8leq6JgS90QMhdrz6YYFa1PPYVDS",
+	"jitEER8723RiDkjSdQu7O1pOb4WMrUWt/g++/ltFgILOn4QPlAqgJnaqurVHL4Y2L9gLA9BWUvn01I3v",
+	"HiXEFcx1+eEcuqDtNnM7lzA+9sqhBvVUetb34Ytwfryq639QvNwwmXTUHH65LW67YIY2gmEWIrOGSS4J",
+	"BIySFbHOoS0p7f6jrbjF3P6f1Ed/Dxs5WtRAOoZifaA7s2rvOiNDs/p2jFk9otdnpOlQ3NrD68B6GP5C",
+	"jN44sATapZkoC7WH3hBX1au3jSx8TJZPDlvWZX6nPqKrJ9xK85wyPHei2tepLXuSumZo5RqgCJbGXYQd",
+	"atrkReFFwKeCxV0udhNse8bB2pdFp6jTWgYThzQyouS4dpJw5/Xv+noBY1Yu7dNxzdPBtu0BCKwTmdiY",
+	"RKhVWgjoQlNbk6pNpOkQpunguT/xrXZLYWUtu7Zq2S8XwsfEI+6lgAh9PNtFCxv/kQQgnt11O/+asGnh",
+	"YjCv8N8LAcpyQNmRG2D9QhKWenhdy/BtXph4M3+erv0a3KB0EyAYpWdW+Z2QdU8PWOe5bPQlncfGP5B3",
+	"anGIJgF9iPgM7xHvy7yilQ8vjpVgIsDPMYX6HVz1s6iyHNfAzfCR4d7U7YHUgIxIba6vMtjivd7JEXep",
+	"5atsculCczFUqnHltaDqOxbNGkSH8/zoqtk8yB/8Pnv3L3EQt6hww9EVcYRi2eGX5Jkg2FjiKzDRI4JN",
+	"dJ/UWd2cdPLJPao7iLRjeOjWWgL0ywx0xTCdEesCOvU7emE8TnjMoOiSQ9GjANNBhZHDCXHT1qUuzxOP",
+	"KW4/WjimuA2iMR3N+b0w5a6kJVrD8lGCH9YKd4fUsXml46xtd7asNlBFCMExR2tgDol8SJw7syN3Jh0I",
+	"WI2WoJWvPsxrAKfQdhtj3ZYFlzMli0hs4ifonLWDPESrP70QqiOcDQYJjNeqPnv2SyEyCCPHutTOYIp3",
+	"nXbQbHMTls3bow+rJcCJumAgnQi5zlA2PBITL8sBR3uPiUuyFttNX73+Oe7eAoY11xCZ4Q+0KHllzV/X",
+	"Tf7pq2+/Yo8vv5h+5mh2ILjG5og4eA38CQ9TfTe/ZpwhPjqrCGpdMm7/Gz4QCg7s5oP89X+8+fbBFxfs",
+	"K1VsN1JDKWyIEgGSo6rMTqYUOyyht8qNFVwbKKsVri6DM11Cz8JaCEeVYPitoOIs6/ZuC84WYpVLrMZj",
+	"80/miFFB451/n8vbOft0XoniL29Bmb2dzD+D+Ae4vFlWCe3L7AF6xc6bEzeAAA8+nhmlXAslVT640iE7",
+	"fhDMZnHvJM8S++XJbS6zt9VbWcmq24dOeLoRCe12e3XMk/+Kl5qQaHr6DQ/tRnknClV2YGp8/fr1N8xd",
+	"Yl0Zg/MM/8G1Mzp0vpKEKwBS35FLm+UduJi/qYWvhQYx6OjrvRX7WZ51gOndir2rJMXh5CPLqODNxzQ3",
+	"TfPLippVSr4vFM9mXVHgNwfhXxodZLbBO0ShaiF+rHkuaXOgUwmvjc6KG8Ihck8IaHsns4uFqMz6Ar7z",
+	"4u4SsW2PKZywI5TWsF6I1ssPpiOQLze/UW0VTmpH13Zr5pjmkRoYnpo4hmGz3uwa6pWxBPIT7SiOMNpf",
+	"Ud1xlsdlECKpUUmGFMw1hloJzgo+2SmSvGJqF49eH9mj7cbeqDtAVYrG4TWGZYhxd1HoUbHCpaD09oDE",
+	"JUly1xflWm9HRipr/dGdzgjbaDczzF9ELT2AopihFHdqE7dh6fK6LFAtRAe+ZS5n1OvfGecCaqUiswqB",
+	"MFb8c8V7kW6NYHmzIlHGXyZVtNrgB4BnyQ1bKZUhmHns7mass6Ex9tHrq1XX9KsqX+WycyYRjqXG1+MI",
+	"zaKWgLeiocgNiWrgAKmEqfIDzUjCnesjnwU2KiiIY9ulzKVVJvYGN9uYIZIKsaxQzYj3ue4AiUD7sGtW",
+	"HOVA5+89GBPJRJciPfYF9hono/YEDc7jrkMYQ4c9kUyoTLHaEaGyHPa+iw6j+oyHHsH3ODpmKILARJsD",
+	"aYMWVL8G1D7WjCZ2GcMolA1100TbaG318AjDjrrQng6XLGkcfF7ph9LeEIHmkrVmw098qPkaSjiqOxI6",
+	"z9onQEzMnXp2eiF6zFqj4hVUHB2aiQsVQ0yxGxhAfGg71Ei8a67XIkuAi+np42ZKSDya/iUmfvaew3e8",
+	"/u75g6snT50o24EkbC3eN5/5bPnF02z6xeUXXzxOP8+ePnnGr5aC82n65AnPppdP+KPF8vHycnG1mC6+",
+	"uLpKs8sn2dP08sliupxO+fSL+BbG6qtxJULiHw2deXk1vsjRPoOmI8GZbw7myOpFGl2sNzKLz+8Lo2G1",
+	"YFIDXSdrCg0Z324JPpa+uJWvQRZIB/9l/Rz8ghs27Xj6ELthVHgqFOhjdbD4wOCLkmDOOuZbxiJojZai",
+	"Id2HEFJ21tjswJg7RKs6pbbzJAQVgK8ZfY/VTSOqZ+mOmMeV5culiDVgfSmwJBpa8qwNsMxFkelWkDux",
+	"x0khwHgvlEYaG7c8gwupv4ZBgPKMDBGXaxxS1y+HJI4EhHZzUA6Ua5apdAuImjlBblMDJ4nMCYWgRxyG",
+	"lsJNuVQyT3lBVtbFuNpcslpHlvo2/I+DRmXpEhyl0nZcMtMB0HjYgHd+1+UstcZH0ZwiiGrl1ujQb+j0",
+	"qgbmVX5Ti+HblOqY2+LvXKsjWliuxN/slWSBH6XJKbh8TZ1ABG2i9MgZHw+I1J0RwvqxgqeiI7YUdvv5",
+	"kmXyVKBXHjwZcGI6fIVhFcyOAY3GOyhfhNPvy5HR8OwVI21E2eV4DKk4/oVSoPcEug/vrQflLXNXwNHa",
+	"GO0vDM+k+kQh6T9a3hHI7mHuhUPMe35NeNv2F01FpIR5DmS2cBXEpaIYqjdsvlTVShikY8DL0ShirjeT",
+	"wsPtpIwRvMrUDll9AUHbugT2ftR8KwG+BSBvzPReptaarAS/na0KrnXtCyGGQTSrgzNwjmQhCWK9rz9C",
+	"1jAU/oMFfAAEryW3nzq/ZguRyxVsVSmyG/sbqp35dbS9++atfOAbrLN5wuZ40tmHJfBDkcPNRN20A+Y5",
+	"mUElDN4s1Qw1B8kQxBVyjSb4DZsjbMj8GqidiAAsz5hUeDsNlUg3fP0PYC8h0jboHQdZC6ektbnxbr0t",
+	"RaVFBg/gkKCqGjQHVOvodBMjFZix3OAT7ImbVXwn2yOwNpgvAwXzK+VSKsNWCipKEYSIhmFNtPm1z0kW",
+	"+Z1gwMlO6P818i4EFzQGTZFyxhp1rjPmrWQuYlZjryzEissbjxthb8qQshzBinPtFpy4kGFMZD/SqtBD",
+	"0WCzX5EpQK+BdAZSmHgTlJGCwedsZSoqw3M7QVy6INWG7zH662Bjb3D6cfmXuV0mtTXNPe8FdVKfhzW6",
+	"CsAxOunDP1vhw/53XFOKCkisjgDBgoJiJwRW4br1RCVahAUUQb2x/6oeffG6bmU+pRjWGgD3K4Y9xXk5",
+	"YhZT661H+PGg5qOM4Y9q157D7DwFyHeEOdi07VqOCCiAunwpNxqLCnlurGI5xNsYahueZG5VqigWPL2d",
+	"pXB6Hr3ZmiC8+AouPtla+69kih01pohl8oDdnDD4sfmPCpcQuv63bbaKtRKM4oSsRNpJ3IEZeHpl4uo0",
+	"xvVaw4e9pHqrGLBDXghpujc9/J4KtnG5GeLXGS7RcFQO13R3VLU5rsQzjhDonuUG4ae7UwRe1gV9rdDZ",
+	"CGWtOvhKq60cJOEQVFe38VG6qXh5J6qKEHhG9P9BehErZg5X/GespHEoMZWBRt///vyH74fA2I0gQ1jO",
+	"7ngVHUCAE8nZG1FV3M452yiiFtXsu6++t4r2r69f/njOUX0YMtm9tFi92/Bg2Q54MurJ17lcFQFvD2YU",
+	"oeiGshi5hIbjGvKlSY/1xuensBNmA/rKQZwCekPI4I71XM0ynz8mO7E4EBiINeQp19fsEYhtiyLjySFF",
+	"RjiNb9RqVfRP4uGuiVXMB+xDIQE907vcpGsBzWGf2mX9DOuzlkv2KWyHz6isrfEAaztVgs0NDM/K39x6",
+	"BWyBoLHQTuKJyACKSCGTWIZetG5Of3siPY8mjGD4pDks8hgnalejrV9QvOqCfe+oL6PMm/2FRcM39HD0",
+	"h8VWZoWYjcXpSIs8Ehj6U8ldxw5xKazoZT1FQNQBC3gBgIokCi0wcx/Wweu9TEV2bOn6BvUtDuXbPALm",
+	"NKIUvm2hL08LDHfMiC8BxnYjc58PBp7mr8Uyl3mUufiEzr0eHjWdsEyUVpvKNBfE2nOf4eNev2cLIJb0",
+	"NpbsURJtpRoffe5qzIPiglyu5r7NVrsiMqj0pnzEDZvTW7O5Q2RzcUikMbJyv+GZuGFzdOb9ddj+i39E",
+	"Byvs420EItxo6vKGIDgwqqOvxr8AnEwPagUQhVRvF1CX25EPyhJ3o1zQ6iU1iFBTUzZVYLRHcERrYCBw",
+	"h9UUUDDSHScIqwg7fjwBiqQB0nMEYNraBPX2a9zw6yRb2C8eXjp7Gw+gU8wcOxY48+AGLoje7LwHHvmQ",
+	"pxFp+sJ2hTjaNr0mThB8CnLMYSWtcUb0DI3o42WzwfhuA5Kj1rQ3SovCde8WuLOE6tEu+kgx+qDNsRUs",
+	"PMHgODhQt3r2sVlaeLo5LgEh4cpQThU3VWdZYzftH3eVT0PU+b9PgEJkTuet+umv6/4v2t0Z9Gu29D0E",
+	"/yGvslfbqsYbxaQAZlQiULQeRbNOdtCT/uQOz55Wh77uSl/SFPMrVdXSFVlUCWE0c2jx1HO8+lRcvaMl",
+	"Z22lmol0pFJ14KuROucYPfYcKQfmN00I6+QQZfiGzW9FaeZJnbGkPFvY5EApwZsw55r4tKBRBOULNjTP",
+	"oIsRXpauRXrbysTByFrMBsnkFrPuYb7NPyoinFEjFVfxsJzXlflWaFnAXB49K1qyEZnigssZZD3nzKX+",
+	"dCMBdUM12aKk0HSdp3S9blHuC3A3NHSzNKaOZgwTkHtXpwxDiO5f9wknorAVOgL59LJBchEmun362gf7",
+	"4M8EcJPDVybYuOjRGOtSvZ3rq9FCyAv2HMljfVyQ8pGQvpK+4W8gbWFNJdjqQz49lnSiejmJQzA5N/Ry",
+	"MjFrIRtMNOCBTg4CmR41ExdxbuVujuQMbCEwzeRkwIjyAj1jrMSx/0WHklMUVvqpc5Tgj5zQXLC5HTHe",
+	"mWtm/1Ha9ba3w+uwCRkabyB2SnfMnL1vdPtm6gt24Wf3gMQj31RW9vzjIOaKtUF22I7MHpquRXqrXbi1",
+	"MbQAJBALR6g4Q7N6XNfs8fSZ1ZxmBvdC8La5s2n27c/0P8F3HVd/HZqvQ60VvBLZizox3asTDnKNLowN",
+	"TbrLvMCmI+AnccHDDN/hON7jlt5MeSKdIfYe0e6EXvjM1KH6QXkNF9o/QIMclRXRI7BlXGlK0HlKNwKr",
+	"UwbQtAfF/L50GeBp2PMactJzxNGmo+f6/kr/dNfuu+btWD94Vw9SVZXjMTTrWOnRQCdmiv5c8kWIMGFK",
+	"vBfK216EBRODvZV8uWxxGVL6wJpyR5lLicgQ2Ua9n6KB93CB2NS0vcjYuZ7U2MBUnkil71iZD3fyJajw",
+	"ydvJ87Xav51MkgmaZfA3oF2FP5bcrt9BTOXijlf6AujHP7xLBvAvOqxh+OSjgXUX2n1kjxc17L5FcN+T",
+	"Dx+Sk/G6/QT/Mbwp4aVf7bb77j58cOgZv/c04lgMrcIr4UH1x3QJJg08HhSN1IfUSQHWhrV1pGV4btoH",
+	"GMz6aLUReGaLQot74Yyk3uWv6Rwy8j03zh8l6X8Xj6PCfjjtu3QNhg1EcvZZzjRQcI0WxuRype/1kW6b",
+	"RqINu4CpIGw89hYvHgMAR7dxHeXDUmj2pRRRGRw1/oVOhhwR0l1WmI7uFAFvGiA2G2F4xo3d5HWAuHJA",
+	"oaiC6WyYrSq1Ld2/fPF0nL4xsb4gAHrAP5qV1SXy2cGLFkrd1vVUegZgtPYGLtN12GQ6c3Qot9uFqKQw",
+	"Qs9SJUHnJRNT5asVjJmeRP+dFttM9JJJdlEz7cjTqYi01Z7LzbbKseSTfrt4kerSAtRTdcjPYW9rxUho",
+	"B9Qe8cGXrpTpKJKT5ngxEL6TrsaHxYft3J4AGn/Nr548vT5D+2lgy3x+2YCLo3f8On3wjD9Yvvvj6eMP",
+	"/xSbhG9klKDpO7VjPMj5+ULxCn17YIY1CpSNkGTQ+ZJpq552FXD2ScDGcGXpSV2Wjn/xtFc3bI6FrhkE",
+	"WegS8GDBb8oDqxBeVmvrLMc85AV7Dg00e9c7IzOkPMMmmlY/BFUz00ujW+EbWaliI6Q5LZjQ3//jICAa",
+	"pJ8rJcWNI2iCz7QbbM3tJFfKISSfqLFjlVT+E1+j0jrYWqegerRDf0JWI0N/4dRF6/X6cA78l7Qqg9dq",
+	"Z2V0h+45JpBde1WAPSzkzP1rUAguxAbwqt9/QKN+O6Ygvrmj5GrLDlxGgUmt5EjfJr3zzWMUrFjzrBao",
+	"uodBLSF6rlmRC+2Ygwa2T/Oys5p4jEw4LIDhLa8vMp1gwXyCGA8UmIDA/41bQOILRn8cTuDEMwc7E0lt",
+	"TblFDmBgTDmh/dU5mZ3oMxEd+trwvQ5ihfbMvCOWY3FH3bkOVyPYLXdm9mjxVEwXTx6ny2n6OHsk+OPs",
+	"cnG5eCye8unyWXbVU3Z/DNGmjXTo/epb6CLxgcxK0HFb18yETQFA+xp0lXRhGhziBpD45o7CpBJ848ag",
+	"qtUp9RrYe49bJqHAeJAlB9nr3HvnSIziJo7xKKoqjoOG5hNmrhBPMU6VCfUM0VqY/6622BOkhcPfxt2+",
+	"Le3JjMEUmOtrJF5G1oQ5TNP8pLIYwjvwY6Lvi01tWOoWcWMgiEYlGpy6l3SehYWvZJ4nAQiNJ74hyz2o",
+	"yjuMuSHiXgvEyZhSXz98SH+5SNXmoV7zSmQPsZT2Ys83RT8lx8Cqw+iHI3hR4T/TVR5CrBbqRHNDgS3n",
+	"sbCNqFZgBBnV2oT1+3dicWFUfOS3Yt+NR9V48w2bY23LHF8K894+H3GeZvYrfp2+uwBXAzHQz8zdBzOI",
+	"w0/8aiaDydxCR7H7dD01meCCUO15/evrlz8mbP6p577/bG6Xc/4pNGcweC8DRKzP5vdJuWO8q0FwQd5n",
+	"v8UC90WnqxLid3GeepojBbxCZvezJ5fV76MLXmtG+Ig92cGxYEU4jQJZNmNIjuTVV84G1fvNVGbQIfWu",
+	"E0trHJW8NHnR0SNEDbxAL0y8IzALw3uEdkLcIjhvb8cYXEUSZO/ymbYoE4qdLsQjaWqWjZKJ2Qp2dXU9",
+	"nT6YPr2eTtk3WyuND78UVZHLYfY4LlnAQOYXn0Y2riQTP+v7PIYhvazU70LO+tZAKraEJ7Bc+wXweQ0E",
+	"srOzf+NYtsiTlpQZ2Y3o3BxlstTLNQDjqHtiwnanjsKVszQF4CR2I+N17mC/OEPe0z6C/EvdcwKxchUW",
+	"g+THTdOpkQT3eW0k6t7kVZzAqHuQpw1utDo/8WtOUo+nKLDh0/bvFY/1iD5nlSpqluXdWhXg2jBA6aaE",
+	"eY6xHedYJmDy1gjs0SRyZ9XfMe+03zWsiHq6N+kEBOTtqbF/7JiYMgIb96PKhHb1DXm69uUuWKcAf4sw",
+	"2lR8F+WityeKEe9DgNqQi/RU20pkY9Jq8KnfZPF0RMH3UTAyx0xE6ABlofbQbgOo4+AHLfbwvwkICTyG",
+	"jEdwk63xccEQFMxXU+VGi2JJ54w8RAj/tS52f5dQQf6vFK3ficXk3bvYGXK0UP+gEFhlY6fPysVxOnh4",
+	"rlseP7ed4gdrEjuyNx0JIhTCen6PJzWcLhv5ua9Qo8TmUrWKJhcDzqg6i+pG0zknP6rYSX0ieU+b8jHW",
+	"SdGXYRowuQ2821YoCZXryn6WD/951XkaCy90vbxcOgwHuA87V7OZWi7jGsgVB625dn2uWCMVpGqXy3tl",
+	"Wg+bR/rQqOM992HHSKd8vOrix5COwJCQpV1lZyzy4kIf0UgFL/N4pGL4bHR0BgHGz9yqvyAt7mpOsWyP",
+	"QuNIbOIHBahJdQMNPIJ4QZlWUN9LodC5x1PkHmsYoIb1DZtT0tWPIC222rjgjtcqOHfNZBSi2B+08fjX",
+	"wo7CjG5sP0USv/eIbBS5FBGMtzEkJ0GetpaBC7lV8qKWhItscYGBeX2xrU6Xh6GEqd95JdfmshDp7RhE",
+	"MpFG+Yucshr+KKdmaGRREJCPD9FRY3PQzISf1j2xP9fvdmJNiCQTxw63By/K/XdMkr9TRRbnmpcqwBmz",
+	"Bo/TusAeW1W5yKDFV6pdwuwL1Ha1ZrlxaOOeuYAB1U+zbps45VxXbEKo7eSD6zXBqrQNiU6H9BQ+Il8V",
+	"i06II4ybLfazOyEzVUUnzG32Q5LeWICFu1DEWhWZY+C9ml49fXB59WB6+WY6vYb/+/s1+7Lg6S37tsoz",
+	"vj8x7GRNWDRJh4Ywugh3W5qvFr12e/nB5va13nFC2usWoDT7URlcbzCofRAXE4tx4K7Gc6NwBbos+H7m",
+	"rJ7DMhQoH4r9cmgorSohCK8tYi25qYvFOP23xH/2Foaz5Zwk+/5ne7G1unMIvv/WdIn7TY/GFDRnzH2+",
+	"b2X1t4dD7lx7qLgdbuTbtbYnMeaM0Saw1zb6gSF/7wQHsO/7C6X+Uy5EgnmaTibmwwJsdMsHin18nWkJ",
+	"ySOpPzS4uH8lexFojgEKdQH3EETPBfsGzD5c+1xDW5i9McEENwLSwKA049rjGAXl0H73XUM18mQoZMwL",
+	"X0IePIxMhF+dtJLgUT1ysNHriabwWyBB9Jf28UNr70YZfwUv8xkm1+o3YB1G8AL8Q2ui3wUIDVcfkl5i",
+	"xRPaDM6fcRoXGQ80S8Qm68SmmNKBqtUGu1G1MAPYi2ugiO5QOwrQfyDi7rjo7FZqLIb62KyVNZbZ4L6J",
+	"D9FP9z07pxbK++6btdpWg5utv4OLw9v/7zbvnH9XhP08A6bxVIrnrJ2n1udHsf+z8BegzlrOeMGrGPrQ",
+	"c/g74wtAF6I4NBWvAqNjaj2gQjg8ygi5OnCkHoO2hYtAb6wFrzQfgK3qLjwdWGhUk9HAABvt5jHI8lup",
+	"t2Wp4kTyv4QYe+QZOvwfwFnGfsVcM3oHy5RAb4+nhilJzblKpkAyXuxD3692MdEHHN5/+wuvZEe4vIWp",
+	"GinvRDjRXhf1YhRUCBYe+O1e9y+0VduBrgxhRg60WA12RKqhuVsGwOyPycOT6PQCJcT5jqUyM2rPzCA6",
+	"V4eK3Y7Foiyog3Ksq0BtzAviGXLmOA5ykkwI/h6grX0bW/imqFE+tmeLPvpY04soTSxAbme/BkfUwtB2",
+	"aH/yOE7T4bpTRqMTrhlnxyUlrhyOu5s6ZhRb1OUq14CrfwfLPmcL4vHJDZUA77hOIIJbqH39s1T1DgIS",
+	"Xn4rJEWO7LwkjMQYkrLO/mR7cQCiTm+uuxTfdXzqrI9SHNrK3SiTZn4gWCQh1Xa19sUgVFn0J2BDxj04",
+	"36XkBJWEa8CG1PetoW2i5Zxel9Ie12lVDWN3ag/iAhY20D8vYwnTsyIdRBFoeqeqVSp5KLjWvJmrIptT",
+	"0ZIoMki32yMJggiJh5yfS7GbO8iCGyZFjoVydIYCjK6PLyiJyudoNxcFIvrCX1Ls4lSiRVebSE8cpqPX",
+	"61hECmbzHPXkzuv5ODhb9LYTIVPQD+sBBGgGobFBfHQb/r29sBB6p0M716dM4hIGUNfZQH7htWl2vxZh",
+	"sCRm3aAKz7OsiW9wDDThXqMZhu1wcYCq8P8DQIX6iI+18FSmAdqCEuBv0U3u2vETP96lc9u06dkd+hHO",
+	"DzKqHi4AltNygrvXsDSM9z4uIssaK6m4NxDFgXPSo5+6WhRTVeZCd8X70ZqnUrwAkwSz80lQVQW0Dnov",
+	"08HN6Diir1S5vwc+sHcYoqvIy/KT2qddQy/MBQNEKsTyBT8FQOcRuppXRS4qd4eOdxW1klY9TrXGHjbf",
+	"jRKtrWv0x0ShByEamDDNi4DWzC16nPicZx2C7W7zdGieBEPje+LffOi3ZItZybXeqSqLWxQi2hv9I3VV",
+	"htgKdRcvxH36xqGFGfpdwbMwutH5xJF0w4Zigu2FV+Al5uY6qEulsXyKhTRArZ6bz6BLibJkrbakOs5w",
+	"mDbWPhwZoVWxJqEDlsJWT+8gIc1Lk9+b5mPETv0PPS6kj3xStQDrEGOIrXmWsKlbel/O35iNq6Pxf58U",
+	"JS3g5Y62QEJZmzpq4ibxqKo8oyVKuvfeXtlrVZkmCBt9v/O36Z8+ogTd03uYlV0T36uWqkZU8TD+Y+Vq",
+	"DiE+10foz0OR3bC12rGdKAr7I0QHc83m+P45QgrQwQs/0L8gkiS1EbyFdW7dkMCkQGelcFlQuhdjCc1r",
+	"gj8gPLqqVsoYIY998jbmeQ+j4ArcDHv4HY1qkg30ZZVjlBjXZHZKgLkUgMjZQ5kGRdHIoLewn33tweqt",
+	"eS6xmo5qdGrL5YbN0cCcgwoh7hA9T+r4F0SCFvtGiMjHffymcAvqPs4brsnEBUCjFTntsjDEjDlm3MFV",
+	"fl4dXmln8ExjRzzbCC6hSyiMkQHu/26dFyKsdGqYrElw+awB7A9uBWyDmu7QuvlWhDHMFr+PI5IPMtDV",
+	"B2LQlmw33qquSnf7RZlZU/Bb+6L9vvHbqb5x3B5zUzdyW7RVomdE86taS3+fpoStfU4Vjrrio4YUTkpZ",
+	"H+ZrD7FpCiVXHjsmjijbAFZBvJcbNoXtrz2KEdnXiLwExm4C6F/s86spOUH5xkrqF58/xTge/nPaAZXx",
+	"nyBTPM5V7sm5nxg5dV2wYwK/DXjOIyUIHRusVw71K6GpDvDUKoKs2s+qrYxXbXWw02DFkcs11V3Bnjds",
+	"BJFOM/s1xorFZiNKsiAZJp6qIkFiYdg58xfLBz9wk67nx5OL6LO7GUkG1bD8VS1inXJlLlJwbqy2dR1R",
+	"jj7Xnhj5nYhU33JjfQETVw5qaWp8+zWH80htm4b5ZWwDe3KVCEsHdu1fM/E+B9AKs9XsMtqpeg6y/9/U",
+	"YmSLuweEO5wTAElMCIMbPgOQ97ay3eJUFtFi339sxXbk90Cr5vh7TKP2Ed9rD3zHGaS3aeq8I3+q13zD",
+	"nn+oo7u+Enwzy7MORK5CrQiORrtaAhIzu2uKrEHyGTDbaNMLbzWC9SaWw6/Xtc63O+lvfFO4Th0b8PWf",
+	"PMN/ExH6Zl6sVJWb9SZ8sciunjy5fDZJJu/xP94l5+kTb2+kW7E/jb64E0dJ7KOlG66lE3FVcsl0vpLc",
+	"bCvRwk7Kcl1aPfvgcjlNrxaxIZTbRZGnM0JuqW/94Su1+/K//fev/3b18+75/pvn/7549s1Xv2y++X35",
+	"9Nv/tqi+/Puz3eeFXv+39T/UzlSL77/+dve4+n+fv//79pu/xN9Tleq44/Y3sf+JrgQJNVZAR6xKTKxp",
+	"GusxJIGgNGbgaGWIHd4ZzGQrvB/HOA7m8zBa4cRjDgJE1PXojTnU1qT2hOkiF+21v8DZiXUudJB+olme",
+	"CWlys0/YXAteBI1sMgiKI2yapnIRXkApRsLmLqQ3R/Q1UT2A1zY9udpRdp/QgEwVvIjH+Wtx/N5brgNq",
+	"wK+eHK8A/7YSVOIC84cxvCQAIPE178u8MKLSrYLvCou9Uy55FSv3fvo4sro/cJkvhTZxFrexOFLtJluH",
+	"a+o5yga22LrU+SzXs7rfYiA+aw+2/g983wmyBJmlGAicCypgMnMvOuLaatkRAHHx/mvrArrZs6KNwWOE",
+	"XCKC8B+f//DNvKmB+7toeJd9gN2KVCYIMRjoivNsSq7VTO4drkH8tRcOm/dY9xMc6mppVSNOZXQBRBu0",
+	"PYVNWgO3p0eId1w/QMaxHYlDAdOvfxAuxIRnm1yG+OlbDVu6UKvZtioIVu364cPLq88vphfTi8vrLz6f",
+	"XtmxVys/DFWthowil7kRKXZDqluBxNz2P/u/wTs/k+nF5cV0coirXs/KAGfPTcLwrv44/F9799LMaVHd",
+	"5Wm8rcjPajydGRqpSB7Ns6Qml9GIy3uLPtOhk4ALMmAG6sn/YwQ/p90mrtLW1SZ8KSqzHuBT0gL5TnU7",
+	"Vr8SwYBCd9NNVnxjON7V+yOaZbnmi2IsR9Ymyop2RvFqG7tHt3onKugIAT08W+jkf7BQZlRdMi20X+Ij",
+	"dh4u6DlMPRKNj2Pt4cvOWFz1MoAQQvBfiig163SO1m901/wcvKHOBjdfw17RFPj6EXtmNBL7R4fht0nD",
+	"uHvc7ZkNGK/niBk/K3/CjhhZIOXgmGrqiA1g32EkADDH7nKB5Ec99nQvDEgnctMPQIo/vLr+jSe1pxx9",
+	"tZUInyEIURQufghmGIXo8U++saHkFYAzS+X8mOjZxU1HvzmI3VZSbV6l4M2YhhoOnrcWRTmIx1CL6kQd",
+	"2wp9hllLGL8bOgE7rXNt1KqCg946f9vNhle5wGMfyjAUgD2RS4ZXrfh2RQEH17GAP1s9a39DJLt92RHB",
+	"KY66YF0hrFqEDrcDhJlmBcp81OhOo57CG1eV5Tw3mi2IwhGNaQPyy2v/etHVdhEiuVMbdTxT2w0pX0Ur",
+	"zH5Esr+M4bQxrtlPFfASiC1tAh1xBMLp+AP+8Ze3E6sF304+TIa3cr9plOsd/eIhXML0oUEjAOkLHALB",
+	"atNMdauP85zRoIg+1hkNw1Z5FIr/mOIBVeP5yIAfAxn/hqsf75wcZjM21qEkrUq6zWOnizLeVrjh7wfu",
+	"go31tQdemg+9st5KkbLUtqa+YG88OBLyv4CGA7T+1hcO2xIwDL8coD8I/TactLH7BSQfX3tEgs4n/SiQ",
+	"H2kL5FrncvVloRaRgqIN/jqCbMwFsHozHO6xsQH9GCUi+l7tRPUg5VqwQhh77iUsy1c5AThkXK+FvmFb",
+	"mf9j69ecaAX6KtefPmrbZQGZzq/8we/TB8/efUr/8eDdP7s/ffavUVqdH8XuJfrabVR62kUDXPABzrp9",
+	"h3PWj137xl7k6vha64C+tjM08XHRNYl29P10wC7AjGIrYcjCeW9YyVc1xLGS9c60P9wHrLMuKouSpcll",
+	"vkKaMSygRn8ACGDgxsPMctveq0Qxlrd66wIP/imPj3MrZDXGS2zmkQCvM9TaYZ2jR50w7FZNGNHSJCwT",
+	"hTAimgb2na2HFniMUqGmXMy44b0tWjVh3L2p3k6B2DpLO11NREBzHl0s+S3Pi20lOssbfVkeltohLQCa",
+	"DmuuGWZeoVSDu+KlCzbXRpXza0zcgEVAtQa6g3H4AlEJc7kV82uCPYR3EAEwHsS+JV4KQq50r5ciYYtt",
+	"3RxCpMBUOiVkdtPsjQH64yYXmOukNoplqpkwsl9D0IZ2hFF/JKpEz5EXPhaOHuDku1D1mJDXkRDXy2p1",
+	"DuvBHQt/vtXwslqdGNlyB2HEo3LkKACODxe2Tu+Mj4+qDO8I6+hTggHH5yBf4beMYJXGaD4n+hpPRekh",
+	"yZKALTzzjBLWjt2tlbsrN9cYXmfaqIrUgF6rXc35TVvWdQvmVObcWoytWasutrFgRVK12eTmE83whuaq",
+	"PJeyuSpXQene6HMdXxUf0io3NJQaXDVgBOLt9rWnj08fx4Y4wBo7/7m+9TqxVJU5+O57fPhGZfky72oH",
+	"o89c88x3pXrsAED9pok5M00g9Jv9EtRD/+kkMUdYzIbUYztkmo1DbTuotYC64fm1C8TVBxkWFGMNfQ3d",
+	"y8sSCPTg/F0os6Y1ADgHSayT1g5e8VzesLnelqLSIhPaHdr1s4g6Dbds8CwoeNRsx/dI4tUc2A2b85JX",
+	"Bse8d/f4w1bC8qsW2SV8DdR2ufFA3yWv4sUDDSTbiPXS+PJYIet5ECoGQgq51SZMoWitEcawXPVcF+pM",
+	"LSkxLf+TQ2o66G9sw8lAuxhgtjIEcY2Vr45gTtyPozyJxS0W+5q5pPPj/pNyk/xUcImNeB3xsW26Zhx2",
+	"H5iyFwwLTDDwnWFbLGw8B+4oM6rlCOgO4fZDpkOn2+AT0GmC4n+pZo7jm2aFnggXkpsFV0LN+NQDBsUA",
+	"E+kNMfQr98rYb8EYYjXpoGcGRPIbbzusXifVhykehPSFHZ8wDRMPfRcrYRK2UXfgUW7LVcUz0cuyeWTn",
+	"+8k82G7huhELZTQC6pcg9p1Ux9/q9Yf/RvFYK3VbN3taVyv+lq3vbznW5enXKolgSLnB+vXGIdbz0LUv",
+	"HJ9DO/CxUdkWOGcYwOtaU5DEHxmZITrKJePGVPlia4TDtoioqo7QAuBou6Pimg2PNJxqGAXRh56RIOsz",
+	"TcC1Y3s3ShUuH9MwjsaP4s9iDsSDxC/INUMqQX6A14vAO/JeUbN0nRdZhTHDQR6lF7bTT/N1nmUxXrgX",
+	"rm0f4/7SQXBfM49wIjZElYvoO/cC3Gjn91FSApR7rK/HVYjzLUi1kzMQhBn2TBzq3+HjGQvyfb9oVg0w",
+	"3bubwVjVCvPyTnHYU7Xp8jVjf2elcKCJ6VJ8ryEbvu+wUF1xbyVq1Cm0EMA4QPh7qajeuePAnx478NGc",
+	"gEpJpyRrle61VU+A1MVDf/WEpJO3gNn8djKpFcXk7eQ7URQK/oi8n0T2+eHdh3dNY8OdR5cfy8iQysxg",
+	"imue1w4LzS4BWMi5BhWGuCVbk3jIPrLhaqgwWeyJzPgL9kP+5QXDoEnN/J9rRhkkRNQDMjBALNHqxqVn",
+	"pajYrRClDsjYcoQCtAvCsrwSqVHVHhORYrm00o4lzyxVd6ICp84oCl8e47EdYeU4CRoa1gtzAKcr4sC4",
+	"+qhxeNetPQzoCHH0+s04YRdnCHQSXdfJmOEhb8BQICI1CKTd55T9s6zDLqX4phIxBl94cid1oPesjh3/",
+	"5IOdQSc893hMoJLPu6dGCvcZDJtKqXO8MA7ciBXPDQHBdXDvjQpDpRaF2HQ1JEObq1XImBGqlHUAACTV",
+	"KmdAr/701bdfsWePn3yesDmEvVLoQXxY4pP/5Tet5PyzC/ZTRSVqi4pLAFJm81RlYn7jDmFA6plnwvC8",
+	"IEyOSmxEtp9fsOeS5QRIuxCFkittlb3D9jBCcmkQsFfvRCUyVuS3GARvJq7E+1xHA9tp1D9C3kQwqytl",
+	"zw5t+MLaC2mldNhMVaidqGZa8lvRpl6XywJZkiItSIbHuXEab8XJNrn1pLsYkV1Y6S0ULLydMF7Y6dzj",
+	"B0c512Fto1DlBbMHZSEYIO9oz5l3x4s8YxUGfxKYTzh5G4BGw0QbhQMan6IMWXbZu5SvYpnySOqJc3iw",
+	"QhQs7tYKrJWyNgPJCkYkVMWsIREgveEjuqeLPjtarfRtLjPaE3SZU1uFWvmUDBUGN0dXiX9A0cA0fXT7",
+	"+aar2Xnb0Wj03Zs3P1GLeeOxj6fPYkEIk5tCHH2SHTvkkpoj/apHkuOuwvNiZy2sOazV9aLg8naOxpY1",
+	"3O20kJIAvCRQBq30XX3j0dwpUcrgJ/pZS3Bj96g+13x3SGMI0k8dM9YGhLPVLSzoPiDhZRwBsmvQBsq9",
+	"XAxUMljrVoianHZRqVshe7QKEaZR12vkqC62myhKmf27l81ciqQZ/LxsvOZRTIYcZ2O7sMes62xs4aep",
+	"ORvjeB4DisFWZVdeF+nZl/V+xOXjaNljLFlHswpt2W/Bq9RlKt5OrlmWZ2yvtoCi5H/i9rd/jXZLu3P/",
+	"MN7219cvf2T0O8slZW6c1rBS1Zyoh4gl9bASKyyz7d8F7rtiAv9K8GwTDQKWfCVIozbJUVvsr2YTOa1e",
+	"8yVCh1p9bD+Id5RqQbVpdZupXUQ0XwmZ2YM7cYE4you42s9r1zdpXXLonPzuzQ/fdxO4zoZ3ngmCyHJB",
+	"3LY1H4jNLs9WwowhbrRT/gvcdbzE0U1OgjNdv679Td2rS6+KVCZTnGpcxX60EaGxMmYtNjcYiovLAa3n",
+	"nvFKtOInNb1UtDvAh9lGEUN3e22AqqVdWNvBkNtZ38ZLh+OnGnCJ85V/ABwNlVjm78GsSHlR2D+rim1E",
+	"teF51qH5HqQ8hiYaP9aC9ethOewobsQQSFDQSGnY/nJGXpb3rXtyCN5Dq57i37TKtan2b1zlanPUgPoo",
+	"xlH9r5WOVtBrhP0rKZqJihnf3lzDBTSq0r8vUhW128qC53K2NqbsQl3GRzNdCn6rwQJzlCKKutM2PF3n",
+	"sgMethKl0rlRVd6ZgMdAxa2QrNwWhb5m4T3gSe3wRY685PSqN+0xlw8/1WHnXrDXEK+TaoeCCLQcUATR",
+	"muBqNXP/ioPDVjJa9N2YWARw43J/4z8SY36EEauQ6OMgWI1VY/1CCzLUWORgWH42WouUhOJ6VNjP3Qjq",
+	"ACG0b7g+bAdt84n4cjKsiz/OCJfLrWkxqj6dJl24fLV8FpwS6h5H7/OrEEbvMloXHZnAACS9LRoNEBOC",
+	"PXHXYw2cWkJC41A5dqaZfwlgfutQVUpdKWmhtmjSEEwUtaXBcQ5TX3KzPieflJ8AzH/fI1hVFtxYfTr4",
+	"jT+5G9p7xT/pXd+K0YAPNDwmMjpI/clyq0Q8HjID5HnPHn5XphglO9Re3tJw2T6Ak4MNnKqqRlmebctR",
+	"JKpy7/lB/cRProGM9eIV3/1A9vrBlHHof/R5xu52otb86ZHVpa5MwnOfviFbjd2KEsIYaSF4lTCt0Izb",
+	"bDXmxZppsZaja+V+FiBpxEeEnKEtqJyr6enVIE1epS4zd8Rg4jStB7wX/r2kwY48YkRhG+LU3H/Uo2rp",
+	"kKzh47ywV4v/FOigCAy+lbK6MIuXJYBVVbkxAhjBbnwptPPtCDydWg/wrAt7oPnOntKr1B7n/PdtJfp4",
+	"nQ+INsZtvR/APAlDkMF5dE1RV/tRLrgZfFl9tigJ7SA8vfUeCRCUvzDM+o6+fq19OBm0gdzkwdM+0fQk",
+	"ZH+rMfYRBtSqRHiwNtaKsvNqh7JSykGbBwzIoD6v/6jFiZTvtf2PB9PLq0ePnzz9/ItnfJFmYjmdfPhw",
+	"kIn2zxhx4Pm0E7J2dHaWOtIEqRzBxwX7as0rKuvaEDSXg87B4ERdJw+BCuykoWLf7F61Jvc4bIMjavRU",
+	"9Wy+ThLN2o1uGTu+sAp5A4XItBPTazaH22Y5MCZ5uVJLpraVbqESkcjesPlG2ameIyKpFBleiH9FnHKA",
+	"vIO2PVoitwm4W9cbBryO9IR5giUrKUi0Xb6FcE+/YMRBAv2GZqfQLuP4yQ9y6ceZV/W+0l4AImmlNRbB",
+	"141MOAn2lICPICpIGkBUyziro7/C0UM9bEu7NIiUUWERw59Scu1nv0c314WRIA1/yji2shI8XfNFPLNh",
+	"lZyrDDMHC7/m2Z8yqN16HwvE2NNGyFS00njHPM3dBJ8YN/88o8KpeNXY+zqKk+E0ZCyHZ8iL4uUSipmG",
+	"NIa/S6IuFwXyLtibnUeDqVNtVo1QBwy0TWzzItNsze9E/TsO6CLW8ze+lbcD19tuBXg5JNF5ug5MRfY9",
+	"FTbZL/EF5QO9PPjeaP50RAOR1SzYNOAV1F6m4PTAoFGdbVSrfTXUTXhMDhyvA7wc3vucTJTvmevvY4Sr",
+	"rPkKDW+zLiiO4UAb9KBO+iNsrMNmN7uBWjEkKf+N2j4vOiNZsUAoIqbT7PjNWS+W30jhCMPPPto6GgrP",
+	"odpwqKHHKAncdR8SRA3vLhuie9vR5Xw4AhJBQ+k5HHNBIZ4zPCjGtkcVr40osWoBii2BJItRiNHJOflV",
+	"4fgcTmofXUu8n91XBvevb/gqKl2l8L6fwaRegJ6l+yHYdpGyHYz3e9PeIxrYQVHdTAP3DAWKank9pj5P",
+	"U1EaHbBjQCM5gZbmUf0VsYDGwtiORD8JIXSPJdj8xunuUqYJPkdrtTuZP057Nb3ttJgxHo8RRk88No03",
+	"+4lpm5xH3+vr1J+fl+Nx4h7ajjHhHme5tHrDQXs2x9fHXzk6yFyHC1vCXuVL08AExJICF0VI8IoOS39p",
+	"bcM+ogrYzflqDUVQ1NFJ5BUAjdmCsesokfzgSdOOiOB3cNXPospy/HC8baZzGufQdJu1w45vF5zUN9tK",
+	"xk0yfU/EUoxEJF26HxHN430c24WopDBCz1Il4ylmdHrA4wxZMIGqMJeJFcbDx2iofDkQTRrhJ5odVLPt",
+	"UIOdWmhshzNzR8ys1s2Ryps7MesvCIZLsDwlrLY4lDa48BTqtwJ85E4aSNoBLjy2EPbYI2ecyQbrcl+W",
+	"usMUUcfi6RgJjaeDVtbTUFtzE3CYB61L2LbANZt/iuj5n817myBjGQNi8Yj4mUhI3er73/HcC1heMbOt",
+	"ZFKjLkEsb1QJZ3u/ftRif91B4Ejqdu5wciSR2GDCV21NqjbCYcrDpTdsrqpyzaXnp6sNnQyvhFSlqDz6",
+	"KMWabxoUj0Rt5yNFtPWb7fUEzh7lpYPFom4fx6ZSnx5ujHG6ml1u0rXIZmq5jO8UF2Bec83c1Q6nAyea",
+	"qeXyXhHMU+xj17owLpAQ6JqjR11Pkz9l6skCdy3/nk4Uj3J3KIdQ4k4xNEb/rsdO+M6ftq3g4Gmn8BHA",
+	"i/sfd05FHgramIP/+NTT9/dN3cvliy4o5+dBJ69G/wPZrR3NG2hZauI9OTYWIF8Pon67j/33Ua2y+9tX",
+	"A6ljaWrGiGcUb3igQfJfzs4YhF0CmCUvl97ziCrctSg2dooqcx5VG9vBNUlpi45/rF4dqDu9AjiPS97W",
+	"Kh/LOcf3nvMbPvLQo6WlWNuHVlEb26bRewu15UMQNP/v+XgD9+uxU61vDsFUjoGPBvoFO87rZCqycHrW",
+	"2thpVndYhk1Pq5Ez2UTZisS7kaexAeMYL7/Po1GMX9Y10yYFKyg6iR96A8lgKWpvRSfeIAewNnJrRkTw",
+	"jShb0+KE4WGHMob3zpYxiLuXh8Mz9eHgo6QXzC+oT0Zhshtby+0GqbclPCmXq+hMhrTSQQRgOTY35Z4z",
+	"G4+JFu00nQRDaz+dZr2FnYUyEd8bdWd2xJVeKShd5+ltjc4Evf+p0kZfsOcUOLG/Ydxau45PakrYJ566",
+	"jYhtsWjDC16seo1rPbRV/Cu42PeYxxEz0khlCRUiBF+YKaGhWHTJK9cG0wA6uPFYCNA8Byhyask2VvLM",
+	"mkt2CegHw6tFz4QTEE13f+tz3IlTGo6Q4YZxwzZKG/bFn5B+b8ssLFCf7H3l1rtfAEHkmJKpCDd+Xf8B",
+	"AQFwExeFmF87rL2EzTNu+KxQ2qP7WX3mqrlgbyRsnleNu3PDUi6pTiEDgF0f3riuRcN3NhtRFIhLgUTl",
+	"t2LP5r9Cp8I7VqmisN9AtIyaao0xRGkXRrQZGt1IGlEI/x120YLhxqvjVKwi4wGbu1qn+TXR86lqpW/e",
+	"ygdsDtCpDoDYIxVSAXrCNkCQhPsIysY1y2VabDOR4f2O+Kb5iMXWNG4lXEWQzU80PQkfgHQ582toRqe/",
+	"eU5L+ivCx4s0z4R2XEL2ZPBcRo2p9JVdyan0PDCVsHxdaDz0M2mU3CBqMwitUVDVxB1SsweuxKohcmK8",
+	"sZY4aqYC7yaNqZZLbM5DoMsAP5rK6Na8LIUEFtCwovGCvWxWtvvXN0vbW+45NPHro1/bQJTGEN8S0bQB",
+	"WxOfchFHSpwhdEck5wUouQux4tgnBtvT15dyfaspisrNveJlqdpseCzZjfBeMOO0oC4Tm5tIG1K9WERV",
+	"0J2BHzajgXHiq7f4Bjh1XMUnruzBOANAcL8sqCWzayp+4dKqM/tCkaGA8kJJ0TqyzlWGZc2CUYEAzGZ0",
+	"wxv7AiO8ECdoJYxHF4AY/59SUnaYaDmw0bXPMUCY207v8X5udSeqyqqyjthHLQ1oQuXpul5t5/H5h7ic",
+	"w58yBaeEdjTf637bxOlMKo9YuPpn+LtUJmEcWuVBgkd8F4Z2Ym//qrXDwiINf56v+Z24wZYL+5h2G+2f",
+	"azPBxkkCouaW9NG8Ro2qrexihjvCnHagmQg0IxdxJd72/cfxl9VMXWeg2zqJUstTaDWYszrmVJ6RoLTc",
+	"2ps6/PTXcN4hqMpOsbJSqdBaaOz5yQ1YltchawOU6duDPzdsK01eeG1I7avUiOkxNLzb5mGzK8GoCbUJ",
+	"nNbPmlqqdN3DhKWF1lD+Re15CiyUgRUS0Ch5Wu4XWkwdPk2sh3dofvcgPCarjxqir2O9WA0apwHUZqaF",
+	"kKOEMBJs6zBesEqnH82Bmio9qANZJRQwA6EDE7yFFYTWK/jNrk0ogPCth3Z58eRiGq0QkHF8kl/WAsSf",
+	"5G4hhGRrwSvsL3Xko0GbAXXNxtu8yy6ILpA3DCrlFAKxZhdY8XWB+TVZ+tKjydv9THFG2s4YZAzFF9tV",
+	"RbFs7VXqSt1ZZ/OtjOMk3anbkTpJF6oTs9vu5N/UQtd5eQM+eBygo6swoBQyy+Vq7hSUV012gYREgzQs",
+	"EKUbiL2HsvXwZT0p+KP7DPT4a7zW3zWroVo7Wvidc0iYGyDFWhgDCtjEo7D46JFJQVNtY1Wl80zciUKV",
+	"GyHN/BqXQ695hX7RVte1dnzVaqgL7rRmhFYF70p/HtYQDU8luzQTbckwXY/f5JfISZs7P46XS8OifVnl",
+	"XRkQqpdt5kByaf3byvj9QwHibsmLpUbOpG5rRXV29dIjfP/Fd0NM6Lx40Rd2y8tf1SKW6vlNLbCJbFeX",
+	"CBIjbQxMfdZDNcuNEZvSxEvu+kvye7PogAsY/YU4xO5Hp/WbWnwUIyYC2rMvhUN4gKSSqm6t0dmFVN1d",
+	"tbTZWnWjO9gUILoXNVZgVbCZMaHKtBivHkKFR94LLsm46R8KohTmefEcrcZ6FoMKGf6qFsS/gpmiTiJl",
+	"Uwm+6eSGLdTKQWqAFUWboTeNFn9Vz9lSr2S95PVR4/ZfuCy9+uAs2X+vXD5S+h/ed76Rf9Rhv/bHUCSu",
+	"RYfIJ64gMqHYFlYr3AnGJaUPKrFRRlyzOXD0zBMmladagpwPz2ZKFntqU9Yhm5r9+w3SMc6k2rnuYzBk",
+	"7R81M0rZC8SdqOZJg50RiQxMKzMDbB8wEiTqwXeDXOI7ILJw15VJgIn5uba0zk3PdQRFKWwDjcZ7XG06",
+	"npJFTphcvErXxOcQEOyv+dWTp9fPll88zaZfXH7xxeP08+zpk2f8aik4n6ZPnvBsevmEP1osHy8vF1eL",
+	"6eKLq6s0u3ySPU0vnyymy+mUT7/oAO/y/fj1C4tcbt/P+CYLgwZh5cNKdlRQvKiZ+Vyk71bsg/gffCmE",
+	"mC/YK0pkgwxhFCxfSW62lSAkKxclHBmOzH8XNdL2gCBIYJEfdYdbe7O2v4MEWN25WI8knLZuxq3uTU6y",
+	"/H2uzXlUlNscx7rJjmkfes5pHVn1LglaqT5vck2T+P86ffCMP1i+++Pp4w//FAdR1R39KjjzKHst6fyU",
+	"/uPiN63kZ1CV4JHSwu6u6eMvnnz+9MgOCm54dBXly/6Xmf+vf4pvrV7R9aBhl9PPH33++PKLq8dH27qi",
+	"CFVdMgpzGFtrpMn+SpX7Q+lbiHWnMYqlaOAE+twRxa+k2kFARiop7NGwl+mMKtfmLksR5W201q9oaWEM",
+	"KveE4KJa+PUh3cmEl/mDtBKZkCbnhe56JuDiNseg10Df2+fwH05QUGulWapKQlipcX2PLmo9Gh8mQLzk",
+	"WjfRCnUv7H/EoBW61vVF53rGF2twifCwiaI6uUyUhdoTEsoJUzZ4giQv9VqZKPREpe6sjPSUUwdtSSIj",
+	"SKNMpLl98eAmJDeG5/TG2Kk3ypbpaCiFKHOjqZTU4yc6aH89PEDrfPKQr3ghHYDRQJe3vtFXM5+SI23Q",
+	"eI6a975i5MonrQY9ybsHA+Cb2wH/ZQsL8IZNQaJa5GddUg+gCXWygxYtnJckkOkhYMwHcjmSa8UFMQ5P",
+	"VSSDPT0GcD/vOGQaCW/0LnM4vr6J+TrHVrXYpAwXwzeVEB3Fi0H1x8DQtzoxMEi5cqNcE5/QvZ/+wuuE",
+	"5sdrYcaFW4TpokTGKpB7IH3/0i7w0KLRyqqk0MfaV/vOramj/peC7YCpS5gBG7U+l+gL++fZ69D48TRb",
+	"q23VwW/qr1GlieckgrqqmVGrVTFowoPT/2DgBV+I4qjMf49X9bbpuUBc6LneHZfkVi6lPQdJe+b8kGNz",
+	"0bc03QAKQ1rT+1Wnb8Hraa+LhJiPd7F36uTOdRjYQT6yKuCkKijTpBc7hLXpl4xxrV19XLSt8/7QY4/P",
+	"cV8Gq/vj6jxUV0aokxt7bDoyqIyiafH5Rhp7dDYcOOb9w3CnAOHfgzofRu548/8cQS/XSopstlYbMc7c",
+	"GWR4tgzO4zUDuWEwIs3siI7UCuBqZLgZshEp75BshOdH4+K/YPtQbxrjUDTrDvYGqf0RcHpY8q+IwmgI",
+	"sVEn2P8Nm0Pt8gNKnbueGPbgAbBA+YKxSL3z5YXY//Uy3ezyl/n/+V//+yJ99LP5Pn+8Pe+eCIIX5nZk",
+	"vpJYGDuOffzkrtOrRyD6tU79WKK8CsYxbGX/1qr+KlTKrTtUo9ZYAT/AR46JNWT4PqaJ306z07zEnXK0",
+	"9EfccqrB3+rZDub2TwICgTd2cHtCxiheVAG4sZBXCCYhoAIhnFm1DOBCOiJVp5xchgZ8xqMjlrj4fIR7",
+	"kVJ+DYZ2NBEB096ZUyPS4o65940zdZ+JC2tQxRDxEgLTiA46z3Ti4iDjgHve5BthDZJvpKn2sU3VN1wg",
+	"7KgEcsuD3FD1Si0u0JYWykpXr22gCiJvyvLlUlS6bvtsTsvwz+1VIKfI6xBn4RQj/VxC2zjTDwr33awn",
+	"XjCPifQ5sv+NLfJxagBeU/d3rK4qXlB1v5Krug2/7yNQFB0pvbVR5ADk9m/gInd1Z49+JmQuMpYbjyhH",
+	"YRZgq8SWRcBwtKJ90UkK++cVf2lTjjSmflOLLg3h+r0hgIRNCFjxnTBVZLVivAfOcqzQZni/UrwUDUH0",
+	"iWNMG1FeM25NfeSqSegf+HEJZXMSZgSvMrWTCYHaJuz//K//3dC7eGWcdXEf0HAf8OhwVlbiLhe7m7qx",
+	"y44r6HaFdmO8yKdvAsSDN3QHAhZiY7I/IIJyR029HlLtbgAsTRC5Bb6phgxx0ss1s1NcOnD9gZiw+3t3",
+	"tB+m5nB6u+wewLePAJGGPYMISwzfiyQ6/E4wvU1TIey2rM81/9Jf3VuzhVVxwys9ykqtKqEHqGVR/uSu",
+	"Bc3aVXu7r8Ui1w0ovBAMJMhkujoeagCNO0qO5vk/fdminShftzjKMT+l/rCZWnG5a4rBgaT5pTqsR+w6",
+	"C38KZKLDsiN33BXGEtasdeCB5tj+bHenlQJXEWJUkXmYFijFrIQ1S7FVDIwgxJhGNjgikr+aMt3VBebK",
+	"34wCTIOkZvqttGFapEpmugb1IMzuC+ZoASqR8dTQOUelouGf7XuiQNXKrkcHwZsGCAbHBQ3lGQguR3Qo",
+	"LY5Pa4GhC3cYn1ZS9LS68Mp+KR61TUrvJGpmlioQ+AjiTrCssFRa3fgCaKgiA05dq4loo6IjMgZkhw8e",
+	"AXbVE4kK9s8PTc6ZGETMyyWswgYoHqet7i6H8NksgbiK0vqueUeF1BtXDd4EZIJ+MdhdjuePqGbskW5F",
+	"nBdJk3sKI1qAJKrbhTU7PcsWM0i12anf8Pw40TMMOSGhbaxCUypI4NwUdimH1z5ldBDTpF0/Qb1Hr3On",
+	"lv1vPKDDcEVqv6MouqIUW12KNEpSPKJS46xxJAG+8GjHuZtrmDYTKC8rA0UuD4j/sdDuMbN+2EawJ9fW",
+	"uEjYTiyiVezCKuO45ijyW1HssUAvwRCrRo0OlUjabg6j2OV02kFrvd7Hz3zi3F4Q4o11F1vdEi14RIJ/",
+	"yJF+YQCAGswhjsB/Y1RI9zINMroB01gIb/HrHyHfBJVTieUSxC1wfdEyb2DDOdNngk05i21eGJxKoKAJ",
+	"KnKAxCyXuteRcdzW6aadtIPbjxLMOHqUq0NatD48jzc1qxtytuE33zBrGuydO4gHLFwwvNSqXgCPXxDb",
+	"Sl0QGi8CxAyINbrSAo94oIUh4AX7Dc5giAFKDBwnvPJekBtjGo/Gh3zapp+vQApW+Mhe+CpkV+kQk0El",
+	"hm6THGTBpNjNCcAnaEwAWPu9MDdsTgtEENjO0YMLiCpOSV8TSVxIFWEwUdseUL15J5WeBNxrxvMnWVtQ",
+	"OypdzhYVl+maGpfJynAi4zoxy63xlZHoYdJYD0G/wcBEvqga8Bs4fc01FCaCG1YIfgd5qRC1xp2YUuwa",
+	"4bXA6z4Stj8AsRwIiVt7awHx7YH2OoGVhoTBv+GIEOI+OzzOl1ECxueazdHXnTfPku/ibPHJBK+OPIn8",
+	"B8/4RwJQOwc8qFkCeWi+8fk6HjA59P5XlRBdFr1/RSzh11Fi42/pnNo4O1NqOsB/POKAW33YGlwywasi",
+	"9zuPdmQNJepkzvF9VaIZEg5WIWgpja4D+IhZtQe6peAIghsvepGpBqko3IQzF1DomwR6saiLoTGdIKQB",
+	"pcKl9Ulrcpgg+BLj2e8OioTbDQpOWxJGAOU9QZAz80pRbQ4JShAmaM1el9ydSDpfQLRC3vEiz2alKvI0",
+	"j2V2fqJffN9TXjEhV7kUrBLLrRaafSoV+9v+TlRSJYzyntgrpZas2hYIRMZeiZX6DLzlHa+sf6Iv2C+k",
+	"CHKKYe5lip6/fTJxhz6+umJzXHQ33rlr/UOEryXgXMjMvrSBcTEe422xlVkhZmdjPkQ2QfvMgIeCzi17",
+	"TP319csf2aJQC/YHelHX7C1WTVzgbQ/vLt9OElby9FZfs19xYBBKfvfhgn3D0zX8htz49kEJ48zw6mL1",
+	"O7i2auPfjG/9BOdLEz848IfV6LfIKlIIti0LxTOkDLYvsPNq93+Rh2m0oE3o6ePTOW5gdbs4oxEc0640",
+	"ocHMy2orxRy6PO3h7oPQN0wUWhyRJKnMjN4nsvkFe+4VIPLfSsXoZ2gkRnnqZ8ca8aGQ6JsRm8EhubSX",
+	"EGfiuACbpFXMcSbuhWM4lp8Rpvs4JhoHe9NZYnnDQgPgEX5rbcRtyMiSuFxFXvl8CdiiYmkcMGUmgLjW",
+	"9Q0AKqEHqwwUiN6ma2s+NFf+2mUmsJhpI7jULBOFMOKeqiLowIgILXa/+gFDaQ5z8SgA4EOKWzcDxM62",
+	"4WUpMqjWHuU/vfZNHefgaWudVk2l2H0O6W1hWq4+STp40LwshzjgazAqG609cHu6XA1zwB/VVQIe9qva",
+	"z6qt9GchzeuvtX3mzanaaJosiqz/jYeRi7bFg6/3kYou4+LAgPiQBENDC2/40BatoWF8qj00mgo/tq0c",
+	"MKx3kANSdyAY75KJO8opkJMJeBCYADNs3UtVsd1IgLK0B0sYw9EPeZkDnxrUVVklc/k4mWyoKsg/CZCR",
+	"31J3YCreTiZ1JmqS5Rnbqy3sbH8Rt1f96+TDu4NQDIXaRpV5jCCf6SqQAVDd0Nym7MdBzQxZt3Ma5zwJ",
+	"mA9vQojkwxNisML4Ol8uX/q9e28mx7Ec1N1+AJxvoMAhD/2pqsgv2PBb8RnjAOJw0L0XGP5+n8fqOB3L",
+	"0KDVCTi4dGi6LfZkijg89KvpNAky5j7y0OrOdqc3rW8Y6huRKA9jqveOkulZV5LmcDp8tsvPCYoer+A4",
+	"A1PSHmEQFVxTDifSXRnn3P6mQbPtjQLHw5D08JYena0ozeypXZek+Y6ZQlDfErN3btout4/9doWzSLbs",
+	"TiBTh8zfUQDMH0JNPTD/8gvecBRVgViFaG/Xe9ANrp63YBBdRsRrX0MwwpdtBCUOyzlq6fECpio2J+Ga",
+	"YwoQc9JsrnZSVA/tFn/40JNW/1sllvOD3vo2rsLV417wlGFkymgA9huVFBLyzL6CrSBe2uTUDk4TRCk5",
+	"3djtiV70GIU+E/u9irXM8IICcIcf+ptaQCjXahOon7umuoD0NqBYWFZCZPFzYEDZXydQVZgcMzSYhbA7",
+	"UjOjLjpK3jofZ28PeII64O7sE2JNgFZHRYNQdi46WdWQHG0U3mAIgVa//6X785t9KZ53gZzt1ioaNK5T",
+	"8YBQGm0O+TcsNHhweTRm5r7YT3cI6FV/ckKC1SuRZP0cymSWuYKbWHQv44Zf9AWWuTFVvtgaMRKI+IXR",
+	"rL436ejbpb99Nk/qFIirFBF0Jm+ibb2GW/nPBoS73Qz0Tp+vPWjr4a00Q3pqg83YUVSz4ZKvROZrOAJ7",
+	"w/vU9mHRr023VUWnQW91QONzglLnU7M7hViamdqanmIhHKRma57Zc75SahO3lApxJ4qOB23txzcR0Rpi",
+	"QDB7oE90mDKgBUrcKmODUC2z7zoUzeCZBE0/irIZ5+PwQ1/5hQfuFm44RU+0r5QGU6rIxzRStPZ/xEw6",
+	"iUMaQF3wxvPvXbcFZvfn3qs1WS9Yh+vbQFsWIFvbuvvy4vLy4vFRnR2O/TjrXnNDfpdra8zct4+hc5d/",
+	"hIaG5rvP0ZXRUsGnI57Fp+WwFcoBeLUpB36vyfIATwK1zUCo/vNbYEcwChFoJpcsLQSvyKfiTPOC6g18",
+	"6YKHKl7zOIdFexeapR7fIHHcWgy3XWf5QSfODiDja0YHYbN4gvvYeOIY029FaayiEnd5JqiW1J8ZdJgm",
+	"E70tRaWphrC3PKLIpSBh7ymBiOZmg+HFcaFFlfNmQdnl1SChI/a2e7Lp0vvrb/RqzcPQefM0eGN0C+Yb",
+	"8TJE9mw3uNpRsU9fffsVe/To0bPPsD6g7qrbE8BVUzN/3nRLH08BVs97qZEpbVZJxioYYuSa0L2UZ10i",
+	"Or4ydDy69RgMkKDeBu666Enwq2U8Q/fCHLCmAcMYIsCSDlGNWrmu+oTTIb/im6q7A66/e12Lf8S+Uzvs",
+	"tJrL7xOrHqzZhTjPAzV9H2B0TzGum+aealzi89LCJH5LPLpmOv9d3BtS2s5KgiBjtLmp6JUko2s321Ge",
+	"5ZQ/1vD7Z9gq6lbI2O4Hp2Fo/uOjwqAEh7AaC/kAtAxb3dEG8c17nkICmhPTy/DGhw3PxMzaFx2Q9naa",
+	"qaWMZwJaUwjG2tSFtWprivxONJtCkecQSV7cza3a7tHTcOiopVE/razEMn8fVxXY5pOuecVTIyqd2Imr",
+	"RKpWMteHg1xUZvZ4+ebZeahoYmc0lezRmBMvw0dhAWAPnGUDw2b6iBv3tCIwt/VyOcuivHdYJ3jdkE28",
+	"6YK9cDUV9BRWcBOyMzUkvQaH8cC/j54+mfZD/iYT5ICNswF6yjK4BlrWcihUtsvvd85SVeCHi2J5cbSQ",
+	"p3tDtO/rNaliFaSdK4eotTFwQff3gRA9h7vM/SvankXafoAUt/s/4K+Omj/+YXXrTiS5KFjJqZ/M5b8v",
+	"2Gv0IokNk1cC04iHkIXNWZJiF5FauYfCuhu2ybXO5armEkf3YuNY6Y+AkqgiG/10nmXDnh0xMOcEAJTN",
+	"sZ5PB5Ni5duJvJLi2mEEQFg05ZJpDt0ilEj3eNVuhgOXDobYyMvVxrAbQdSvs+vWQc+vL3iZX1AQ7GJb",
+	"FUdVNTwM5iEmQq4bN7r1d9iQ73rPidtfSbZbq01C6F/2zEyoPcWfnoVStxr3CygM4xRDq7NU8MzB19Uf",
+	"ezW9evrg8urB1fTN5fR6av/v74Ptgg4GWFg6Qflu+yGtNKNkCOEILJmDnemQLTVuPtclnzVC0NsJL/O3",
+	"EyqErMGd42821Z7O6fYMXboZejJihg4ih1QFTaXQtB5xUcFEdSfGWT2+ZmlSpLoda5X+OMLAi4VM8X0Q",
+	"1jRFAyPN2MXj+LFHFVB/jGjBP0jSAqSYe1R04sRirdRtFG9V9zJi2Auo6wucQuiwWQmjb6AS6ZqR6zu8",
+	"POH+PCaR7gMeUd9fC2tZV76kPcAi2ZbEXCKYNnlRQFxsMPtoXuRy1cXR+sa3wzu+c+i1qUkloT9X6+F+",
+	"RtsF2q1vT2Pp6l9pX+9z1tW2XnXkvX+zf/YNYPd6w6nQvL2GOcfWUNdpfVy2eI4WqFXjNd/VAHGCUo5u",
+	"NPUGsD3ID8ZmPP2CPedExrgJGoeGhGu6jM58hWXT9Hk3GOyi6BDy9h+a+pFoE3Bi9DIAwxXAc3LNrhyH",
+	"KauUgToEaxdtZSYqtuP7I4SivcVNqPpqYjPXHj9KAW3LbLTSsqbRMEwRcmPRlsIdk6BqDvZugOjsYWxp",
+	"lgMpSgJ0AFCL3bw9ja/qOTVI1mMBY5T0kfNCd3WUCXiEO2fDgrw7exUO82YZ0v0ADn3MOQ6qExLYUQN9",
+	"HJvLDrIr/HkWeK6suBup9btBscV7048JYq/wn51rlm1HxMUqoUsldcfZCGgYDYWGSqWus71kf8u/THwV",
+	"JJjLKImfaKc2OpTOP4ZoUVirRtiAM0PIH4MC3cO1jts6Aa0iN9uOTpLv3rz5ieEFkfnpwktVt7NNh54t",
+	"lFwdSrG9ZQCSKigmL9Y+PO6ADFvIRvp4yK01JecIvrUV1McJw0XXNsbLzLP5dZcW8VA1JNpID5Rrvugk",
+	"u6ZDGUtvrWqP6UAa3Bln9/9j731427i19sGvMtC+QJP8xrbs/Gkq4+JdN01v8962KZLcG2CrrIbSUNLU",
+	"I1IdUnZ1gwD7afaD7SdZ8PwhOdKMJNtSnNxdoEAdaTTDIQ8PDw+f8zyft1d/E8QKf5MKV9rE+LfamvuL",
+	"S6eaGGdgFLbXFtzmgafd7oYouemOz57c+A0OGRNX0haVHLQFkD9Ueo4niQBxd47sWje47fiQVINoT9sd",
+	"oVwSK0LwkvOoUgaSHp7uEKJJ0O1sfhKFZFHnnnWf7JDkbbPWNxiTbDPX9bwozeUlVgi62Qy5azr4rzhj",
+	"g4gWPoXdicLhJe7bCPcyLSZTWUXwgXV5Pk7Ld9NG0KZomQd5FBVuNf/FfNDE7P2OfeOKfhfS4kSDDHk9",
+	"XLA3v0SzjNrm4cOZvnJectXM4VPjghtKYNyjRm1ZT+mOHza15lbl/Y0ZnNeEcjKYwVk5M6ltsO/oLLfU",
+	"WmEb+KI9tWOzD21tBVyB5IhMW1haNLu/v3yXnOAQtTXqC3PD5MpWTyySqbVzOJuopDGJXlhT5OBL5lVx",
+	"JaybUhZIJNNkoUp3DThrgP8751OW+toQN9nKOdpuvrKBUsW1dYPht0VQGCllPcroc3QEJ+lEkO15j0RV",
+	"FVckVminlZRJLpa1sxBe1dMO3yjQ4jVHUvKyXP5YSfnvm5YpNR+xOm/nvsHjCwICDOWkUHWb4wbPMB8P",
+	"EqHXiF+aLlybq8IF4AKReqqx8cEuv4UR44nTLtMQpfbPet1upy4F2z06+/B79+i7D73fu0dP8c//apdq",
+	"W52CWN4vlpgLTT0pKXFBRufJmWvPSgVW99kdGvTvRk5Pgtz929MtyOTVxa8XAD8filUmvZcLN7wn38uq",
+	"LFZIIp49udmMANNIazoV0MLG6TFdrhTZh2p2qsCODm7CSVbb8RUW10+3FNdD/9RPoyL+PebpAqbhUigl",
+	"czqeXjtJWqghlhRg/Q/fMNnaAqT87KwdV3WoAKkTNe1aX0oF5wKhLz59cBMDWdyR5g8PDsE5nIYmrpWM",
+	"33B/NF221Zz6pzedia8f0bU3cZs58YPSTTur6fJFowbQ++my4Wy1ilj/LB2qUnA9BVZCrGeHy3t9dZRk",
+	"3NosTTICPGa9RCRzWRntDckkwXr87pcuP4f7OGtxP6SzbzI0rKbDiyOa1yJiOef1/M+FXNC9xuC3XYtA",
+	"jz8fDJeDK6lyXWU98jzULgJHiwR/wi3Di78xCfze1/Th3YEO3t0cNyQDwge4TxhWPkCNMcoAeLC5mM9L",
+	"PDWAVNjoMk2MtAgBcLeif9qp7KuE6ka+MQneDB8uVaXLmVQW+htBn3o8dmYVfZIXZr6wMo8+mld6WMoZ",
+	"NYlqUkL1ZaVLSEyQU55KUeWJHqeuIaCdDOwMiNW/1sm80iOoLIK+SbHyj090qHbTBRrYaGoCjJBrkrAD",
+	"92W9LW5QhpDz01BUDSu9+9D6ngc/k/WYoxBo20d6Rmdu58AfZStdDpxzkj52iO9can2Jtzzuq74Ca6ba",
+	"Uw45UmfUqsC/Aho+O08y10tDQYbqGdy4+H8kVDKUybDSi8nUJu5CLKkH0kPS64Si3h4SFHnGG37qygfu",
+	"GrfRytK+gn8QlMN9hwLQ0EQsah64C8RoJOc08GSeuMGGT0QpqllWZ0eMvA3jlakazC1UEP+4xbc+jTAH",
+	"CNd4g/RHEjwhIk70lXkRZLHIdMMHbLnhEzLc8AGYEWQfwYqgXi8a9pjvGMdxtaiBR9E1sD4KyJ9S+zeP",
+	"Af0ZwDSkwJ12mvo/dAZ1PxSsimrWHG3SYtIKbdiyEoGH/5TW8CwtyX04q5QqNwEXA94a5IFFySi/lFUg",
+	"XFfCv/7QQzeRYK64f4OWREFSEh6ZttshwRTSQ6axjkdEx6lQCp7G0kqhxtqTpfulc+f6QC46fLeo1F34",
+	"NfJmoGzRfEq0DRnk3N3YA3rOkU01OlqO18UUltOWB+H82LFvnU+6nurwhWuGPwVCnrjKwGcF0sQValQu",
+	"CPz2Obu7DQQF50piJqPOO94GZWqZHORHwLZlM4gsBbsDOCZWLxjCodmpvMEM8OFxY2Gcns2QG0XQXG2s",
+	"qd89pm4o5W/j1SeJByILNnbhjKTesw1wqChIb6MN2OLC3k811m9wRL/9F+KyIdNG9PseV0b4KNeI6O4t",
+	"kTLesk2L75Iit3UrQSNJcc5Y7QJhtLUMosuM/XJ23LbwYvLPS6SGFdPtydzEjxiL4Z/OOQPTyqVczNsW",
+	"lfdNjA11n3PM0VlGKkBxuflMjKaFklFgm6HiEMb2zm/oa2VWGGujDRpnluovFF5yZd0mJxfeFcGvza9H",
+	"lT43UxLDpg2IPHw9sY0CCQMakFsC1fYIbrtXEbJoj5qLzyBKhuHmwNlOVeRtnIt4VdhtAI+kTewUwu7j",
+	"BHK+uG0FZRiyE3BnTFm107qF2b/X1Jo7rFxTWebtKBOmBwD/whSgbnn/Qw/dB9ex/+2tTlEMqFNSqcSj",
+	"Eti2L2mbLWxMD8/7Opj5W3sKNwp1TYnVR9MWDTfK2AoPDz4LGage7+j9nqIxKtw2Jj+5a5pgkePyxrDI",
+	"1arS+vB8L11XdDEmiiQSqIS8MF53bWFqrEsxD9qNdAp2Ufdmr8cC30yGuU5VtlBW5s5TxzWqm+QrXYQ6",
+	"INjqVtZY9SNd+IkWpJbJikHrQrE/8Ea2ijxNBKd5wPMmY71AtPyMwf3CJkPpdvv+p/ZakxGvIBR1fKsb",
+	"8O69dq31C8vtJ7xbzwbOUJoXGTKcgdWTSel5unfgn/YEdO/ol81M1HTfTfZaI6etrweFhSsCWW00Sse3",
+	"LmvmLfe2qcDXHVIzjkc4AmbJRiS886WJrnJGvVYSBJIMZ6LuomAJKqi3N7FWv/WrP00HnTcPGj5PqsIN",
+	"qxtj2L6E5C/wa+8IgLuz9n0QUyHf5dFljCpbU8YN06kewdU8Vqy53gZ6bQz7yRi+rwo5bjorCsuicsti",
+	"ZXsETc74myxGK8QyZ+z1Uv6FG44soMJ8pin1dKJVjQjb+vRkkzDef1q8eTN8rrAhQ9UCzN0L9vbmocVt",
+	"FvK7OtV6D/0zMjcWj/X7V15x3U/dWumPeK6FCdrmkktY0hUOYu83mlIS3KQE9LX26qDbEMUsVRvsoCFB",
+	"0SZ1HuWFm3hASDWN8QaAQ4OEPwYp1u39nZuFYso7sfXf2a+uONHbuMB/rBDieT+EAPzmfw0CbZ4XOgYP",
+	"PsACA9empRoNQrkChif1PHyQ+Mb8wAAHAgD/qBcQ/UnOH1PxA6QoMvXUfb1VccvxDIHatimxsBcUbVss",
+	"eSAYLT3ulmCyFg2jMDbnYOwM3tqK2VrJtqwsrJS8dJ6Ik/vMnu2Vi5N3nky7moFoB9vAnSbbJqE+1vVm",
+	"4zz3pGEkmEu84CoP3MKeoJc+YHCViKpup4ICcui+5CXI/umqVonguiJUWvt3PeenCwvCvZCXP07q9p9S",
+	"2B+3d2XrcyOwX/dulPFtMi+0+NSlXmK1anjrWHKcR3tf4ixBB7GNvjRG+Dx9+vhZo+RV2wzBFRbyBVxF",
+	"C982kj7eJlKo79J32zhG+/W1HWPExGSoXJXO/pzJ4gp4nmTG6nm2isW91YZ4RXmqFJiyMlN9nQJEYskZ",
+	"qztNct5lR+O9U1+hHuY/cYFY7661mD1N4uUOsdf+fc/xnFSYpBg3mAaHYlCdzDrPZQEKQYUBeYIlKe6A",
+	"DCfJMx0ygdDwfviYLW9mIub15vfTKnngxuYhyEyOx2kkhEvpH3jZ1deGNKP00CNWkNPjMRMb+tiUQWlW",
+	"uyuYAaS/ysa2kunzqGQEyrP8OTt1rjUI6hAP1jrpYeovh53dROs8rk54wMvJwxTVq/jqoEMddddUmF0E",
+	"qXAL0PBGbxaKdpywnLqL4N5QaTBe1SNwb2TE0hwnb0hGawyKede9SE+LKRXcvTKv3KCkqFzfOF8eEd4S",
+	"HiaXo9J979ZtkG1yP6b3j+9sFnPUxc44j+0uNKh+rnSCqpfJUtr9ynRRLNiaSqnFiucEDIs4c21tPQsw",
+	"JqvdP9IwtnBy7gwWyzD2JKdGIfKW5eMi/0mP3uKlbp9R2Okgl3O3dd8p/kmjMAQUQGA3iYhPMAExk3kt",
+	"bGkIw89ZPKTmJGgP74xJK0Rk3WkLhTWjg03RXdXUNlCPXW0cCsnuTUwBVvpNMfua0DvAOPIddN53UnfH",
+	"svxFVdjlW2cZRNTO/FBrAGlg9QIIChNvZcPKDv6f/+v/hkNssC7c9osqJq2ZWjvvfPoEcda4SS+AsJXJ",
+	"o0duW2gePUoQbkyyKEyTh8ftgqQtUtQqRZZw0VePHpGPefToOLnwDqcwQVe0UMDrF51XPXpEk/XRI2BZ",
+	"crfhqPPRo5SoLxBViHgomTx6RHsT96Df4AiOMlfOZL1qsegrmv5arZ3QuYsZ+Sn/EiMLp27MI0U4VEAj",
+	"Pnr0KyhdwrKWm+NHj5Lso5jPP2Vpkn2k1n8iUMFHfsanDPGSQtE6JnCP0VfvkNMzwVOTID5VSTf5C1HS",
+	"mhpYlwP3VAXnhXiiIvO+gqgEmh1RxBXG9pIn3SfU+p8LY2FEK5nMxQRAlf9dFrPC9hfd7tkziC5J64rO",
+	"agrj3sxtOhA+8Sk75+LvvsrcJwQ5EAg79yssyjy7p1JaxPXWe8bmIChsJCpg6cgA3fQRQSHOL6cJQzLS",
+	"hLEan7KeW/j6yr3kbjRTRNIYAYXcGipyqEnpKzaulAVaNKv9wuqX/bdr1t8ed03UO7wa/U1lEfgZO6uv",
+	"sC3u1TK6DmAbVOiHNRQqI0wzVdSDl3XjS90FjG0A8tEToBHjjmP8KsehoK4oqLHuzi/fiUl2HoRE3Z37",
+	"yhBCCTjcXo2PfhF2NM1iVc4HT07PHmK/uW0dpH8xCIANhrGyora9kXMpeDBfXslqmfz2+u07Sl66NrzK",
+	"5WyurVSj5dE/5DI7pssgVUybbJm4R/RV9hthns/dfJ5UYmZInhzXG5NkI52DxhI8HHQU3IPFaMr2iZIm",
+	"Ksnctz87U3bjQnWAlAck3IwoS4JUl3LsFrPv5VIzjAuBCk/OvqPUwRtndUcXMCHwIRg+aQQ0I3YYdV8R",
+	"ap3ocV8h4Vt1VYzcWrVQlhWjEccJI2XcBBBlgvhUCEKoICyN2zmR1rgbArQpfhdwE1KMptzS8OIFnymO",
+	"67ErewnqSOQ6ZEeABH9ajWTazCSTy+icN2Y6hHCgLEaS+CRIOfJiLkZTeXR23KXqMlx1TO/k5Pr6+ljA",
+	"18e6mpzQb83Jz69evPz17Uv4zae0YwsL6WGYxdHJUa9zSio5SsyLTq/z+Lh7/BiLj6awYJ7gZv6oWij4",
+	"96SpZvnNQlFHIWgjEeaSomr3ipX/OoJ/0GFnna3Oy/W8yju9jvOuF/B49wBoVSVm0sLhe8vGL1xy8noc",
+	"JOUa6yShXbWcBRpUTY62cJf/uZBQdkID4jWtMebcIdXkWrCluWBynR0uhDlEkpXIPQIjc9btIoJaWRKJ",
+	"gTV4BP158gdBSUOLN8bQ3OuQE/5EpNYnI3O1+z1evP0XxkWr8RCsbCChrWANhM0mgG6PMdME0vltt/fv",
+	"fELODkM9XwDljMaPLA4U5OAFiHl2fiz1deeD+0ls2Scfq4X61GrfFzB9DZsvWolzp8QLCdmiSorZoMgz",
+	"Eu+Gw2g9Wbfqv8tg1J3PMYZNo/AO32QfHf7WrQ4C+sX1uEr87Fjp87X525AszTEEh6bR3CM+TZp6dGDi",
+	"NxooW9M+DzdXK34AOyhFNWt3bhApoNMyPg9Qh8QqbYsRlQb6BR+WZl9/c5xcqASeBJvjuVQJxzYQdo4u",
+	"lb4uZT6R+TlpQZs6S/1o6peIBjeJ77BPF3kR1C8DoWDcznbvGK6p+UhvaHQasy7Z9XU5Sdfnh3SQaJgH",
+	"cpGCLSbMUiktu0b48uQj/P/TSTSicEC44zQmg2+ZyVgdtMe5DLxwTSR/vlSvNjcDlWBheaOzpOlopLVw",
+	"CsDZrEqOdMXojZUpmfhyCqjK8CcLUEfhM7W8z8QuSV5HqbJ4wri4aAnZYWhJ03y/CJdfUB/ebNZHW4p/",
+	"yCVNEgiGv9dIwbplfkQ12r5Y2r0/weeJjdpYXbko0IXXyHtSTKb2G5MYJeZmqiEbdIOpFr03lN99qqec",
+	"fNXMIad721oKo5quuMe7z9Tolf10apuyxIyyNYABjlve0FSTlrAb6RhvZldflHOez8k1b3KwTBaDwf6+",
+	"PCv2HQ/SxXyOwU+jc/qFN/oSzsfFfH6cXKBWOOZMEMoyEPN55klImfKpPm4v4MoLkC2+P4eQF2ZeiuWA",
+	"vPxPsix1cPpT+Ofu834+Z2jHTrP9dJ/20zrX5/N92MovlMJEnem6tfCEPoFkKFpNKZtoY15Z1l43KaeF",
+	"MUy9ElUhhqU0yUTzjoWU0QjT4uHl40rKcBiGJ1Xd75ikNtRyA8bWYz11NdHW+iyhP99S2g4IEiHzjKEh",
+	"GX3ky67EfE6giKZF7gd439sY8wtCYzS4lyct+tPzOWbS3SP34rex9W2jm2520pDAms/DLpPiP8qpQkYF",
+	"B7p5cwlPPKRj3Tgx0s5UCi52fvlOTNpuSJedwDV0xz1sRNu6/GZGdDGfv/rhdYX0Ux8gHzZqUD564Yu0",
+	"ZTIuZMks34K518/jI38X2q0PGQIvbuW2x5B6vqO/XkeYzkRZSlzISM1EyxoM9ib+m3ElnzlY+2Kt9AXz",
+	"vLCt+uqzLavACZ6cwblrWYyWrcHeu9ph0zVXNkvLpCDYCalPZsC2RZgkK9RgrKuRzJo8MrqWC2rEb9iG",
+	"ww5h/KSW0cS+2Fse63qqOXHDxeYxGQPtag/hYJrktX/UVSLhtCdagWn43HoNKGwTzlaNtKBfRSclUAw1",
+	"kiliEca6qpNKwBmhrsBZ8amsF33Ek8QcSn2WkmsnRT4rlElmYtkQLmRKD0Z6NtMMmgn4GEC3YMCNEQjD",
+	"pADbhHAEKpNwIzATS25RkyX+tmixxFu6QJ5YptM7SztKD4wsQRARPuW8BLwEygzNCgVDfhtDvlE8+xXP",
+	"JrG8/WRacXwU37bvbjk0gjRLUsxmC+si35QAbjL3MKYI04bwi+bt7wt64te8A8Z32L4J9ruHg6QZKVnu",
+	"nnBI79m4t37He+vFvNQil3kyXKi8lOtW4JdCf6WoRtPiCq20sKavSj0SJWv1A2KT7wbe1dn5NR9x0k3x",
+	"EB+Pl0sjoewImf77CnZVufzL3R8Vlo3PB46mcnQp815cxz6WgAkFWTSCAPB3fXUlygK0LZgXzPlWGDsT",
+	"Ttf9ctBX4LLHhZshZeF2GypPUCMK+GJhF4eDNijw5hm8MWrW2kooQ+elkJHAY3oGLrkdSyURcmZCKfNs",
+	"YSyQhS2K0h4nL1ZQcXlB6w44h76q5AIOHmRBEJJzgmKXZZLrtAa79KRM+IJwKB+Jhkf7pgjdyj92q19Y",
+	"QJdqJHPIVuIQ40gSbGDlCgqyiOkPH/LgrNt9CI+aEb0BhszJhSKKcL4j472UvI5biB9w4+g4mkI0cguM",
+	"GBNUtoYvhOxukDLKq+WgWqi/uTUlA6AKNfQ64IkxS40xIDtkamwP+fhQYE8qF2FQgXm9QwuVZPRTQuC4",
+	"T5j8OMNW9lUdJE1UsKy+JHwd6JifEF4eGopPgLe7oOkX4SjhjEwkk8INKMjC6GoJ8cMwmswEBe5h1gOm",
+	"M81vSrLNXG+QkfPrWWdujEgSNvQ+DBNm893bwacM32PSKrgFNToblcXAo5eGQLOwgoTGmp/oRFGYS4Pg",
+	"rAffv3zz7qfBL69+Hbz4+dXgXy/fvH31+teHMdwopF7ck/TCgi9oDOLfLtXoNlvNH6olnCSnnzWXiA52",
+	"QAr0vY6ZirOnz3rfjZ8/y7vPT58/fzL6Nn/29DtxNpZCdEdPn4q8e/pUPB6On4xPh2fD7vD52dkoP32a",
+	"PxudPh12x92u6D7vpJ1oSDq9Tvf4FLA1IdfqD6PQ3xMJLb0vcLIWQRrfN+xZ93H3sZBnZ8Pvvnv+/Nnp",
+	"cCQfD8+ejx8/lnJ0OpTfPn0uzk4fj54/G333eNT99lk+lN+Nnz59Pjo9HX379Kzzafeo0o3kPcWS+Gjj",
+	"QoOGyOJXWrSUvAZGFnA6IskrANwgzwWEF/tM125u0kXkZfcS3C7VqI7i3RbCEofPhj27phoJt8B59xgF",
+	"KsgDiBulWol84+HNj/S8A1oBPsI9r203QS+911iSyZA+dyz5ngTbiDYXwRmQLEmUjlii432zW5pU096d",
+	"KtQBpSTKSop8CbR3x8lvJVQ2QgSIwVNeFWObTDSAeOPVmhY53rn3sJxo5nZZQyiHnBlZXhEBRkIkmG4f",
+	"P5IpBqUZYPAM0LZZnWTuAvcPmLbZNTDCZ8cJsYe7QFUsA45vVGrXRnNZzDmlP9Mztxa6IAOWeWjRH4sZ",
+	"5Zr0uFb9s4S0V2Kvi1HUs0gRn3AkDdqS7scAuqVPjRxp1Wj+F3nurf9ej8GoLyN68u7pu25ET+4Pzr8v",
+	"XXD+Y1XkUHTqxySWnX0W/XTnFQJ74Z7Oz2gINnqGfTgGfM6OiQRyHicf8Y+NB2uB9psRx0AgCNQxfqex",
+	"lhVrMMk3UJQXW+Vup1LB03hh77t3FzYmov8+jBvdHiZiZ7z6oUMYvDBIscTKAXKqmBQIGxA+vCnjRYV3",
+	"8FTQB9605xkxPSROVLIPzN8Wt/YhveovwV0U+j/Ic1KhFVWVaXgyQkaPk1ewwe6raIfdS/zBK7hlrwDi",
+	"NiFhl+9TvQAd9NtGSBAnhXIb2MJAlQDucWA/CflWhCmtbAFh5/J6HJ/9cnKCXpVWMsgpJlgR5o+T/ZGD",
+	"KDBhkSbDZV+R6SbZvNKzuc3OE1SMST1/V6zaHaUOCpMQRWKONVrhor7Ktc8zL+Nzt5jCDiproWwP8PnS",
+	"YoMQzksP/t1IayGhAj/88OB/s2JyQvDIEz+lT4y0WDD9MByg4Ple3127TB5kl3Jus4fHCZzNeyp8lSMF",
+	"PiH+aV+b/Kp9F4epDrcG0+L8T8TRTZxJUPXVS6hkiCoqCij1cGMgVOB830dW4Dh5S3LufRVqcSCm8QUR",
+	"9YqY0D9MH7NSItNX2byCpRxYCQZER//QRyzYqFxH5AhQRjNcJkpft+1vXwUN2Vtvctfd8co7S7+h8akh",
+	"MakklGJ7wCMeHgb0C3fNjSoH7hKFBF/6ezjmGOio9H0GnDO+P+IK+5m0VTFi8pQ1FpFrOXT/m8pyNrgS",
+	"5cL9CGRri5EwveQxrDyeBBdlP45Gupp3YkoK12dQ4tnrXEz1io5UhV+MhBKod+kRxrTI0L8npR7Kv26y",
+	"e2YbuacddHh825b1PVtVDouFm8GICl/bTOAmm0gC9gZMqmmkh3WROOgNL5AGBX44dGA0+VrkxcikDWc4",
+	"UTYXah716BJT1GI1gws1pVRYqMfYL/79mg903vDzv+YTHXqJ7Uc63NsHPNPxULPPvREnwKQ3F6gX4ez7",
+	"qogisAtTMVf+MKrbuVZUYJ0m8q+RnCP5RRR8YG002hjfgA5fLsqSq7PhUAOSMr4+PYqvRlMNW1uIsEQE",
+	"wYVv+QXgyKBpLUM85xuvUXJ/m1l8WzeywzLfxA34gciQJp3e4519Mb3hPbli7t+2Iik+jBDMukIJm72n",
+	"MLc0JDoZ2cdERuOK5hFkhEbO6nlqbNtNe4DpTrBzrIoLy9Y3JiBUgYoAEEpuo1UrPQ/Ft/XDJzcGcOMZ",
+	"hNAQgEQlU2XBPMiN6dF/+aZ/5Rh3fpHta0LU2fsGvANPjEcbH2pBaLO+k4/858Z8DpSzhfSjnM1LYaVJ",
+	"jC3KEsyJz1Uz94/BcOkjfa7elmVpepS6BfML0l9DGYg44ro+QN1NWgr3PMaZR/GOCNDDm1mbc+IR8FmC",
+	"iVYEdYBEuDU4Q/eJrQ4P3WRxW5HWfBfcrns/gr6esOs8lsoUtriS5z4LMwGICFIELGxQhWpCTkaD/CUM",
+	"1f0jtXcbwINmIaP+2pI19P7CbThaIJnIHkLEIMdqodWxmM+Pvac67i+63ccj53vhL5kBWjM2rVilmLMm",
+	"kNqBFNN1YWQvobo6IwUIGOL/E6trG8RvMMi9lMtAd1yYZGFYARKY5oCpgnhcfg3JJu/Khsikf+7zcMw3",
+	"B8I/ENWGBKHnW3ahCk73EAvjxGpLNq7ncVanzD0g4/2g+IJleIlOryMXRyOpbCXKG0Hh+XXuDwK6sx/n",
+	"+lPIs92np3Dr5y6OwkUHw1IPzQmLMfY+tuwgQ1Qa6T3UMHieiRFn2lI2ZBV+LFT+Cz7qe/fcey66g9aD",
+	"Ru6eMDK759Lc6/9ADfjMJl0bgBab9iOrCRCWhiLuHIUjSE3XIG3tHsp2zaXH6BGMlOGPjEnbYMAfscWf",
+	"tpbav/3p4ujs6TN+g+HSoqpFQ7E9IZV2rLb/9rQmP04m9Xv36DtxNP7w8dmTTw3i461r51s3i5iJHyCv",
+	"VSKSuRhdrh24fWM8RBfZQhmmB1meGIKberqvZ0+SX4rvCZHruiDKyoSZHXALrmP4wO2tGEtgrwQarpZa",
+	"A2ddO5cX6JGV9gjZYOp27MUYhoVCEevVDvysUwfeqmXKODv8DBmPrU0AQUbngvcxKf8JMw/sDY2qeQpS",
+	"qmtLRoPyf6GMPmV0izNmoPuFfzHmrCkP8T1nWW7K2QLFbc2UVtSuiGgUfB1zyk/aOFsoa3dDRqv2BvBT",
+	"QZ2h7aEs3bCjtbg7k0DGV8YUA00/JFMM57IPku5vyQa2Jei/ZxNcp8oN/v6btapmFBSNRLoaMvi9RAAA",
+	"J/eshqjra1zIZouxGNnAxrLknHy6AqqncoH2lPstJ+Y+AzqAIBNbQv3g9XfAHt8gOnMvc6Mdx9lB7L41",
+	"qY3mtQ9rhcfVECTOqDa4+ZOP8P924jdETlyLgkhZQ1ntVJZ5EEJGP+cDMWwH7nIb00HQ0hsb2HtxA4/2",
+	"L0K3H96xtS7h7ss9MswNqdPuliGCJnvcWd0OTpBQ+ubIs3DTNq94QQUdIDWhgeQFzYQzpl4wcoUAat1H",
+	"QRtvZ0GNLuqQk3+jbaTJUBZqkngab+fPuR/2csgFN241HTSA8rJ1+v8aLadpjQtPV5eJVmv4uIhudiaW",
+	"iZGYAiuqBBifQ2KBdXmbosLy8us+lnJvsP08ynV84l/f7DFaqd23EZzSyhQH2OtE1CQQIatauk3o2lCP",
+	"i9LKKimlNclcGMNFcB793lexNbi7Bz3Ynt/BPu12ifo4QgISYbO+Vj3K4ML9fMvo4AluinBMZ2KMA1yu",
+	"ghPp6dh8zMmCafZVsEx3b5mzsPRalgRPcFEwB4J7XA3PMe2NIRvUtv6Oi2A8Dq1wyokEi394Q6AivQ0f",
+	"EXuNFIIXEn6yFcKY3B7B2FcxhDHZhGBcNRGsDfSoKrCYdigjx6Ll5Z3dfPr/Qegjdvx6LI0s4Zz+asUa",
+	"foqGw4uEdG4QdZeX95TmB4tpRRRGMN/zOKSFBBuNKyV6zg7epHdrfgIF94JLmkuVM+XQXc+NdcBeFQo5",
+	"4IsAFW6GMLrWueiwvNzODl1YrxwArthFe7B4kDSxn/htoULzTgHm/2e3lvWh2WskH9+4bYnelPq+WLkH",
+	"gFqKvCX7PeRO3CNrNHC/mpOP8P9PJ0gQuxsUio6VMFlNLpV+nyZAuswFciRQcSWrYgxVheMxEDY8yEB9",
+	"9gi+WGYPMfsdkdJS4TqeVM8WVhBbA0gP4PIOS/jFb6/OoyjW/7wwyXVVWCsVEfQTA3YbpuqF+9Ub6oMt",
+	"Y4fc+3gtzRgW9CBBsjZiadALMfLPZlbpboOe96xQxWwxgy9Xtb13TyIelKYl7rm9pgfpps7ZQQwXopmp",
+	"10WTxGG8l9IyQXcXZnoEt5U5jXO89RqNpDHbZ3imq0nQGUXT1tcK2wuY92jzNfSKdrFqQ90JwA8P4AVc",
+	"hLklgQTZob+RxFKe0dE64xSRFqNWbShAc8mQimbjdIPH7l0So1WYtmVK8vd7ODlYfXQl+aQPRheGnJCL",
+	"XsmH6DvIDLK2VvKt9tjKAxxw4KB+nScc2PZDHnFQxx/ojGPkJ1SDUAh9CWu9msjddEKIEsCXHKCmI+7U",
+	"cz1aQKU8VhnQCTVr52BBf8o668q7bfYJJlYPXIsYcSg6Bx/stqiRChv3Fy2O+IW26YlsIwaG+/jU7+qo",
+	"nozE3Cxw89jKq0nXsPvWSh4hOQIkSaxOhhVU53qiTZLytKvyd71EJD+8ffsykepKlnou08QUE8VsPmHN",
+	"ywsD5LMM5VM16xImmVRCWZkDlBCjvoJ0Awn5knq4KkrSHyf/grAxyfjZGZ6UGJsIeAy0dqkXybwAtB+F",
+	"m975cS8cHV3KZfbwPMng/bPAN4qoxdSZrM5JCqpCobjj5En3CZJF4m2yNLwzK9bhIhjJrsGrKm3967YY",
+	"P43hIa2fHtFm/vj13uwfNgxoGWRkqFyHNCO+j/TCHn6GeAd08xOS6NatdH0BrMNoqVh8LZ5JhReszFG3",
+	"l8hDaXYFKr5loMwxUqrj5ILlHpVcp9Dqfpdk+JgBaQJmqQs4QDxwKsMzsZnnaybK8ZvS3lnX+FHtwAeB",
+	"x32VidLojOQ1OT1YC4MoXRGno/2HNZIAqm2gZM5IX3m1h9FIzq1QI8JQedo7WlNggWHBPirfL+y0uVzB",
+	"tfN+j8Xh/YB/Cwa6k3ZovA7AEaa0dUFcrBODg3mB5cc7+osfyBDuiYhll8U6JRvcj2YJUb2K6OZqyfwV",
+	"MB0L64Hkq0f0G8KuE/ebjaszGLNfS6zWDIN38ehxQjKNbhYVCPKtkEI5xzUJ9Q6CwgG1sTEv91spDqre",
+	"5u7/lvq0jay3FGqPxNfA0sZxBREvHH5JcS9xYisptw9sgfSjZirmSJWG2S2pJoWSvWSmc+TyqJJJpRdz",
+	"wzhf1ABGAeqVD4W1VTFcWPJ60bKBamcqJ1KTYDyx2cApvUp+Z0dKp1yuq+pHXG40H3reTuaLbTTSTYbY",
+	"HPO4m79zPXhgc4RntNiiG8ED2yJQ0wp40v7NEhmKTz7iHzvu8BC55v1NCyFBSsl/oKMB2h4UpYwPF6mU",
+	"XQG3KQmGaSWPkxiAhPYQAY8I10CcVJQp2wHl5uJkxnt+7QgkepG25W1/lI+0F+V+uxsICVvdan4neTEe",
+	"b7VBTzfNYtvjJLM6c64lBf/iXAdpRPvyMdTMttPC9BVaGNhbINiJMv8UbRLVBxMaJ4EY+LivfpDEQKXH",
+	"URVbZO3weXCdAf3SFGEW4/Ftqdfdb9/pwxqbe0Z7mYmnSz5H1CrnrmPu5r2gmvRsDqRk1/oA1OrbTHNS",
+	"ifl0t2MuofKh/ivSTOXnpWi74CeVlDlzfYHnU6vc7LzjI7OMkC2wH/Z4G88l7SsRZxu939/hTW5OEiWu",
+	"IUF8SEPDprVYGozAHhfbIl6tTI1QxQ0OXrF3uyJiqI2qDsydVpgg3QnDrQ3sbEnmBNjWQXkyOmQnCeGG",
+	"sxP/5K9a3YHeYgd9B37f/RM/jKKubDrfa03zIA+7SRaq+HMhI1HVNlVDft17zT4EsJAtIAsx0WW+Tkt2",
+	"wxG8r7wA92hb6ETf7yUlkEOmMozhmrHUXMLJR/5zeyAORVa+qU2+Pjz14JPxc/QlB6IbOvPGrpnutUK2",
+	"Iq+Y6q91X451jsSJQIsHzeReEN8BaqFTzwYyEbQ3d2OHazgoHcB2HilKyXvxJplujtDTDP6XhUMKgk/h",
+	"3spc4mlD2lfu3xloQhRaZT24Frm6pFSYPMCQdzFPrE4Ke5wAhkErbDHsxCJc6liXpb5eLQQRUScYWV3J",
+	"6shIZbnNQT+PaNuBebSwRpZjBOAVYc9YoJYIoWCSC4V3id4Cd5t/LOCoBq8DhQ1pGKVOwZFKhE3cTtBS",
+	"muSsm5geH8yA/NxYUHyK7XedDWIx11OpkByV3sEUbmPK0bsLa5d64TprpJWSI8qKZj8LY49eup8cvfoh",
+	"g4bA8BTGxLS1fTWR1n8A7N/EEyGrq2Ikiembm4WDPna7ilmhFhbZoqRy964Sqy9dYyGTf4V5WowkIcVX",
+	"SWTTPgcYCrbV9Q0M6q/QeyYZSnvtDMKF03qMt2WDq2RtHN3rsFCNMJfQFRrwe0gDzHh/b6M8sDiMdGiI",
+	"w+ZRH+6mE6AQGmvi6aDuR10+sLSAC3OXj9wWTjISPWKJJe4DN7notdoAWy9xcu8C1aIeaEJqnSddJmwP",
+	"x5Zl7uutC5NcyrndCOjaH5hrpQ7RtStK67EuO8xtpa8Trc6dkWk1wU2G4mFra6775UCtgF18i4kjhBo2",
+	"1LqUQu3eMDxiAEwJnSgnpbCui5vbyLT8ZDZRz6Oxxf2/QrzbTTIc04H8a+6ijYy4jI0mCTW2X2+TrQgX",
+	"5xpq/eFHLRcWD8c7O2BrLgh9v9GZto4LOOYbj8qWVRFmyD8KlZtdQv6tyKqIbaQwQQgxwgWnLTC21UkD",
+	"m/wb4Zh23tesr/CFBwqWom5bKPI/ksWVzLdNpNVqgNpSUXubiHbi9+7Rdx8+nqanz9voJg4W0EHT7oxm",
+	"ol9Cn0WUEH5H0SnyXvItBD7K9gLWznOJ9lUurOglH/sdI//sd3rfpn10mv1O71na7xR5v9Prd+SVHTwb",
+	"n476Hfe9hc+8dkT33SlrR8D3l4XCXzU8z33vIrB+p/ex36H4otN7/OkTLCPh5RuoK9r2nzh3EbEZTW87",
+	"lTMMgNw7xiGQUAn0/95AqRpU10o+WfD+Nmw7oyiaFkbcksRaBFvzXauqPbqa7A71d2vyrYnLN1JC1JtV",
+	"BEr6Hf1NtNO4K3jSN+UA6EnqvAg+uakBmEK61hVg/+ToEsNi16i25kylKO105/b8BJf/S1Z5MbLbG4Qu",
+	"VVYyGQI834JqKoFV+EyHcveeCxU2UGNSSfRU4LhZceteluiw9DQ+oaYf2PLiVDHVMP03BDlr4805Wo9l",
+	"IX8g5xFuxvV/mpiFu9IkGWNoMhAkwgqE7DzJhFoiNNzNZ1BTwFrp1ldwT3CG2WLCj89qfEe/i6N/Dz78",
+	"r//q3Niu/XS/kirXVTIXWI24bVhob9VmenibO40ARe8IPxK0c4CdFm/LRR2yxFPURXB09Pp3neQL9FmQ",
+	"Jaby1ez5t8+6U5IbDIvb2ZNpy+tA1LlhOE6f7dDx7/gAoOfcWOZunZ3DnzhRs9STFi4UfrRkeVR3FTRi",
+	"maURsKvWLUZr5XHGsWh16DE3/VxUdJ5kOIcyQiW32qHRlb2xR3O/2SmME0NZdr4y4Di95CGR4yG+rlU0",
+	"B0gu54z2lhffWFa4hdhexcSinhytilJ+aQCVc2GDQZAB6svwvgL95TcmkarS5cxrl3opGSxZhFwRdIHV",
+	"x8krOrmtJMsQe2ywF55/PWbOk9GlSZMMeNkw4ZNdLoayUtJKk7FAbSUxzsP24PlS7TokymLoIZw+5TKF",
+	"nN7v/kHfGBbxbtfmQf3Ot+5yAh9sINbnEfmCaH5QfjRopmCB0oqGyjb5lPgwIu34wfblTq53ANY4ugl9",
+	"KfXWPR1W+L11c36dZsx5knF0MSjyjAgLoIyCe2FPtcQgkRKmamv5MDuCk4/010aKchRnq20mMFtVFgDj",
+	"H1eS3kdhZjAHLhkT12cmryyJSIWkq6aaAbKjb0xiCphgmjBFayjoiIU4oqTI5YoKFWDyIf6KvmBO43V1",
+	"YqXtAA6Wq5nMM35IRh9lnB8NtaiwLWmYwD/qaiLtbSfwC3xe07rWIsUX9cFYVxNtrdwL8hLfY5shpe3n",
+	"L5hXSbKX78SE7R3DT/B+Psf828W7Fz9tZKQKnXnopX7LJL5/XvJto3HD5QJ/WVe2ASaMtRF94eUDZTIu",
+	"pCdy9Kp2JO8Hwfj1VJceIOgZS1Ym9FaKEg+rAF01KnpAfOxMCgVA1OPkIuBDmCwlVFEggCfoIJjrwo6m",
+	"WKxOSFYs41AEa2ymGocCoZlXskWGcb9ZxGM0uJar2kOToObKUNGVFx+kZjT5j3/O87sEAPsgF18XY6OS",
+	"hgE2aTdFtk30JTealNgj9ySD9gV7hBdc3gOykRbsTI9vt/SfEPB344k6XRNoIXzmx9aWYwB5BrFPFwFA",
+	"gr4V9nQxYj6swxHMwyNaEUllGaDPh5CgibqucXxuCRVfd+Cbh/fkI/7x6aRa3KZSbu15aSuCiqUnRpaY",
+	"AhpoD/DLffIe7M6epsfJZeF2hdiIQbVQcHCJGVeUP0fh2nNQSsdFBS9GbEVzeV1Ej9AkuLxQF/zS97e1",
+	"C3u0K1kNtXF96Dr+Br4Z3+LNQt0Tfet7Jndo8c+BHGIPBzULYFP01tpQD9Y05WgVPZrrshgt22k4mEAP",
+	"0imQ6g+Id6t1ykCYYmRlhWXUvWSmqyBybFLM2la6ZMmfoSYm+TRROjGyHB95SWQEMxMMfFiAWBRiQwJ0",
+	"yIcqbg/gK8bp5dIIIYCnVwRdgKcuFMT9hRqMdTWSWQvQmXzJBbXqN+ylw2qMxE9qq1yDb/cIYaZ6Ks0F",
+	"wFGN/C7r9V5i+ibpgzdYKMbUhQLGGjbIjF1m3W4oCgMNSr8JIJcHByXeEAnh5GJtrgF3hrN0t10Vo0/e",
+	"rFU3Kz0Y6dnM+WJdyiwQCqBZu65iZAIFGlh+BdLlXGXt+nsmfLV1i2xCu+3dMWQ2nd5Z2lF64GbcgD/l",
+	"ZQ1eBGiyXUfcgCi73tD70+j5vPNHLO8+fVqc8x3YAhonWGPQAbSpFCV4nVaPRSM6gUCwZBD8SXr6Rsfg",
+	"OT/BFgq5Al56QILz2DKPOFmRqT7qIlBpXinTX6lP8Qr1xGUf4Ugj9XYsPKWmcMko+AHnHVaXJEQ7+t/x",
+	"vh8/XrZX8X8JyW/PnfU7/z0ociDqmmzSmD1cyb97mz0V/VP/cu3/PeuM+2a08oIO5Yg2FDJMqH2yARh5",
+	"JStRbvUqm+M9f5J1UJ9ykZhCTUp5tDCSihc5GEMMA1UbUW24WTndgmNzzl0kGRWLG5/fHrn+UpEiUbid",
+	"RwCjgmbPI5m9dB/jPCv/KxdAThckQMmEyAWLxwO/OsUaJlmokaxsixwpHou95C6+V9/AneanyI64PW78",
+	"PZ1T+ecjW0Db+o02lZL+ogsA93ko5ScJPecma/a4kvLfclOKKtLM4xARSw7oC7dAuhjSItSOyHekyll4",
+	"8noqYwaeQiWwhWkDqlOTf6SGHdBZ4iPcM9vGjXpnr1kruufn2qU0Orz3kKUX1JZ4VNzGNkRX0Y6DJEEx",
+	"h4P6YICbOU5+K4UyKeZ4iIesKsY2mehEU/EuLwJuEzGUEScahEgzt16A8qicGVkinRO6QXzCa9gxwWY4",
+	"wwKPgbCZi18zd4H7B0CusmspL8tlwMrrcZKLZQTKLLVro7ks5uycZxpmjgsWQ9D2x2I2T7maPWhIg8YQ",
+	"cHRdg84/9x9VRHiRAAYQYWGLpWzySKvGw4mLPK/Z/L36YerPTo/wxGdH3dN3XcYTw2wUBqsaSjG6TH6s",
+	"ily4XZ4fF//T06OzZ9FPd/bp2Av35NBpCDb6g72cBKPl3G6jRS7k5CP+sRFj8L6eSQVmSsUUIpSNWM8k",
+	"NGVZ4bBu1VJ3O08PfoaO/PYD9Z4h7RTd/TM41O0IOuwYX/XeMHib+RR8vf/WAyFQ+zPgYv32F1WpnOtB",
+	"AKSP7xk3xvQf66QLAmv/YzYQE5F3QDaJD3drp1JuxaBGbk5KMv3Cfw6Jgkfj1W2vmUVhn+t6i2kRYn2T",
+	"bV0hPj1wdOCqjZDvpLC9CDyLlZi8kRsKiANwA1SoRCSVvk4TfzEofdd/MtE6d8unSZOFulSgPY4XFCXR",
+	"yTTZy08MvD+YpdATWkwFX2mvhJ5hOh485muxjQhCuKmuhaXu5wsbC937M2dQRD+PmH/gg61CV+AFoAEH",
+	"TX7AE1rBBe7be0cbWd+U+zynIOwx6DFG2LHQuB5t8AqVZDjECO810gujua8WykibuVB/6KJBLDApqoR6",
+	"Kl0RpFo2QoHOm/A/TOkTN7HJX7yNLOuWsJ7d1ZLuEllDV7nhnWlrdedD2sF+bUT13iDv6N79vtA82+db",
+	"gowOlAd3C4auvHrXvU5GaXefhy0+1cOzWhmN8F+M7Eecg4uvJJM+GC7KGnvcXPb9yzfvfhr88vLdm1cv",
+	"3hLK09cy/FbBObZcGOCPTLD82u14sTXoqoE3U8KDETKWxvIuwBw8QhkdZLSQVSHNeazyZlbARlSBBjbb",
+	"lrr5hfpjF5IBfCQ7nbjt0IhNBYrwv7sXJ1ILrE9r+FptHifdXqvocQt3aAXVwCMbCTwZNKri8mtaXTmM",
+	"5yZrDfaQVXIkld0ggzHCvG4z38JM/IX0Cs+6+xLOOXCJUQy3sXKGxkVDgWc4nbRTT0GchWpo10vOVI2s",
+	"Np83XYJgXGciFiBDEECXfy7kwvXMTBRlVHoBHw9KHPy0Uy0UHmyJSm1+EI7nyh0+wj/+1oen9DufOrRS",
+	"OLP6tPvxNk7GQ9ZZYes9ti/iOt1rwjR4Cu8y/ZSFOQq7kXsKq2kJOPmIf+xGJEtv1Oxbm2JnHMtDxs70",
+	"hNbzC9fgPbJZrY3pfeVr8L035WtWR/hkrotNNFkXCVywQv7jEfHVglYWVD6ENHVhIlzOQuHhCUP9jZVz",
+	"5KDCB6NM4sIGTaRCQVk1LhN/LkSZoCNJ8SDQE3J9923XXfvPdy+Ok9/CvYAwRpik1Gri/k/cKxvXePz5",
+	"Tgs9tZoX1xrXDQLkyKQwFMnhiADORTNgPc4OTUWz0krPr0ONXWujalfHggbvoUnuiTiGWD3phhdWfDxF",
+	"gF2sXwsfP+t22wgV5Bp1DC7yZ8++ff6kGy/7p1/dsr9hmd99Bb7Dyuos5pDLK5rkgfSvIn+CFoaRyBfr",
+	"hYER4ZAYkF/9uefKYXf9GJSY2H0ZVSXNAotOb3lAepy800gb4eHByP4QlOeg7luY5vzHb+7iLwHd5Q8G",
+	"IzqMQl1JY4uJsJAzHhW5VDZ58u3p6e7HgfCC9wun2lqvdPdJCW95yzSEs7XZZj2NNy8vfvjlZZzRfZDh",
+	"zzLQRpZW5MKKY6tn5cOUkjZBp2C8eujTV4VNk8oFKlWMv+RIdjWlyAW+yP+TvG1IH/cVomOESbIHRopS",
+	"5g+zHgOobKVLkMWQXHmo5xgxzVhCQ4YzLTyW6it87dRDoeHxWUyh51HPggg1WXsDj/+fnJ31FfXUQGk7",
+	"4FfOGKJgEitncxfNJGNRlAaoJl2X//Tul5/5fAyHw6SJscvSbZlcWAAF3lDB62bKTIDYIXM5lIW6xPBs",
+	"au087Sv3P4Pkk0VpNUYlzkQA7FrkE2lN8iDrL7rdxyO10OrIvezCwAcy8wc+ZXHJ6HPKCPUV/Qolhms/",
+	"e5gCkZVmcv9fZDUTRZ7khZhUgjS7kbOMB8rNcBp3bFZfKT6shGOjLC+uiNc0cz89wsv+1u+ofmdLYcMb",
+	"NPUDTnl6QhsQW0z2q/QWJuZ97WD9IeYW4l8xukzXaP5XlU9CCUvhbPiKEGLNFYpv/JMPOp74kE1Vir4L",
+	"9hpetZwO39PonnzkP9tzFMEt64X1tDANbvmcCa1i3+6uupRLcMykxtA0k98Ebd6DD3rbNPZwiP1lNPiW",
+	"nwmGsrpp8I+vUfydA15udJmlSUbTNkMeNv+klirSKh6lPepnN5voYnbQ2D7CQK3gnvg0krmCrQ5wP9bi",
+	"gmi8GRHlGr7X2Purj2OxTxLBm5hbhLOkHrShtpOIjgFQQsyiPT4mY86o1OOO/fEjnF0jIlknCyO5AodP",
+	"lyGkooDUWLEMYS0z6XjdUQBREVv9jDJEKL6LTxKl5RASl8zSwi3N+j0Tq/UWLDRJ0XX2lzzJ5agU0Zye",
+	"iVzy3+QB8uFgLoy5RjV/BXyx3gW4cfF/DobLOm2oG3n48PePTCZZv7eYF520Q/3e6Z064/f/ukkqptZB",
+	"m5Z4MqrDEBGw3tU9rvNGibmZarthbUc2izQhfpGUt3cpnYPHIk1+ObkWJo3LXdbM9xtmXkkjTNlKRSvp",
+	"QUdV/I07wKZIA4GH2bQwVlfLASKtM6yfg6w2bMM0cVeyV2jZRLzlTtqSt4atVeGWTzGEyh2U+G1N+wp7",
+	"85zvId29f8/N/h7ULKFuaH9xkFq/eQLijtwNn39KbBbXe0+K00Cn6OcIz4gQwzvjpjmAym+RkERjqPtD",
+	"MR7zQJhdLE6KqizcelC0Qx+cyW8Mye5w3iAsPXxXs7f6yzT7NtU+GGoavPNQ6EKHb1wYnOv97ANZtS+e",
+	"EhZER1zXmM88F5AEcoez6eYMHm3/43KuwibzKRADTvWs+dgaiDkPuc/DB7QdWrsv9+bZOGETkZqGgZ2g",
+	"yvQ9jOkJx7uH3D8xWjQyihVG18g+MA+Yy7iCdiVgGJULY73CaCCz7BGLynrOtzBcGX8pl7BNG8qykFeS",
+	"nnmtfRCGUYeuLmmL9y7QI6IX5wtD9S2W9bof2WkpjblbES+kzyHeiUoz2+tvY/ba+zzA+WpqbqHDXui8",
+	"XeMe2YQPUGuLhs06r+sWfaNtLggXbMq52kpy3Q8dMcBBYB5Hz8DT0h49t3hlK3cKgd3zG8K45MGbH18k",
+	"jx8//u4hqXxEjsFNp6VXi4oCiUh5YLcwepMNvCtm8nUQnD5sWOH667NpoYcyLuj++9xSulZsC56dS54L",
+	"OzXEY5JD2TfxiqZc7gdmgkaJhUJpYC6I1VlCRO02on/NS1EoJNJ6iz+Oq02Ah3ijtPROln6xatN1k/bG",
+	"fOuQ/CZ23BiZG7ESk2+fSiuh+Rc1lW4XnluaaIZZ5qFb9i2v7QOFEPfSTLyPuRfHdo3zDwiL2FJ9agbn",
+	"ow3d6eUtIbmNAUs0A2MW4J5X1Qbgkd8ICwAmxnUMUGTvXBTg1nMZ+IVxH+VWKsOsS+653M6ZWLIsJ5YJ",
+	"InLENE3yEY5N7iU4hhIIzsFj9HyYlmcs54PBWSWRxsmTFqeQyvexG3G8kLG1ZV/BWv/FY7DFjfykrxG+",
+	"H2LNoGlKyilts7UEFF0jTP8sxumf7gGx9xkkPuJ+2y5XHRL2BwO6fUmzemF2kjiOsmjZ31++S+i3GaUn",
+	"2hESb/EZhz9MogdtSzGqHLbOhSUMyD4G9qd6prH4zMkUK6tKjHU1A6yMvNlJFVs52iAbZASp8JRcdQZ2",
+	"50a0YuVceG5MmILnW+A+qaCs+cxqJFSEnGpxfO/4Bd/i+x3QmOqP2niCA23Zq1/wD+cOvcdoe9WodsFr",
+	"XOR5JY2RJhxrApMtAr306PI4ubC2KoYLSxnsGNeB66QPrqLdLOW4rESJMzlLHmRHR4jpPDJSmiMimvA3",
+	"zx6mHJCvHOy0HMXUx/3zWdiGZKGVe6SHWJn4YtXW7gtpDZ0wXpQBIXMLgzyh47gNh41VAXSVkOpGyDMe",
+	"jxP0UI+DD2OVQuKyPN7BJf1Ez79ph31JQmjNb7S54A667ICBUjwmEaTJrT1TkX/dNrtQziPuh57/5g1u",
+	"S63/iFta8NYstYL1X8kfegg9X8qxJYIW9POVKAyTUNITvjHJWKqR7OHPJwWDmJCuBcgZkEKc+CSRv5Yq",
+	"0bUnDloC4exx8t4z/bhWlMWVZEHfQA6HWzGYADJPKQEOp/Vwt0GhBgsjsyAPNdJVXlPh/ca42xWwlcQW",
+	"BG1K6BCEzGAKsmhcSv4Jo7q2mny5UKwbLEep7w6/nu+JeczfcPe1qW3GFTNZFqo9kf2KEgjhbJ05Pkzq",
+	"MzywQDBnLcmXzVJfle9VRIi9iKV/kFWnhk/xJ1Cr8JRzJCLUalxMAvYFH30lqkIMiQ+d+CzTpBgnS72A",
+	"dEUlRR7kEF8qC9WrGERF/Jgolo6S1ySwDzAyDrFIDFtpqLWUVYQgezuaynzhwnd+aaIM4qqhSqIj0Avb",
+	"GrbzWNzU/leU7xvKIzmgYdWCwsSob10FeGk7F4EHlN6VuOEa0ziFSeayMlphcrm6KkYyyYt8A2WDrvb1",
+	"eJ+15qbU61o/R8lqvR1rZasHLlHF1L+kqQDnpxSPND8XuNGbc1wdjGc6aUeqxcy5Hf+BLnP3x4fGBn1N",
+	"wR5Nze3pMEvYM3f13mK7uqmA0Pg97XLpzU7QXI/GoigXVfvq8aNzSnHahH6QPAiqQ6mPSpzPjfjraLV4",
+	"mCYTzUGQZ9upjId9VZBOAgev3AWokEtFYdeyLIGLBR06KHPW0+bh3KrnK6zKwjV2BEV9OC2gmt85z4xe",
+	"IfOII1ToAzcKbaNXdPdA/n+QgT9Lu92un3ArlgIv17LV/h66+kfq6S1p7J+1vkQy3NhiIoqarxkXWe+J",
+	"No5X6v614xEP9NhvmmDl9lFec1jpy8+cob6etm/qX17JakkKSn4FDvWTzDDrFmO7mA1dLKOvZAW8BZCm",
+	"tQZTjz4ARMaYSi9w8s1igTvom4UaImNz0Rj0vJ8uP4OM6fvpsr2OCE6uzhMF2yn2GwW6jX3Yyfvpsp7q",
+	"hoMshEkVQLeIVGqf2Ux4BA+JOntH55W51hVYllwxQBeZ03Y0dFGvr/rqKMm8QHHWQ71QcGIruXbQdPHN",
+	"PIcf4umn/1X4OnkAho5YURXUZx7Cgso7ivP4IX2VYKVcJOsAv8FHVbosneP2D6vJgfFBPyjchGakfiET",
+	"NXJg9yxkKLdIuxrxAjMXn8IpWRW5X0LUud9lZnS7jFZJd0dgIQMeV9ygR6XTtCK7rtCVd1/sP2HbPxWG",
+	"BXQAyOda4O7Kn7GwDdAS49ypAyuvQe6VSk+F9S8cFAjw1dxNRSV5a1BjbwCwoD8CVwmWHyAGEO6D9RC4",
+	"V4voClNurb8pI7S5FblG0W06zsb6Hp6ahVnX43J3y5Qe0I0GvsPdDgry5wMmxQxSXXiYzcGC1RHbJpoR",
+	"dMFgARyQWY+O74mNQo6JY5BMIKRbjbQJ7Ee8dgg9uUeW5GcKtD6afMjhW9gURYTlX2JkqRo0mi3WPz+x",
+	"mm45iyuEUUcYRvGcklnCIIgMye6snEdCSfiuOFhZLwwKD98KSYERnklvfQZpBPC6WQYF92A/QF+rk6W0",
+	"Pb/f1eNxxFqehs9VTGBaq3vmF8Mbu7vSy1d0eMfWQ8DSWF4gplhoUnObCuMMRKrcvUeGxlmUMhY3dLdC",
+	"U8R2RK9Cx0T+dkFzWI/HZHDRG8Lv3TNW7o43IxcmY0fLEzjIwzPcK75wwLmCXmxmkMZR7nErcs/nqIDo",
+	"ndkmiVzWmI/9MzbULNVoQNDfmr8d6XkUUMd5I/IRlK8Mhc4MX0azXnU535jgH7DKjt0MYhE8oyOwoSKo",
+	"uVZt6G7KzVg1AlLVd2MxsHrgXsozUYTHwfKEqoGK7ayS2A+RMmsPMD0e0EMDulADXIX5eyYxtZ6eprLY",
+	"/lBBBmrlQElJv00D+tq9D2XnzNRFfQXsoHQpkcGUU3aoZk97spCSo+53y0fKVThglcHvCEs+KVSYna8M",
+	"idfpRPltlkhCSQQCbMMi4lVpSRLLLWNINQgTjd1wJJ9u1pZtN1bg6r0NZ5t/jol6KshGJ0GlRrzCiNFI",
+	"zi2undBqtybTsln4WmU8b4wqNCrXaeF7EOlgDCaUilsjS5rKVooq19dgFyit0Ow8/YUDUZZZb326kg3z",
+	"8gHOaAdvtubKoJPQiWkl2d+4lg10NZ8KZUJTVxcekbi5kVi3ndU1LnOecwpmL461p50ewtlDHnwVHnrw",
+	"G8N4+DCxwZ9FHcev7+YBoBk9nsMrNySFXbtZuEm84qITDZ2FSQU/Y5WswvoPwciKQ0JrctOZLydMVEYT",
+	"TpZjZ+quS65kVYwLWaMAShNb8Uce7L2gnEjIrlDI4swZSXqsuARbcB3cIk9qFqNpaA3sIFcq8CEmGLud",
+	"ZFi+zs5ggtHvBuZSXq/82E+dcWHXK0qApgcJFt2/By5Kz9iU/REXcQFhKn+KMpCRW6WzLzcNncn1VRhj",
+	"RD9CMKtj9SuIQPlAyy0BoebF5wJM2lfZTCwH+M8swNak1zKG9l+sgoQKPu1we+/xmLyijaSbIdKLX8tn",
+	"NQzcv69QyAdudVnM5zI/rw1IuL9XCAHQNzUoELhj3YKoYuVlmEMPsJdrRh95lcy9fc3FpGvTHlreOAVx",
+	"gJwXp/gTCB+ikTEgfbiA+EEuKRSO+uwhS6MOJZ4WVaDdmdHfvh4oTC4oJ09eu1G+LgxXAlUr63ZfuYV7",
+	"4G9JLc1kVenKZHFi0cXjsK3H1h8nv8oCbCgj4Szolb5StEPctMrB05CeLjZ09KrgleAKyIu01yh5YfB7",
+	"lQ/1TwC133nR+eCpmjEShywQ+KtOr/Nkd4o5fr0vXHY9DYzBwPe6lzykm+2RhH+zMuelXG6mh5ovhmUx",
+	"SqYCwIjkr6BUj/7W1cRzm3FC6Ti5CCwY8wJJg5K8MHNhsdIPd+3OP6a8ig9Fs4raz4Wx/3DN3IWTNrTM",
+	"OflFNdem9cCMvt65nuIfcvkb/eSw2Wz3oJbjpHfU+2mCB2h7hgrRaF9id7O9XIxG0hiymA18hHG1sRhB",
+	"IM76Q7BMV9KFOIUoU8wTVZPU+8WZWCa59oXIlInCFTbXugqj+r2s7DQRVZvI0C/ysHTarcWJoixltZ/U",
+	"sE5eJWLWPgTIrN1OVI1XIO9yOEoPcrfgbmB/iKMUkDvHLdzQzOX99cLy8B22n9NS7x5ohtHdeW9cVMmk",
+	"Esi4vTbWrarGOWSh/Oh5YRC4VQ8EvEovBYcbcphsEEWXmJAoFPyE3XQK9JrA7IqUUa0hA/bjvQYMFBsQ",
+	"NCSGokCMcDQEJhjXCZ0evYOuOjeggXZveE9F0NS9LU4GzWcvct557hwCD+YmR3PyEf/YKEf5Q2EwrRN7",
+	"f8jqyCvNbABWX0plaFtV2CQvckppakU4wuMWfUpvdrsJUwYPeAhhyvZuu+m0wNdaOZjT1cTstMq6CyMR",
+	"XL/AIlVjsy9/7W5+QD/7uppsil5ck/cKbYY+4OAgdMFNHGqgwVC5rr4xiZVKsGN1dhuHroBFAUXVQIsB",
+	"//yGiYbByl1oo4PqfEH5Ti/DBJ7Y7QAl4WDAZ7utnB3rapa1O+DX1eRevS+8bKfXEbkIrrdQhZWguba7",
+	"mdyTh/1VXrsubLdPP6wwkB466l57n+ruGsax0fFWclIYWy2P0GHCYfxGyzVTXdmjsrgCFNglJ+vmi7I0",
+	"UZEwILP55hwFLpPXL14lo7KAHPUr1OaOarPD7ZjWBd2qc+tASCr/mheVNO63ZrO9n1P0finl3DV7Ksy0",
+	"3dDfUEPfuRbcr8nP5y7emOp5B+p0F1Ac+Ky7s7XXXuWe7L7enW2UF+S7fD4ChnOPRCtoTkx2wLbYPhEQ",
+	"zX3ykf7aTYeJz+n80aKobDEWI7tehNlCZYzJpoMyGeMjWgFIKLy8Tx5jfiff0/N5U8SyzkCMnQkExLCJ",
+	"GC5htwAZc1RBEjDds6ksS/2/P8lauYdDt+6RenjdSDaTm1wYD2kQVWE8GVpRhTICfyDRZD1R1rkXUy4z",
+	"MabBbdZwUZSWjuTwgFQYRgW2MZuQWdx8q+1+/E4fdgvdRvCBLLnjsaykGklGzfEcNyAhR10YSvXdp9jd",
+	"++b68CUgxGoxn/9HGv3O7P4m5TNLQixEZyZ1cE28mYB0FuTljJRAr7t+OhIKmRgssUwmAmnm23K5F2UZ",
+	"6wPczMpfjz3jdbrDxW6wW4osIDS5LFRrVQkkGeJB4hoGQ+SH1KedNBxgtNQzNDw+GgI4g/Tj4+XUlnNZ",
+	"UwPrTGU5G4ymorJt3EDuyS1m9ezJri2rob18czbJtobXv3sNTlR2VRgv2N783CnLyd9EG/5fWDuwpQEc",
+	"u1L1eJsKG9bU3YA85fU4UjD4uipduOF+Ch5SIm3/wh110Y6y9C6vtSgS8RRHW7ma4sBzlZCGCRc8OBMI",
+	"lcSVKEoxLCXiN7Edq9XfjcIqcLuIuehwox0/yT26jb2DaPr3K7CCvRY6k3AitTNMKe2GlM5rZHK+5oBs",
+	"vjDTWM/Kb+2FShbzUoscKqx9pOcvNMVESSwPQgRkjFQODKeJqEbT4kp6qAoncoIUBXIoQn01MJzmcP7Z",
+	"I152/8oI0SnsOi7yUhL4wT02Pl9VMj9OLvI8kPDFcJ4i6gZAdAD2+7yOUgPtUUKPuN05xsONldkXeV6z",
+	"jnvdmSP7BGzOxdnTZ73vxs+f5d3np8+fPxl9mz97+p04G0shuqOnT0XePX0qHg/HT8anw7Nhd/j87GyU",
+	"nz7Nn41Onw67425XdJ930o4b6k6v87HfmYuls4x3y7nsd3r9WluuVH4MulrHvFW7Ov1froH9Tup/Cb+S",
+	"j7t/gw+dKQm7qKTpd3q/f/jkOo6sBLjC1OKvgZjlz564NaX4txwMl5BnePL89Ozxk6fPds82xMNzX9mG",
+	"mom0bBpYoGMPzgMmPLLZRb6jwWM0uPYT9AB3ybOZqfSK/5Wca1NYXUVCI5R6qzu2lPHDSuNRd9qYk2tP",
+	"kMV9/E94hwNQJHwRGahzAJpjtxYRe3Po673nqKyGcb2tTX2s4zE3Hp79qhNEeUJAACDLZCgjOB/Td+CI",
+	"B6F0dzG4a/cwt8g0SbLhsdWqz95+jvZqDagZWrIPmENhp3klrnfp4DWrbtpo1/p71/1208boQxhPs4H/",
+	"AosTeEj40ABn+veLoszpu02x3IG3wF/UBgJe+KC7BuzSA/EoVX7A2qe/n/Y75qkj7R1GQhlR5ETHQfDt",
+	"xgw1/PLwO4DW/DRZ9v7S0/xCW6f+FkvGdnvJ6dVxOflDD9sn9a+R4cTFXxCjF1BMsmk2/4+79y44RdeI",
+	"QyQZ/kcPmX7oa3QO/6OHh/QPrtf3ulGFYcRd4ecyXzx3vXl5dnTftj0zHt8a3HNLOgAplIvAtMoNl0h4",
+	"FOFMLJOFwRIDEAAv7BI3oMfJG9dMDEjoBITLNtxeuFl00b2Y92tfLtHXLo4x5fPx/cCO3K02GZmzlB05",
+	"iGvZ/gjD3Zr4X2Fu8IDSawE1WRpq09Bj9uqMwFyQtVIXi4tzGpISRtqoqDYuvmVyKtJ9KRQUJzP1MHCy",
+	"CGNDbQrw621i/V7cJt7iU4Rt7lQM5VcXlNU4n7eDY0Oyco9yiz/RWHqzFFU7VR0USJx8dP/bLcaC4iq/",
+	"m/S0Enlw4F5YiIqfbIu6ipwfVvJKzttZA+V8j7EWdAksW+3VITedJq75ftWKB+mkkhYZZW95w7bl6rdS",
+	"ABm/ktc8rFQahgpPnnMJhlWe01kw1lEVJrmUcxtgTnI8liPLPspg6ZfropFQI1m6mwQ3A3VuVE3sv4Ze",
+	"RR1LWvKs1g21kVTJ7m2Tm1iBM/T3W63pB1bOgf+aq2prNYDG6rlpXlxttSQL3vfKeh/1UhMNGXW1n+XV",
+	"VkviN8FxqI9pc+VUzcTNZTE/gIW/vSwAJkctA2vBnWHQ8vBV/sziKoFTRU+wVDxQfODPbSDoKOw5rrC+",
+	"oNZ97pZvqPtl3eSo8FOGKA6wgHj+4Vkb2ikvelGpqD8GmRXGuFhw1xmyOiGUtgOoZBXDUmKNMO7VQnk1",
+	"FJpXQNqWaGJxI0U7G8VqXkOYsOtybp0F+EO86MQH0OSibJxkbrj+/znWOMf+rhMSskHrjSy6eXoF4GsL",
+	"Qf7MuVlDjLd4NY9XXPHiJoEhcJe+jgmCVpSmmolXsRVfNRu5e4Ud2CnhTQ9U9GS5G2+MyA9oUa2kkeU4",
+	"0RXIMAYMPgoy4mJM5TH7BiLfPwCZINaDQg1ysTSd3nfdtENVKKt1T4zKKXYH498nLBmejbPyfkHJbRhk",
+	"tN6Tj/D/jcc4vq0YiIEvdT60nkfBBeoaeaOa8yR9xYmSBF3QKoKEugL5hSZa5yDGRQQp2ISRUH6R7iuz",
+	"gFfS1XmSuTsM3B0Ghc18fRYCn6zWkYAYAPrc5anzEbCbd43vKzS9Hqm/4wO53rDSapJMQRKoNc3TMqNW",
+	"4SVGU/NCsiB+/TTJi0oCVxDwlbZyFMdv3ExVPBalkf4kaKh1KUWzaN6TTeMeCiP2mvhptc+b+iTod79N",
+	"u5bDqdaXmyGkgrVo0Lwm0kbHXECMvrps3GyNfc+N+JpXWXqJ7essd/n+GKBD97F1AOv7ptX1rfRuKJkJ",
+	"O8JYGTjuoVZI6Wvg6te4zML446qbvCj1In+JdPiIjApIKVxwmU+msdztgtvrSfKcGfWiTUdwmrwz53zj",
+	"VOPkLyyJ426gNcGH3HuRMgwHR9THGPR2UgKuHlMpQOdDoKQQE8jvLqqy0+tMrZ2b3skJGgzd+nikZycA",
+	"PLoBDQp2xz0t8DwYbRsO/PqQy/u1N4e1KRK7wZOP9NcWrAbuLQvXUGUJscHACJ/WRj6UUbnIm5SPfoCb",
+	"BzPdbY2J5g62bi+rDLZlczel24UN6+M4ZdXMXJbFlQSOMdcpPnkPX0JAgxSDi3lj1rW1i7qf2T73mH7d",
+	"2M83c1jUds4iOV++PkovvNyuCETFx0lWaZDzwemWUXUn5lPxMz7AadtDgeREklXSFlW4T1652JfkiFil",
+	"NTKDkagg3+bhkFxWdZy8VGJYAi+et3ViNMS0ajiGQgZ7U2P/PcfU7zKQyhTGNJ8H/RPQVrFx3dLL1/rQ",
+	"+9IbBg1u1HZyyt3P7pRjRru91GnR+cvNffJJMKHNupxDORIzb1QU11D9MrDB7YK0p/75ITxzF1hHZOUH",
+	"AHfU27T8OoEeKy+xPWIOfbpX6EY0VHgSdhin3GLL6KhufmSw4u83RPd0AuXFq/QYOfep31OogQlZBV6E",
+	"kwdZLkWePSRVuAqmq+epRAEsH6mNi9I16zjBvooqB5IiN5CTEEklR9I9k9g7YXVgDz2F438X6MPiAxMW",
+	"+YUvUFk7Oe12uwmmNYqZXNlpNuYXXM9+CRsA14+3WxHwHT47W2H8cJk3zUqvhY77ftjgo1qggVL6PYRI",
+	"UuV8d1BCqMUBN1gtrMS5cbD5pcLEAk7EQuVJxsHivFCTLOUtsts5lyUfRgjeJcgr5nDFX30TJtSaWb+T",
+	"xu7VqO/PiF7ZIDJpmFd6xR9HvQK5I3QYQ4mql3CEuDdrE4mzlZq1tdrZdHnyUQ//kCPbDj55+de8FAAC",
+	"UIE8vK5qZayc19StQI1TU/0K163DsW4vUMduUOK5nmpI+ErAtQhGV2FIv8aRnJR+RqUEyfrLJhWegxMy",
+	"xnkvEKDybIwoVwFS5QCMKDWfo+KB258LuZDR/uLlbG6X4VjWuXrUPwUJnWbVn9fQt1+O6A/TukPf70v2",
+	"J5yFw213wN40yPDndUGVO1jYeSxIU79rC6WBDqO0R0aDmvbQxnRD0JmKdFSLislzG+N5f/O71Vs0yTX6",
+	"1hwi5qebf6XBPrX+kKDuSHX2IGUf15HlNAAV/NcnH/nP3XCJgbi9zv2cIHm9cw0Z7b2nsswp2RJ8B/Cf",
+	"N+fMbkvq/V7cwHJ8aefnMKBtaJV9Zuf2BonkxoeNYIOtnBD1+5HzMDePV+NHtPLF4hNCAnBe6bk2MoeD",
+	"nuiwtzCxVZYlX0jatwAHC2rOsFzAj6pFGSC1xIPcVDiO7bgAVb/725cpbUHDclJJPr66GLmtpS1Gl9Im",
+	"T749Pd39bCW81BdOMr8X0lh8WZTXo6zyFhxxq90jyPJAJv8WtS44fJtp0v0U5tL4WlkEf2sAa6Dcswsi",
+	"IBY2YiyTuS6UhTPLmvZF4bZpqgA+ie069i/gNfers3Dv0EDcvAWYrK58l+wlSQw3vp1ZYe6gdQWOj75x",
+	"/45SKhn8b2Dkn1lYkCOerxxVzKJNGJRB99WvCyT0BnEepZOJmBsghYPafUakj7RScmTpBCP7WRh7BDvL",
+	"o1c/ZHhOEUA/qL0jI/u11wXkxLzqS5TUpo6vBxXAUCfxYA6vzaTKs0BYi8c4rjPQrbPM+kwsaRPJF/UV",
+	"qyM+gDRcJUFI5uE5ySoHHUN8RmDFpS4Ib98ImoWcIpse7bZ3ybVTkggJE5JpMZnKikasVbaYx7gZA9RN",
+	"g5JxoSzwcMwKVcwWM/iSdi2FsnICBWBp+87M1yZFI3UtDCdD8/PE2EqrCaZFVWx/vvVTKVBanZpfs5ra",
+	"K8yFtbJyv/k/f+8efffh42l6+vzTf91KhRlCdGj1EeZ7a8tnp8h7ybd9BRf0SFkoF1b0ko/9jpF/9ju9",
+	"b9N+R1jgPjnrnj07Oj09Ouu+O+32uu6//wO4UC4LhewocAf3yVDny36n95E/6vVJ/CUR8wL5U9weCL4g",
+	"D97vfPoEJhV6YvV91xwZWhjlnIQV/pwIxBJqdrgPV/ajLstaWJmUxZVMHrj5JqsjQBCgJT/8XAHnuJLy",
+	"3/KI9WIPtAL/qCvsV3xcDAsa6wqU065T2tSgH8PrnEs651TpVJc5yfg5l32cwMwXCP6eiWW6wrowmoqC",
+	"ieRBW7pRmcwOxpX+t1QZ53j42VHzmlzVa+qxH+Hqe41hMVXV6XXGxV/k+vXC+iK9EZTj3jCSxdfil7xR",
+	"NPt1bvh+lrFAUmKnlV5MEMuGBkGQR7LCGwQhtyx522livZGo2Lda1MNFMqj4q4rmkrKydJEuSBcCZFZJ",
+	"POMnJwhngRU8IQ8ykqDntF4G5wa8UAsZaSO7UHou84Z5typ6nJgFSQHvv9DtPyzaPkCxG5/9Uh1OoW4X",
+	"bF9Pl+3HICui7ltOMFbKzBdqWOrRpWmsxn0/jYf4P/moIHJPvvJuopMVjqQ9BAvuyXK0qAq7hB8j4rz3",
+	"+wc3BzBYwbsGaGrv5OT07Nvj7nH3+LT3/NtuF+YLtWodmaNJ4wvGtweyHWkQW+L6I6Y1NCmokB2H6Jcw",
+	"7+tB93sWsJyCqmUPaJrHgD1zN2RG7+GiKHOTenbo+NaNNMHv2alVC2V6Uek7ARxAdz2NiEWByJdT/3Tr",
+	"9rODn5AqgdIovTiPDYng1IuGhpxbSkc2ceNh+JtarwFpR2SSemF7zGBU+7GUtq1PEWPnejSAP+h8CIrr",
+	"wG17PLu/J+3hPn349P8GAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -52,8 +52,12 @@ var lists = map[string]list{
 	}},
 	"ListActionRuns": {name: "action-runs", next: pages, columns: []string{
 		"id", "install=install.name", "action", "trigger", "state", "created_at", "stream=stream_id", "error", "scheduled_at", "exit_code", "started_at",
-		"finished_at", "by=created_by",
+		"finished_at", "by=created_by", "numbers=metrics_kept", "numbers_left_out=metrics_error",
 	}},
+	"ListMetrics": {name: "metrics", next: pages, columns: []string{
+		"series", "action", "kind", "value", "at", "run=run_id", "id", "name", "labels", "help",
+	}},
+	"ListMetricPoints": {name: "points", next: pages, columns: []string{"at", "value", "run=run_id", "min", "max", "mean", "count"}},
 	"ListAlarms": {name: "alarms", next: pages, columns: []string{
 		"id", "alarm=kind", "install=install.name", "created_at", "cause", "acknowledged_at", "about", "remedy", "runner=runner_id", "acknowledged_by", "reason",
 	}},

@@ -43,7 +43,8 @@ var (
 type Sequencer struct {
 	Store    *database.Store
 	Listener *store.Listener
-	// KeepDays is for how many days events and deliveries are kept; at least 7.
+	// KeepDays is for how many days events, deliveries and points of numbers are kept;
+	// at least 7.
 	KeepDays int
 	Log      *slog.Logger
 

@@ -14,7 +14,7 @@ import (
 )
 
 const actionRunOfChange = `-- name: ActionRunOfChange :one
-SELECT id, org_id, install_id, action, trigger, key, scheduled_at, change_id, workflow_id, runner_id, state, exit_code, outputs, inputs, error, stream_id, created_by, created_at, started_at, finished_at, reported_at FROM action_runs WHERE change_id = $1::text
+SELECT id, org_id, install_id, action, trigger, key, scheduled_at, change_id, workflow_id, runner_id, state, exit_code, outputs, inputs, error, stream_id, created_by, created_at, started_at, finished_at, reported_at, metrics_at, metrics_kept, metrics_error FROM action_runs WHERE change_id = $1::text
 `
 
 func (q *Queries) ActionRunOfChange(ctx context.Context, changeID string) (ActionRun, error) {
@@ -42,6 +42,9 @@ func (q *Queries) ActionRunOfChange(ctx context.Context, changeID string) (Actio
 		&i.StartedAt,
 		&i.FinishedAt,
 		&i.ReportedAt,
+		&i.MetricsAt,
+		&i.MetricsKept,
+		&i.MetricsError,
 	)
 	return i, err
 }
@@ -123,7 +126,7 @@ func (q *Queries) InsertActionRun(ctx context.Context, arg InsertActionRunParams
 }
 
 const listActionRuns = `-- name: ListActionRuns :many
-SELECT a.id, a.org_id, a.install_id, a.action, a.trigger, a.key, a.scheduled_at, a.change_id, a.workflow_id, a.runner_id, a.state, a.exit_code, a.outputs, a.inputs, a.error, a.stream_id, a.created_by, a.created_at, a.started_at, a.finished_at, a.reported_at, i.name AS install_name FROM action_runs a JOIN installs i ON i.id = a.install_id
+SELECT a.id, a.org_id, a.install_id, a.action, a.trigger, a.key, a.scheduled_at, a.change_id, a.workflow_id, a.runner_id, a.state, a.exit_code, a.outputs, a.inputs, a.error, a.stream_id, a.created_by, a.created_at, a.started_at, a.finished_at, a.reported_at, a.metrics_at, a.metrics_kept, a.metrics_error, i.name AS install_name FROM action_runs a JOIN installs i ON i.id = a.install_id
 WHERE ($1::text IS NULL OR a.id = $1)
   AND ($2::text IS NULL OR a.install_id = $2)
   AND ($3::text IS NULL OR a.action = $3)
@@ -182,6 +185,9 @@ func (q *Queries) ListActionRuns(ctx context.Context, arg ListActionRunsParams) 
 			&i.ActionRun.StartedAt,
 			&i.ActionRun.FinishedAt,
 			&i.ActionRun.ReportedAt,
+			&i.ActionRun.MetricsAt,
+			&i.ActionRun.MetricsKept,
+			&i.ActionRun.MetricsError,
 			&i.InstallName,
 		); err != nil {
 			return nil, err

@@ -22,27 +22,30 @@ type Account struct {
 }
 
 type ActionRun struct {
-	ID          string
-	OrgID       string
-	InstallID   string
-	Action      string
-	Trigger     string
-	Key         string
-	ScheduledAt *time.Time
-	ChangeID    *string
-	WorkflowID  *string
-	RunnerID    *string
-	State       model.RunState
-	ExitCode    *int32
-	Outputs     json.RawMessage
-	Inputs      json.RawMessage
-	Error       *string
-	StreamID    *string
-	CreatedBy   string
-	CreatedAt   time.Time
-	StartedAt   *time.Time
-	FinishedAt  *time.Time
-	ReportedAt  *time.Time
+	ID           string
+	OrgID        string
+	InstallID    string
+	Action       string
+	Trigger      string
+	Key          string
+	ScheduledAt  *time.Time
+	ChangeID     *string
+	WorkflowID   *string
+	RunnerID     *string
+	State        model.RunState
+	ExitCode     *int32
+	Outputs      json.RawMessage
+	Inputs       json.RawMessage
+	Error        *string
+	StreamID     *string
+	CreatedBy    string
+	CreatedAt    time.Time
+	StartedAt    *time.Time
+	FinishedAt   *time.Time
+	ReportedAt   *time.Time
+	MetricsAt    *time.Time
+	MetricsKept  int32
+	MetricsError *string
 }
 
 type App struct {
@@ -389,6 +392,24 @@ type Key struct {
 	PrivateSealed []byte
 	CreatedAt     time.Time
 	RetiredAt     *time.Time
+}
+
+type MetricSeries struct {
+	ID        string
+	OrgID     string
+	Number    int64
+	InstallID string
+	Action    string
+	Name      string
+	Labels    json.RawMessage
+	LabelsKey string
+	Kind      string
+	Help      string
+	LastValue float64
+	LastAt    time.Time
+	LastRun   string
+	StoredAt  time.Time
+	CreatedAt time.Time
 }
 
 type Org struct {

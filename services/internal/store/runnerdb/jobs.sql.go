@@ -14,7 +14,7 @@ import (
 )
 
 const runnerAttempt = `-- name: RunnerAttempt :one
-SELECT j.id, j.runner_id, j.install_id, j.build_id, j.change_id, j.workflow_id, j.resource_id, j.operation, j.mutates,
+SELECT j.id, j.runner_id, j.install_id, j.build_id, j.change_id, j.workflow_id, j.resource_id, j.action_run_id, j.operation, j.mutates,
        j.state, j.fence, j.attempt, (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested,
        coalesce(j.result, '{}')::jsonb AS result,
        coalesce(l.id, '')::text AS lease_id, coalesce(l.state, '')::text AS lease_state,
@@ -41,6 +41,7 @@ type RunnerAttemptRow struct {
 	ChangeID        *string
 	WorkflowID      *string
 	ResourceID      *string
+	ActionRunID     *string
 	Operation       string
 	Mutates         bool
 	State           model.JobState
@@ -67,6 +68,7 @@ func (q *Queries) RunnerAttempt(ctx context.Context, arg RunnerAttemptParams) (R
 		&i.ChangeID,
 		&i.WorkflowID,
 		&i.ResourceID,
+		&i.ActionRunID,
 		&i.Operation,
 		&i.Mutates,
 		&i.State,

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/presence"
+	"github.com/berth-dev/berth/services/runner-api/internal/series"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 	"github.com/berth-dev/berth/services/runner-api/internal/waiting"
 )
@@ -47,6 +48,7 @@ type API struct {
 	jobs     *waiting.Room // claims
 	settings *waiting.Room
 	metrics  *Metrics
+	series   series.Writer
 }
 
 // Deps are what an API works with.
@@ -64,7 +66,7 @@ type Deps struct {
 func New(d Deps, c Config) *API {
 	return &API{
 		Config: c, store: d.Store, log: d.Log, gate: d.Gate, presence: d.Presence,
-		jobs: d.Jobs, settings: d.Settings, metrics: d.Metrics,
+		jobs: d.Jobs, settings: d.Settings, metrics: d.Metrics, series: series.Writer{Log: d.Log},
 	}
 }
 

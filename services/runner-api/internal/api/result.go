@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/dated"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/result"
+	"github.com/berth-dev/berth/services/runner-api/internal/series"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
@@ -121,6 +122,10 @@ func (a *API) accept(ctx context.Context, tx *database.Tx, at attempt, e ending)
 		tx.NotifyAfterCommit(model.ChannelJobs, at.RunnerID)
 		return tx.RunnerRequeueJob(ctx, runnerdb.RunnerRequeueJobParams{ID: at.ID, Result: body})
 	}
+	if err := a.keepMetrics(ctx, tx, at, e.Result); err != nil {
+		return err
+	}
+	e.Metrics = nil // they are points now
 	body, err := json.Marshal(e.JobResult)
 	if err != nil {
 		return err
@@ -130,6 +135,21 @@ func (a *API) accept(ctx context.Context, tx *database.Tx, at attempt, e ending)
 		return err
 	}
 	return owner{at.WorkflowID, at.BuildID, at.InstallID}.wake(ctx, tx)
+}
+
+// keepMetrics stores the numbers that the run of a job wrote. Other jobs write none,
+// whatever they say.
+func (a *API) keepMetrics(ctx context.Context, tx *database.Tx, at attempt, r jobspec.Result) error {
+	if at.ActionRunID == nil || at.InstallID == nil || len(r.Metrics) == 0 && r.MetricsError == "" {
+		return nil
+	}
+	action, err := tx.RunnerActionOfRun(ctx, runnerdb.RunnerActionOfRunParams{ID: *at.ActionRunID, InstallID: *at.InstallID})
+	if err != nil {
+		return fmt.Errorf("read the run of job %s: %w", at.ID, err)
+	}
+	return a.series.Store(ctx, tx, series.Run{
+		InstallID: *at.InstallID, Action: action, ID: *at.ActionRunID, EndedAt: r.FinishedAt, Metrics: r.Metrics, Problem: r.MetricsError,
+	})
 }
 
 // keepLate commits the evidence; the refusal follows.

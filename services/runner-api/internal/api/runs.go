@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
@@ -17,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/dated"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/run"
+	"github.com/berth-dev/berth/services/runner-api/internal/series"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
@@ -36,7 +38,7 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 	}
 	var recorded apigen.PutRun200JSONResponse
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
-		stored, err := putRun(ctx, tx, s, req)
+		stored, err := a.putRun(ctx, tx, s, req)
 		if err != nil {
 			return err
 		}
@@ -55,7 +57,7 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 }
 
 // putRun returns the run as it was known before this report, if it was.
-func putRun(ctx context.Context, tx *database.Tx, s *session.Session, req apigen.PutRunRequestObject) (stored runnerdb.RunnerRunByKeyRow, _ error) {
+func (a *API) putRun(ctx context.Context, tx *database.Tx, s *session.Session, req apigen.PutRunRequestObject) (stored runnerdb.RunnerRunByKeyRow, _ error) {
 	r := *req.Body
 	key := jobspec.RunKey(r.Action, r.ScheduledAt)
 	// Whatever settings were good at that time may name it: reports come late,
@@ -95,6 +97,14 @@ func putRun(ctx context.Context, tx *database.Tx, s *session.Session, req apigen
 	}
 	if !model.RunState(r.State).Ended() {
 		return stored, nil
+	}
+	if !strings.HasPrefix(r.Action, jobspec.ProbePrefix) { // a probe runs no script
+		err = a.series.Store(ctx, tx, series.Run{
+			InstallID: s.InstallID, Action: r.Action, ID: stored.ID, EndedAt: r.FinishedAt, Metrics: r.Metrics, Problem: r.MetricsError,
+		})
+		if err != nil {
+			return stored, err
+		}
 	}
 	return stored, tx.WakeInstall(ctx, s.InstallID)
 }

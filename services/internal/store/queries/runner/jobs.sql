@@ -56,7 +56,7 @@ ORDER BY j.queued_at, j.id;
 -- name: RunnerAttempt :one
 -- A job of this runner with the lease of one attempt, locked. lease_state is
 -- empty when there never was that attempt.
-SELECT j.id, j.runner_id, j.install_id, j.build_id, j.change_id, j.workflow_id, j.resource_id, j.operation, j.mutates,
+SELECT j.id, j.runner_id, j.install_id, j.build_id, j.change_id, j.workflow_id, j.resource_id, j.action_run_id, j.operation, j.mutates,
        j.state, j.fence, j.attempt, (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested,
        coalesce(j.result, '{}')::jsonb AS result,
        coalesce(l.id, '')::text AS lease_id, coalesce(l.state, '')::text AS lease_state,

@@ -1,0 +1,51 @@
+-- Numbers that runs wrote. All run inside store.Tx of the org. A point is stored after
+-- its time, but for a clock that is ahead by the minutes that are allowed: so a time also
+-- says which partitions are not looked at.
+
+-- name: ListMetrics :many
+-- A page of the series of an install, by name and action, behind the series `after`; all
+-- of them, or those of a name and of an action.
+SELECT * FROM metric_series m
+WHERE m.install_id = sqlc.arg(install_id) AND (sqlc.arg(name)::text = '' OR m.name = sqlc.arg(name)) AND (sqlc.arg(action)::text = '' OR m.action = sqlc.arg(action))
+  AND (sqlc.arg(after)::text = '' OR (m.name, m.action, m.number) > (SELECT a.name, a.action, a.number FROM metric_series a WHERE a.id = sqlc.arg(after) AND a.install_id = m.install_id))
+ORDER BY m.name, m.action, m.number LIMIT sqlc.arg(most);
+
+-- name: GetMetric :one
+SELECT * FROM metric_series WHERE id = sqlc.arg(id) AND install_id = sqlc.arg(install_id);
+
+-- name: RecentPoints :many
+-- The newest values of series, newest first: `most` of each, none from before `since`.
+SELECT s.number::bigint AS series, p.value
+FROM (SELECT unnest(sqlc.arg(series)::bigint[]) AS number) s
+CROSS JOIN LATERAL (
+    SELECT p.value, p.at FROM metric_points p
+    WHERE p.series = s.number AND p.at >= sqlc.arg(since)::timestamptz AND p.stored_at >= sqlc.arg(since)::timestamptz - interval '1 hour'
+    ORDER BY p.at DESC LIMIT sqlc.arg(most)
+) p
+ORDER BY s.number, p.at DESC;
+
+-- name: ListPoints :many
+-- A page of the points of a series in a time, newest first, behind a point.
+SELECT p.at, p.value, p.run_id FROM metric_points p
+WHERE p.series = sqlc.arg(series) AND p.at >= sqlc.arg(since)::timestamptz AND p.at < sqlc.arg(until)::timestamptz
+  AND p.stored_at >= sqlc.arg(since)::timestamptz - interval '1 hour'
+  AND (sqlc.narg(after_at)::timestamptz IS NULL OR (p.at, p.run_id) < (sqlc.narg(after_at)::timestamptz, sqlc.arg(after_run)::text))
+ORDER BY p.at DESC, p.run_id DESC LIMIT sqlc.arg(most);
+
+-- name: ListSteps :many
+-- The same in steps of equal length: of each step in which there are points the last
+-- value, the least, the most, the mean, and how many there are.
+SELECT date_bin(make_interval(secs => sqlc.arg(step)::float8), p.at, 'epoch'::timestamptz)::timestamptz AS at,
+       ((array_agg(p.value ORDER BY p.at DESC, p.run_id DESC))[1])::float8 AS last, min(p.value)::float8 AS least, max(p.value)::float8 AS greatest,
+       avg(p.value)::float8 AS mean, count(*)::bigint AS points
+FROM metric_points p
+WHERE p.series = sqlc.arg(series) AND p.at >= sqlc.arg(since)::timestamptz AND p.at < sqlc.arg(until)::timestamptz
+  AND p.stored_at >= sqlc.arg(since)::timestamptz - interval '1 hour'
+GROUP BY 1 ORDER BY 1 DESC LIMIT sqlc.arg(most);
+
+-- name: MetricsOfRun :many
+-- What a run wrote at a time: its action's series with their values then.
+SELECT sqlc.embed(s), p.value FROM metric_series s
+JOIN metric_points p ON p.series = s.number AND p.at = sqlc.arg(at)::timestamptz AND p.stored_at >= sqlc.arg(at)::timestamptz - interval '1 hour'
+WHERE s.install_id = sqlc.arg(install_id) AND s.action = sqlc.arg(action) AND p.run_id = sqlc.arg(run_id)::text
+ORDER BY s.name, s.number;
