@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/cli/internal/when"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/visible"
 )
@@ -94,17 +95,20 @@ ago: 2h, 3d.`,
 	return cmd
 }
 
+// longestStep is the longest that the API takes.
+const longestStep = 31 * 24 * time.Hour
+
 func pointsWhich(since, until string, step time.Duration, now time.Time) (which ctlapi.ListMetricPointsParams, err error) {
-	if which.Since, err = timeOf("--since", since, now); err != nil {
+	if which.Since, err = when.Past("--since", since, now); err != nil {
 		return which, err
 	}
-	if which.Until, err = timeOf("--until", until, now); err != nil {
+	if which.Until, err = when.Past("--until", until, now); err != nil {
 		return which, err
 	}
 	if step == 0 {
 		return which, nil
 	}
-	if step < time.Second || step%time.Second != 0 || step > 31*day {
+	if step < time.Second || step%time.Second != 0 || step > longestStep {
 		return which, usage.Errorf("--step is %s; it can be whole seconds, up to 31 days (744h)", step)
 	}
 	which.Step = new(int(step / time.Second))

@@ -20,13 +20,13 @@ func TestPointsWhich(t *testing.T) {
 		err                string
 	}{
 		{name: "the last day", since: "24h", want: ctlapi.ListMetricPointsParams{Since: ago(24 * time.Hour)}},
-		{name: "a time in steps", since: "7d", until: "1d", step: time.Hour, want: ctlapi.ListMetricPointsParams{Since: ago(7 * day), Until: ago(day), Step: new(3600)}},
+		{name: "a time in steps", since: "7d", until: "1d", step: time.Hour, want: ctlapi.ListMetricPointsParams{Since: ago(7 * 24 * time.Hour), Until: ago(24 * time.Hour), Step: new(3600)}},
 		{name: "no time", since: "yesterday", err: "--since"},
 		{name: "no time to end", until: "tomorrow", err: "--until"},
 		{name: "less than a second", step: 500 * time.Millisecond, err: "--step is 500ms"},
 		{name: "part of a second", step: 1500 * time.Millisecond, err: "--step is 1.5s"},
 		{name: "backwards", step: -time.Hour, err: "--step is -1h"},
-		{name: "a step longer than a month", step: 32 * day, err: "--step is 768h"},
+		{name: "a step longer than a month", step: 32 * 24 * time.Hour, err: "--step is 768h"},
 	} {
 		got, err := pointsWhich(tt.since, tt.until, tt.step, noon)
 		if tt.err != "" {
