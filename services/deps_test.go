@@ -150,6 +150,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 	const rooms = berth + "services/ctl-api/internal/"
 	below := map[string][]string{
 		"alarms":       {},
+		"apiref":       {"apigen"},
 		"database":     {},
 		"destruction":  {},
 		"flow":         {},
@@ -170,12 +171,12 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"readme":       {},
 		"paging":       {},
 		"csvlist":      {},
-		"fleetapi":     {"apigen", "bulk", "database", "installs", "paging", "plantree", "readme", "releaseview"},
+		"fleetapi":     {"apigen", "apiref", "bulk", "database", "installs", "paging", "plantree", "readme", "releaseview"},
 		"metricsapi":   {"apigen", "database", "installs", "paging"},
 		"treediff":     {},
 		"snapshot":     {"database", "treediff"},
 		"timeline":     {"database", "treediff"},
-		"timelineapi":  {"apigen", "apps", "configdiff", "database", "installs", "paging", "snapshot", "stream", "timeline", "treediff"},
+		"timelineapi":  {"apigen", "apiref", "apps", "configdiff", "database", "installs", "paging", "snapshot", "stream", "timeline", "treediff"},
 		"why":          {"flow"},
 		"status":       {"why"},
 		"releaseview":  {"orders"},
