@@ -3,12 +3,12 @@ package action
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 
 	"github.com/berth-dev/berth/runner/engine/job"
+	"github.com/berth-dev/berth/runner/engine/scriptfile"
 )
 
 const (
@@ -20,17 +20,12 @@ var outputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,127}$`)
 
 // readOutputs reads the file that a script wrote its outputs to.
 func readOutputs(path string) (map[string]any, error) {
-	f, err := os.Open(path)
+	data, err := scriptfile.Read(path, maxOutputBytes)
+	if errors.As(err, new(scriptfile.TooLargeError)) || errors.Is(err, scriptfile.ErrNotRegular) {
+		return nil, fmt.Errorf("the file %w", err)
+	}
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxOutputBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxOutputBytes {
-		return nil, fmt.Errorf("the file is larger than %d KiB", maxOutputBytes>>10)
 	}
 	return parseOutputs(data)
 }

@@ -127,7 +127,7 @@ func TestAttackMetricsFile(t *testing.T) {
 		{"a link to another file", link, "the metrics file is not a regular file"},
 		{"a link to a device", device, "the metrics file is not a regular file"},
 		{"a link to nothing", dangling, "the metrics file is not a regular file"},
-		{"a socket", socket, "the metrics file cannot be opened"},
+		{"a socket", socket, "the metrics file is not a regular file"},
 		{"a folder", t.TempDir(), "the metrics file is not a regular file"},
 		{"ten gigabytes", sparse, "the metrics file is larger than 256 KiB: none of its numbers are kept"},
 		{"garbage", garbage, "is not in the Prometheus text format"},

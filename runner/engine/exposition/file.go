@@ -2,11 +2,9 @@ package exposition
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"syscall"
+
+	"github.com/berth-dev/berth/runner/engine/scriptfile"
 )
 
 // MaxBytes bounds a metrics file.
@@ -14,27 +12,16 @@ const MaxBytes = 256 << 10
 
 // ReadFile reads the file at path; where there is none, there is nothing in it.
 func ReadFile(path string) Text {
-	// Neither through a link nor waiting for whoever writes to a pipe.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	data, err := scriptfile.Read(path, MaxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Text{}
-	case errors.Is(err, syscall.ELOOP):
-		return unread("is not a regular file")
-	case err != nil:
-		return unread("cannot be opened")
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		return unread("is not a regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
-	switch {
+	case errors.As(err, new(scriptfile.TooLargeError)):
+		return unread(err.Error() + ": none of its numbers are kept")
+	case errors.Is(err, scriptfile.ErrNotRegular):
+		return unread(err.Error())
 	case err != nil:
 		return unread("cannot be read")
-	case len(data) > MaxBytes:
-		return unread(fmt.Sprintf("is larger than %d KiB: none of its numbers are kept", MaxBytes>>10))
 	}
 	return Parse(data)
 }
