@@ -112,6 +112,24 @@ func (e ResumedState) Valid() bool {
 	}
 }
 
+// Defines values for RoleStateKind.
+const (
+	RoleStateKindBreakGlass RoleStateKind = "break_glass"
+	RoleStateKindCustom     RoleStateKind = "custom"
+)
+
+// Valid indicates whether the value is a known member of the RoleStateKind enum.
+func (e RoleStateKind) Valid() bool {
+	switch e {
+	case RoleStateKindBreakGlass:
+		return true
+	case RoleStateKindCustom:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerKind.
 const (
 	RunnerKindBuild   RunnerKind = "build"
@@ -683,6 +701,54 @@ type ResumedJob struct {
 // ResumedState `resumed`: go on. `void`: end the engine and report nothing.
 type ResumedState string
 
+// RoleState defines model for RoleState.
+type RoleState struct {
+	Description *string       `json:"description,omitempty"`
+	DisplayName *string       `json:"display_name,omitempty"`
+	Kind        RoleStateKind `json:"kind"`
+
+	// Known All of its name is known.
+	Known bool `json:"known"`
+
+	// Name What it is called in this install, as far as that is known.
+	Name string `json:"name"`
+
+	// SwitchID The switch by which it is on; left out while it is off.
+	SwitchID *string `json:"switch_id,omitempty"`
+
+	// Written Its name as the app writes it.
+	Written string `json:"written"`
+}
+
+// RoleStateKind defines model for RoleState.Kind.
+type RoleStateKind string
+
+// RoleSwitch defines model for RoleSwitch.
+type RoleSwitch struct {
+	At time.Time `json:"at"`
+
+	// By The user of the customer's machine, or berth-runner.
+	By     string  `json:"by"`
+	ID     string  `json:"id"`
+	Name   string  `json:"name"`
+	On     bool    `json:"on"`
+	Reason *string `json:"reason,omitempty"`
+
+	// Role The role's name as the app writes it.
+	Role string `json:"role"`
+
+	// Until When it goes off by itself.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// RolesReport defines model for RolesReport.
+type RolesReport struct {
+	Roles []RoleState `json:"roles"`
+
+	// Switches Those that the runner remembers, the oldest first.
+	Switches []RoleSwitch `json:"switches"`
+}
+
 // Run A run of a scheduled action (`pkg/jobspec.Run`).
 type Run = jobspec.Run
 
@@ -1025,6 +1091,9 @@ type RenewLeasesJSONRequestBody = RenewRequest
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
+// PutRolesJSONRequestBody defines body for PutRoles for application/json ContentType.
+type PutRolesJSONRequestBody = RolesReport
+
 // PutRunJSONRequestBody defines body for PutRun for application/json ContentType.
 type PutRunJSONRequestBody = Run
 
@@ -1081,6 +1150,9 @@ type ServerInterface interface {
 	// CreateRegistryToken Get a short-lived token for the org's registry
 	// (POST /registry-token)
 	CreateRegistryToken(c *gin.Context)
+	// PutRoles Tell which roles the customer has switched on
+	// (PUT /roles)
+	PutRoles(c *gin.Context)
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(c *gin.Context, run RunID)
@@ -1297,6 +1369,19 @@ func (siw *ServerInterfaceWrapper) CreateRegistryToken(c *gin.Context) {
 	}
 
 	siw.Handler.CreateRegistryToken(c)
+}
+
+// PutRoles operation middleware
+func (siw *ServerInterfaceWrapper) PutRoles(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutRoles(c)
 }
 
 // PutRun operation middleware
@@ -1642,6 +1727,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PUT(options.BaseURL+"/jobs/:job/result", wrapper.PutResult)
 	router.POST(options.BaseURL+"/leases/renew", wrapper.RenewLeases)
 	router.POST(options.BaseURL+"/registry-token", wrapper.CreateRegistryToken)
+	router.PUT(options.BaseURL+"/roles", wrapper.PutRoles)
 	router.PUT(options.BaseURL+"/runs/:run", wrapper.PutRun)
 	router.GET(options.BaseURL+"/sealed", wrapper.ListSealed)
 	router.GET(options.BaseURL+"/sealed/:resource", wrapper.GetSealed)
@@ -2047,6 +2133,39 @@ type CreateRegistryTokendefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CreateRegistryTokendefaultApplicationProblemPlusJSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutRolesRequestObject struct {
+	Body *PutRolesJSONRequestBody
+}
+
+type PutRolesResponseObject interface {
+	VisitPutRolesResponse(w http.ResponseWriter) error
+}
+
+type PutRoles204Response struct {
+}
+
+func (response PutRoles204Response) VisitPutRolesResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type PutRolesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutRolesdefaultApplicationProblemPlusJSONResponse) VisitPutRolesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2650,6 +2769,9 @@ type StrictServerInterface interface {
 	// CreateRegistryToken Get a short-lived token for the org's registry
 	// (POST /registry-token)
 	CreateRegistryToken(ctx context.Context, request CreateRegistryTokenRequestObject) (CreateRegistryTokenResponseObject, error)
+	// PutRoles Tell which roles the customer has switched on
+	// (PUT /roles)
+	PutRoles(ctx context.Context, request PutRolesRequestObject) (PutRolesResponseObject, error)
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(ctx context.Context, request PutRunRequestObject) (PutRunResponseObject, error)
@@ -3138,6 +3260,48 @@ func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context) {
 	}
 }
 
+// PutRoles operation middleware
+func (sh *strictHandler) PutRoles(ctx *gin.Context) {
+	var request PutRolesRequestObject
+
+	var body PutRolesJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutRoles(ctx.Request.Context(), request.(PutRolesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutRoles")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutRolesResponseObject); ok {
+		if err := validResponse.VisitPutRolesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // PutRun operation middleware
 func (sh *strictHandler) PutRun(ctx *gin.Context, run RunID) {
 	var request PutRunRequestObject
@@ -3618,201 +3782,210 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3H0Lbxu5luZfIbQDdOIpy/IriWUsBu7X7fTN7e6JM7d3bisrUVWUxKhEVoosK+rAwP6a/WH7SxY8h2Sx",
-	"JJYetpM7mIsLtKOq4vPwPL9z+LmTykUhBRNadfqfOwUt6YJpVsK/fpbj19+bPzKm0pIXmkvR6XdeZ0RO",
-	"CCUf5Nj8oWdckbISgpXdTtLh5pWC6lkn6Qi6YJ1+54Mcd5JOyT5WvGRZp6/LiiUdlc7Ygprm2Se6KHL7",
-	"5rB3Ou/Rs/F5epFdsheTl9NXs6sP84UoPnYS07Bmpenif5t3/+gdX9HjP99/Pntx/y+dpKNXhWlG6ZKL",
-	"aef+Pum8ZUpWZcq2TaS07+BsmJ3MN4pwoTTN85Zpuc/2nFvJ1N5zM+/uMbdKtE/LTiQhC5oxMl4FMyPP",
-	"RrQUw//3f/7v6Hnb3Cqx57RMS/tOy7y7a1r3pltVSKEYEOFvpRznbGH+TKXQTGjzJy2KnKfUzPikwDf+",
-	"9YMy0/8cjPJfSjbp9Dv/46Sm8hN8qk5cu9BjcwHfmZViHyumNFlSRYTURLHyjmXXsIpjma2IoitFlrNV",
-	"F7bCtmo6vVGKT8XCDrTZ8q+CEbMci0ITqokUzJwiswdFKQtWao6Ttu+YP+36cKHZlJWd+6QzYSJlm22b",
-	"UU9LKkyzuNmWPq8JHSsmNFnOGD4xJ3dRaaoZTG7GxdSMYSLLBdXY2YuLem+Cvs2h41kwLrdvSSdnVLEh",
-	"+1RwQ70UBu9bzKhmx5ov2OaOJ51cTodazpnYnNTvM6pJLqfHXEzNdmg6Z4pMZEm4TshonGsg426sWbOg",
-	"FNtZb3Zc8TxLSJFTkRBDSysiS3M6cIMVXTBCzfnHfxYsjfdQZqzcRWg/iDuWy4KZD0xLu97/WY5vzWvm",
-	"dV0yurALvrnbuZx6BmwpJjpMXVIkmG3dvoOX8Pi5U/+H2+/EU2S4rHY+ka0Phx7urxvLez9KOf7AUm1G",
-	"eVPTPM0ybnqg+W/BsZjQXLEtJ2VBP/FFtej0T3vwv6Sz4ML+sp2WD5YqW5coNrnvZpSLm6JgIjtwgiVL",
-	"ZZnBn1yzhdq1j9DTW/jIdLygn17jZ5d2Rew/6yWhZUlXG9Ny/bbO5idGcfEaw51RNduk1p+omjmhlFOl",
-	"CbZ+TcyCrTxjKhnhhiMJFqVjxT42mEobm1qbifkswYG1TiaQMjTPf510+n/sKT6SPbYDlur+/bqcuSFW",
-	"dBFt2BzNlXRixSwFsB4tS5aR1LRCmMhU1w/Z7vFh1GREV5yZ4I58owj7RFNNxivNVEKWXM9kpUnOBSMT",
-	"xrKGnDAvHbJR/oRe9XovT6+uzi4vXl70rq5Otx/V6H7CTFr38219ap70OD38yOSULzaH80GO9x9LoFns",
-	"Ggq02zqOt6jcHEg7qfl0k2Mabnlz/A96/Ofw+P3nV8mLixjThMbcEVuX8Q3lFEW8kESwJVnKcp4Y2ZxS",
-	"YdSwTBKulf3ZqAEFk0XO+oSSSZXnJOPKPrAaapfcOOWH54zQPDcsZsnyvDsQSJJvmJjqWad/5mSG++E0",
-	"Rtq5RFNpjcHJJVlQsTKqlSJcm/HCTIiQy2vSI1LkVmeEs861GQbN+R2wOn8wzi5fBGehFxNbasl1OttF",
-	"K7f4ln9/WDJq9ePdn73Fd+uPFRe7NQj89hZevU86S8r1ULFUCjxufo6Xl9unuEbKnuzc4q817VckRu7f",
-	"c1VUOqIt3xi9l5WGA6dMKTKTeaaa1t+crbrkF1SPzW6BlpMRLYPXEkJF5nRoohjNWWbenfI7I9IkqKmV",
-	"0Dwn1Pa4oOnMcFOkc0PNRU5ThuS4zqzcnkW0YjWTS9OZDg9CXG663dtHHV9ntvBt4oYSW+MfJhPzVysz",
-	"QdtxbfnzHA9CxjQrF1wwI/WohqVNZ1RMGckkU+TZqJhPT1JaqCpnXewKrdY15gTfDOdcxK0TT6/Rp9bQ",
-	"bzNtZDlte+SMrPjztcW07TT6SxpD31jfpPPpeCqP7Y/NdQgfHvNFIUttefOs0+9MuZ5V424qFydjVurZ",
-	"ccbu8K+TYElhjD+IUubOYj1AIkxoqndKrR/hpXujgYlM3h1mMBXVOOfpcM7atBZ3WH/Izi4vT6/MoU3I",
-	"+RnqL8aAG1PFXlxcG45rpKey/iqUgN2mBHhxEVVmaD4sWcoLHrXp8TCytGQaLVPowO4woSVzbEFLtC6L",
-	"kt9RzciM5hOiNCh8XM8CrtJdc5tM2am3SS5fxcUrjmBNNo8ZOlxQPr//fHEe//iOlSpqKP8dHzQ9Y7tX",
-	"bUNjg7E1tnNjYetRJJawoszGkepvUnFn3B9AsrsIyigdlkM3qepRFPTgrdljIeOrZI/QptyDObCMZDKt",
-	"zDqSZ9/f3v7wvEt+oOkMPEOpXDBLkkY6gZNjjQ//an6LseGCrnJJW/wVtue1oxkVWbaddyucQ0SkTQXV",
-	"Vcma2nNzMHO2auHaik93c2v8HF+OLfJWBTycgJ9OpzHwfXm928un4vY/Oq69v7j+3Ylmq6ODIisnQB/2",
-	"tIRayLXXiLgiGUt5BttOuDsuYX/BkanX9ieWZ29kOo9aTEOlqW7xgMIjx64MNYOWoaWcE677ZPSxYhXL",
-	"RqC2jVCjG5EZvWPg5WUiQxO39m9PKM9ZFndb4vi2yTKYwzptwIdJMJMYdb3OmNBcrzZXoKmsrB1vNHbM",
-	"Vnxb8Twjb2HDVPSQOWVp2wTw+7+aN3coQvDiXmpQ/WpSq0Rx9ec+6fwsx7+VcloypXby+uZi/OgJkixn",
-	"kiypTmfo0iBzIZfCS+2SZTTVLNtOt0/meMykWRX8MDA+IzuUScF29NB7StcmyCpnsG0u5kwuSS7F1KyJ",
-	"kMuG5WpHtnNoWmqabzbfQycg2sXmKMIOxXrY1YExI+K84R0rS2psIB8aAdeC4RRIbhgOTPNK6Q0tJ7ZB",
-	"u53lMBi34/Xq2p11q9FC9m+ZqnL9AE6d0gVD9px42gaOZzVRFOYf5BgiG9hNTJpvDUOxspRllBWwT1wP",
-	"U5k1Sffs9OLlxavzFxcvgx089r++OjDcJCttFBUIRgrT1B8dVaUpYxlwa8+2SzapFPyVUpGyHH+tRMpK",
-	"TblRNoXUhg+XGp4Y3hpy5NDUa7PGDYdA2UGUTLz7Fsxbw0SsbTujRcGEIoJ90l0ymkmlh/DVqD8QQkJY",
-	"cUmF2SwvvaRpNyHjCuUvnTKhE/QayIxAHMyL4IHIuA1RWhOag3NBGK2LTikXXTKy7w5LBm6HbNQ3g19S",
-	"BYHigZjYE+HdFCj6uYJopfuKPKtVQ0GNvgjvSYFHig7EHc0r5p1dJaOZMsOxFIgRvOfX9sBDjBpHOBAj",
-	"wVimhjgFHJ7ZzTocZ6h7SVfWr6LkgsHS4QeBHwEo1A7vGaxeUSSECsJFUenEjLLk01k9DMN3GuuFzF+x",
-	"fNIlN2JF0IODhGA+MPxiIARbsrLhEOKK6JJROHY2oLHubTRqT+hFpcd/Dt8fRXlyyRYM3fYH8x93SsJD",
-	"uUPvbLKFR2mdtikYqAtrPkDvlCSTiVnIBtsyrY0Ivj8GT1qX3DJhrMI7RnJG7xhs0Ah0rFHTEgf6cPAO",
-	"YoRDk5YZyTgEnFGTVIzcsXKFpkvf/LKC9gqqFMuIFGZ08OvSHH2M2sQ8ejscTVv4XatnqxHmPsR1pfmC",
-	"yarho93kwIFnYIeftrbePR02lbtm6Hi9911UqaTovqXLvzGl6JRZCXm7yxDQjhcYZjqDswhqixMZaA64",
-	"EDbw/32FSExEvDGt3Ai1RC+X60XO/ZcQDlc6/nXU4NkPC7IHdoOLidx1/DbUkG2AD5nOtz1j2QEokIiJ",
-	"hKQTYWo4aTuhsK+YHmUW9VHR3bX4tsz3wHxEzT776eYgDwkMyyBSYSbedXN8WEzvEVZMO+ntE+btPZRC",
-	"1066U+m/UcRYdGZJvGsrMHpjBH2oaRTQeyDHT89e7Qga7pbSjqBrqoeViJHz31AtC72fG4EQLoYzC87Y",
-	"E5qwMwLitMao37QGHM7Zyv3Z0B+5svAOy34Pi7Ck0gjfXX2792AQ0OuiUuiyrRFwFs7QhjB5rBOjEdcJ",
-	"1ywJ9yW2r7/NpGA/WYPmgAMsK11UD3PnsUWRAwTQKOegXrnhK03Tedc2PYoeo7hPu5g9wqftphJdnpyK",
-	"r8famI9obo1T4Vv+/SGqjC0RIuuIokVRSgz6BwunZvTs8kUfWdDk/edWDAU3tslmD9+HyqrTcse5HDub",
-	"ye6s5ZIlm3KlS3tMqLAQSLC7Gpgs5w6zptXaqJ9Fhv383+IDz6kYgva8fZXAdkVfNVnyPCdjLtAaxiFq",
-	"+fAxqGqxoOVqJzA4p+LWvrpOqzXLZi4C29x7v0WxKddDaCPx23qIB55mR17G+piZPba0gBBX7wRqen6C",
-	"LqMxdTBh44pnxnLW9kxIa7wHj8dS5owKfKyHMEZcnRYwTZXOwCuRs4kmwLMnhMJ0apEiJbojtSRjQ/Yo",
-	"8vdQha0bIz58zT7FUQJVkbWsxxqZ1AuQuEX0X9ed+0Xc0yAPCeSprPLf2kBZP4AoRQ+KnBAG/yxlBXFr",
-	"GwIFr8uztz9+R64uLl8mZNSGyh897xLw4dOFIuOSinRmbOZRKjM2una0C2JolDFNeW4DNOj5GHXJjSA8",
-	"w40fM7PnZvc9pEYzQQUiqsD2YhnJ+ZyBxwrdcBKR7oR94krHDHPnrowcrSVoDqUU08RYlWNzzNJSKiM4",
-	"wWxUCcnlkpVDJeicNcNHqRSTnMOebnr3Yao7e8XFNmbTOtKn7sbBDQYdmi7YoENobpZzhRNWsd5hbyOn",
-	"7ybPieJimjMyoVWu0cslCBd3NOeZC3wnsJ4AazN8ZsJLDIbvhWS0ZPdag421FkkNHV5t7iBCx4YncJ04",
-	"8DCyBB81CHZgJqVinlYEXaCPslIsFI3YRPty2WlHo24/cpE1YQFO7uZyqmqxXN7xdG3jSvZx2Dv9kPXS",
-	"8/nLRVRsaaorFXdy/PTu3W8EX2g0e9G7isZeuM7ZzpbM2JeyzJpNdr7bQsl6FcUa5EtjtI5gr/rjnIr5",
-	"CN3TcyPV5cSbuVxZZtDsMvhwpxqpMdKOU/SrlnTiLs+a9QENRhN1gPqTGggBXNttLPA+WZp/UjLhuY85",
-	"06IgE7D0u3syGcQx5ZZVGZk3LuWciS1cpRJA6Na0iIDd8moRiVR8B7972oSofSoriDhMSrkgp41uzqNm",
-	"P4+R0G9Ue4A/rIbto7kaIVv0PIEWvKvlIo+a3FxEOntj7Erbgels6yROL2KzWFg3YiOVza4qGJADyIRT",
-	"RcoGnT7JeEZWsiILRoV/RM2zf4tqu9J0VcbQNz/f/voLsc8JFw5MarmGoarmQp1ArEKdGJUd/aZbT4Gb",
-	"V4zg31oD+a9sdWAg3VAoIo4QtGY3Oq2UlguA34XGdx+1BbQcHGMO4j4h062fAFbWqHQ2glKDrYzGgcjB",
-	"UOZb6xqd9yB9QNwDns5Bbr38t60BXFaxfLIP+HbOVi3enpiLokYHHgzc41PBxTTu3tgBazwYiWcn1ew1",
-	"nMAOXdTtc/c3IIdH6aGuLZuniyZpJKNIxqzFn6TSQCimT0eQspwCLWJT3RZDlIvhTOsixvTzFdAuMWYW",
-	"RHVILmUxpuk8aMybMhv+XTQA6x7ipxBHd5M6/52LEhRVngO0r5GoVA/dffnOpUo21+khmZdlsOpbUUDu",
-	"PQBwRDM1R+NyCrmYCdqdVCmjRKDyuDLaFupe3d2S3KYKNvIJ/Ui3rSmszAMd4bAd++firG1jI9PubFue",
-	"XdKpBP9YMfvYUNqGl8GOJT5VwZYPmyLaKvtnG1lfR2Nqp72zi019vQjwWRGNnYkpAPwzSSDeToRcJj4d",
-	"EEaFbBpweEoumJUdkmiW513y2iX+Wo8GpuovnbqkZZ6RMZvIkl2bI2ta9ILHWCkcgEUY/ms0DaS5kKUV",
-	"AHutS4hH27U2IXtUc14cywI369irCDECsDvVuv8IoHrU7kI7LIOA5U4w667xuHY2Y5c+FLo1WhZETe+T",
-	"HaijBpeLgh/BIMylajqDtvLB1ijn7tiNnWJ8bVSV65s0ZYVmkVxZD2PdlQ4O7234zVuho9jvW+bE8VeO",
-	"B27qjtQnLn6jmtUI4FhmPuX36UKJpcfO7VhcC3Np9/TaltoWesGyn+X4wLD9gWUUmit6y+zildj9/mS+",
-	"pdDCDZmUTM0IPPZqOmbxXxMV6TLqqGC7+Q40YEl6a4mD292d7j6e20+JH8mmOmM7HfXJVBIpumR0J7n5",
-	"J7MBCZRqoIOWcNTCUhpOp7OtdJKO+Tqu1lXiQHPshpSVQH+4WdasMvYTKg3r0M5KRHGdXvc8KJAdYD6D",
-	"7y56Vy+SLwkCnXDB1ewgNEmyb1x0M67pFvSg3ix89NBvooRnMxQsLJNrhQbxCNZ+5HAgFED+XTJacKXs",
-	"64pons4dKM3FuimWAYq0sYoiocpKCItWjkGhsL8IJUeV2M7airYeyBYMIpQheppQx9vK5vHHRPEWzmjY",
-	"kJZTBl4Hn6jnOCOFjDEpGGE0nVkvPbUsQhqtFxVTcEyQqZRZG/CgtcyLC3zY/Bujx16TBV2NgwCHUYOR",
-	"CzGnCrfw6FZ2+zvW39AK6spMJatFtREHQEbYmQAbecymVOzmyXZmUQ5c55YEZrB1DXUSrNIT5Zm34DOK",
-	"pMYciJ3Ealeft7KPrSnvMI5f7cv7ykD8Kq7VhXBJGN12XAQ29YajMbiePY5JDvsbBdiaK5kWi8ygs26o",
-	"aB7Tv1Vd4EUxBYmj41JWxuTjuqn4GY2PZHyfeiIbVTbctNoX5NeHoGLsR5DcQheMPBs5NmSfjJ5j9AKg",
-	"7RDWUR5vDEc9gBgj/ngTOhPnc268T8Xr1jby0HPSXBdFRTaWn6AKh6OZKHNpOU27KLx9G71u9ugKN9je",
-	"XsVr2vAptzQ3zLWBCyfg7NPs03oecNxPnHPBbNRh57uKlRzt/E2jaP/iGbaVums/vy0VdHCxfi+5fgQa",
-	"7SC2ab8bouT6+lx3rf9dPDctmX4IbW4nLYe8MtLWcMdagQOGs05h0YRBdwS36/Vh3gli9XrHV93h8ft/",
-	"bckJjIz5NTrUgsFtIn0U04epxEwPx6tQGXAhpo7DZgJqBiKzUcWgtZDBd7ISWoXs2wWGzCxmNIsmM+7y",
-	"eqzjflBg15kQCoCNNfwL5+cXpp261IO8Nzaf9QB5X1PymiszoK64T9D1FZ+DUlFwcobleHZCk13ZHmNH",
-	"FjKNVZTjU0D+zBwezMYZvN7hdeD9qlqqOAaACV3iiQT13tXu5IKMrJ002hv0EniLIpoV+n1a029/cqm3",
-	"zr9ttKxQvwimY4yZqszbVPygnCaPJ4YvuBi2niRIlsoz87mr2GVd7UtZzq3hGfIyKuKhuIcEn0om2HL7",
-	"KsmJxtJL8G58hSyVtPngFNOai6navgiCLc0i2Hd8/cJr0oNpt/o0YznRUcvTdDJmtGQAwaN5TiZVaTMQ",
-	"IQCkEjIal6qtBOrGifWTTuogGxyvdfJbX2h7RCIrE2xjTXhNCtrCIR4WyKq1hAhlFsycykaxSccT6lRW",
-	"S7hTiehncOGbTast3lIualwb5AuQ35sJ6pHmDQEsKThs9qku1rewMPxcQm4wOBhGjk+OXH0xCFLBAWtU",
-	"Fwsnc0iVsWb1PsBNn5/F4QnNfJL90qe2Fb383de29EtRV7dsrn+zggX51Tk7zJvOrQI4FFmsiGkWcH0Z",
-	"n0xYqbAJyICnXBnjTBCa03LRbxQy0bJQWAuZS6HsIprlcpqHS+E2K3efHFjyylJjzN1eUpGZAWa+hK8l",
-	"hMTXb3brk3E1d/PlmlA1V11yo+YWT2Mzlev1cBS1pIpUimWJKzfowLG1F8vYue51Q2nozgLm0CU3zZNT",
-	"NyfLjUMAmd+Af4RMSeziondFRnYNhvKOlSNfjhF2B2cIlrSV1weTpweR7BQiNfgpTCpCWNAhJckaOUJh",
-	"zXZR7s4hc87VLxCE3+qaadRKM68kDdwVYKKc1zLEciVkzgrnAGyWBFhjLBHTOkQmXV6ev3hEOU3D+RQg",
-	"cgyppf9ti2bqslJ6d6lu81LT2jkIBRbmrgXGiq2uiWPwa+Z4Xk28cYGOisHf6yGtwZOCkmT7HrVgfocW",
-	"fa6n5TuODlvTdH6Tan7HdhVaigVw0nm7ivhLtRij5obxAprOA10RNWYKPa9lRbZNqZFc2Oy8ZWo6Mqn2",
-	"CtCYMU+VqweyLLnWTDhOcaDzbJvz6xGltLY6xiLn3sxpL2iHfzN5oNPMfP+EieYPGPkDM8vrmheILkVh",
-	"b7Q0w/u7fnK3UNUiAmP5WhvSuuwPcVU+Aumy4wgl8TIjNvdyzlaPckNvSPINnzSeYy5ImjNadsktozlC",
-	"sZ3Ch6UxljxlYEooqzMbvQxI4NqmHLE8Vz72iBVPXCNd8ostWGS9lPggx8rX08pYPVYD31Dq9s12/QIV",
-	"Bh6R/X+A7/6hlQK2e/0fOmf14KTSBV1BYqVLKDXWlKrSmRESKTpU5cQXU4PImek+kjD+kBoID2PDXtHb",
-	"PDZBvgLqNrZqjzMG5ZitFJaJLCsxuiajglaKjZKwGv01GZWMZkMp8hU8CfIc7J0612Rk7MqhkEvTiGJo",
-	"+bzWaCBhlB7z56iz4hpWqXUXQEZEXYFqIEJgUYWHqlK2OjeOCDQD7BpW8K4BTQwC6KHKuiUV2xnBy1Jq",
-	"hpFb6wLCAw/NJJZCLL+7YyKTpcubqgvwN2svNEMZuwvvh4pyzLEpmgNWTAcjDG4BCJIFfZlBCOuCb8dS",
-	"9Zr7B0rQ42ceZOH42n6RjXfuCp61cZ9/R+BGHAJ3W32C7EbAm8EQfC6+jwTBy5uALvi5oGVbfXN47qNk",
-	"m3J34xi9c3bIGjiJK5lTzRAHh6huahWFetGgSB26uBRYlfAEHOjgnEoMUVeKlSqp8wIgn0oRWZJC2tRD",
-	"S+oZAwV+gUWi3QiiZP0fIv9nlML5r1hTxrX8PsaLFUurkuvVrVFDnRan2l3d9uE3yuJDn3m38/MEUiDt",
-	"MpNmPpthtK7ecddCweB6OfRq1wsC2TJwE5srARRBPAKL9ik6KTXKiaw0MNajIyZKmaujI3APJNabSsnR",
-	"kR370RFQ4ECYI4p+C+ucBfCeSizXPTqC024aKpiwDkF/NxFePALOcXB+DITNX8DrRZynIglgoaoZOgLv",
-	"xUAMxNHR7zOJzryjI4L59j4PsNJkVLiSMCNIk8P8tbVK8d+ogQhyxFw2/tkpgXy5BdMzmSWkoHqWkI+V",
-	"6cOM7Du8Se8Y64bYHFezMAOB/maRsmsHYSPUItgJ1E7lygfcAGtq9k7x6SghRgJKpcmLHlFE5tnz7kDc",
-	"5Pn6bBIygs2yOf5mmW04YIQGSUrLchV6Mh3dDQREnJF6MPPPTJrbexw9rdl6Q8FFjtk1+LBsx4nZLkML",
-	"M1udkayYdl5SjZC7oKKRl79m0+xQYdNqBymEwgWBaEoCizZrBCidlxRLZtsy+gNxo4iSWD0QPK8MI/9c",
-	"AfElPs7jE9zyzL5iuK735170Tgdi5OI7Zuc1nTMx6m8GIuhmGCIh4KnCZg3rHghE+MHLS+kmqeCkocfc",
-	"zMILAJH54+Z9yVPKhV9mox64qooQ2ICKHVLPiALXOoZWNkIXUs6bgwVP40DgPl30TomfM2Cza+Clmy7c",
-	"mEVuSMnupFG0XNyHaWUXzbrC7AumCUOBkNWd+qoAXJExMzrPjOWZpYO3rGDUKEL16YUPrM5cwmNzYFGz",
-	"cN53rGkildGLUK8YCI75s1PBlas3rcjI3XtjxkQwCcE9y+yxpdaUG68IKst4fOvHZeVKmOJGUxtrwZuq",
-	"3COw+TxPipfYsCvXLKRxdNQnF70L+PQGSizmYE5C8Q1jQvbJEeKKjxJyhCUWj0yrkKlrScXBXY6OLIs8",
-	"OhqIZ8BDKKg8AKktMc/IFiI56xHl4yQpFH2zJySjmo6pYs8hDdFMyaOYzRgQxmz+soGKI6NxHPmqjkdQ",
-	"agSzLzIbaeeKjMyOobY/EBmjWT84x7DlMD6Mztg4fZ1shgfbbDzcz8kys/eCLQfCCQUUQSjd6ESz0p12",
-	"BAJRZTVs0zVoT7QZmjHbMoALsnKusCyG3Vss96SgkoEs3T2wqRRGHWaZK+gLN0HgEg6ES60G/TbnKROY",
-	"22Xvhr0paDpjx2fdXifpAM4A5Lfqn5wsl8suhcddWU5P7Lfq5M3r73745fYH+KauQ9H5lpV6ZlfxmBY8",
-	"cEf3O6cugGYe9Dvn3V73HP0IM1BYToCUzV9Tprfdaafsko7gPyNQWKDaay2xLns9H1kgN2uBDsOGQJra",
-	"s+AYEWCkDRF6mYyHC7RdozDgAvqip6+zTr/zF6YhOgozqS9b/iMKMGh4kIN7E2s8uGE5yKnXYQdwqS9I",
-	"/PpWX1iArff6HoY1fL92V+9Zr7flnt7D7udtXOMXuaTXPnImkiv5LLIultZBjFhLJ37UwTXAgaOk85bR",
-	"rA4t2w2o/XhIeVDoIWYl2aEFhhxWMcBGbT0EvNjRR60NgeW0AA0yjM4OBHJnvJ6Fm75ZOmfAgAK1sHG/",
-	"sxPrtWPXDh3Fg2MLSF4oNI3KxZmrtlBf1ukEBUZnyQ2ZmjEa4Xk1ECPEBkxpMbq2pbHRg1wJo6ZQR8C+",
-	"XpdRSkBzgcAwfj2R5XyUDASoCpuxesP/7FiMKjLjZuHMSLkiYMbFDhletOrOmVWivrVe26ejTnuf633T",
-	"GoOE3i99MBBcEb+6GuisliKWCcKxuOhdPflF2o37UyND+t6pDBOuN+40vQ4PyUixj4Y9TxxewVDbUxzn",
-	"78wpdsKg7TTfJ1aknDiwS1Su3BpqMupyDwETwjIgODWNoolL8JIWnGXGvOi2igLYy382wTzFMtfQni1s",
-	"E3RyXG0wxsBrEmWj39qqWsyWIzuuFLNXtjg/gy1K4yu+Ru7nMlbiQEDcw7yGuprRza+9bgs23gZ05dxa",
-	"i0Y1Go5lJfDWIMNDkTnBN4ZfZQ2l0Y4QmGSjDfvCCNRl77G0r7sLGMzMjo6sVnZ01Cil+6zh4fQ63PNk",
-	"ILS9ugxWYrNUQqBN9gFI6Ey68KG/RcJwaGNQOZUI75uwjg64jgIoH3VX6w0w6wrlG7DwYTYQdR0H015p",
-	"U++gzqy/fWMU495wxdvBfNuXTAquJaRlOjNqzyIDXWYmlbaaUE4LLQvTtTL/4qL6tH7dYOfF/N/PFueL",
-	"V5/m5+nrs+UL/fefz8Yfe4ur73qrj/PzPz++WLwSp5MLdfaf/3PzOrt+h07Z6cf8/M+Xsw+ry4tieT5b",
-	"LZeXdLWaTF/++XF6l75cnn84Y/ny1Z+L8sPZfHqpJuKKflykNH1VdOoau50xE8OL+cfTf/zcS9+9XF5V",
-	"fz9b/S9xufj2lfr+fPKXF7M3veLfy1v9H3e/f/rPP08banSve4pK937Mor4K8iuLNX/fVQuT4vZ5rfsa",
-	"WhdyaTjvI7iX9YR2+n+8D3nZt67urMM4S2dFB7zrpAjLcEeZ2I3z0ViOtYVVwalCJyRFOCjxzMPzPRuD",
-	"yMFZTptVsML4Fs9YUEALfQ/JWh6rmZBlGioJPIsN/BdeG4ScmFrl1LrRsFc7MrzI0oy69Uw3rm38MnrZ",
-	"Zj9fmYzX67O3UPNGdXRpnUZwu87TkzO4dei2Qmro7UM0CJL4BzlWJ6m/t3wLeSsnKdZu8ge8sr8S1V2Q",
-	"w3IFMCPn+XSvJwOBj9BaDy95HiHdeWUr50ayv0GJVBVm3COAr40AMZgMhM1QwLKk5G90ziy2tfar1Wkd",
-	"GN+zLnuGaUHgi3HTMUK/4b3r12gKnlkQhf8FQIuIysWwgJ4xXjoBSks2EG3nBK5n/xmx9g+Wf/VF7Z30",
-	"dHzGXmYXkx69ukhfMA/z65/XoEgbTG5e2H15ubfMaNwp/7WtIaDPllNmb+w2+9Eoa+4JNCgHlcmnUIHf",
-	"GULzl9abFbVXXVlIjY0vzBgt9ZhRHZy0zx/k+P6ksIXu15xDsbHUr5z8LMevvwe4V1FFbRahQ4C49SbX",
-	"FbU/yDEyc6xmjjcnjJmtsgsj/yDH3wTXGsNZcZfogeAyyl9wcZLjbJCrYA/9xdmZlRnmmEDPDmJiRghH",
-	"plbLjenvC9GYD3z2lUIHAlRYt3D/qCb5W6Xh4oAvI2ug6b3I/aLNR4QwkCV4Zm3C2uNp8Cdw8ggsEmI3",
-	"eCmrPCOZ3KC3uk7Sk1Kc32RbGge5YZiDQFXgVbJvYaFpt801TGMgcimm1p9RlAyoxd0155xNACBqYDvs",
-	"vU/fqDAzYSDq1ARVFaxULGPZyF0BB0gGqgi7MwpnivV93M1yrsCPMeB+DaR3BpGeBR4vKsglWXBRacPs",
-	"wRljCPbsjIzgvSEXw0mlq5KhJTgK7h8cEahA4C6sGtN0XheJhUhKN7SeMBOG+ntuB8IikMwMMNSBh3Oz",
-	"EDr4rmPtx4+RvwzuSxykRr2yryw/1mq0RQSJe/YFTipOGa5VDegeroRMQJ/C44qKwwmEmNpVMUOQEIGE",
-	"ZI08Jxau7w31xAbPRo3cvlHtWnZnsz8QIzkfJeibuyYjDI+5H5wpI9gnTRSdMKxnjAE3iA8H6IfrgXDB",
-	"M39RI8gCw/hBP5QCIHfwHRSGXKumFSFIKDqI2t9j9CRXMvGPAPxzWqN54I/e6bxHz8bn6UV2yV5MXk5f",
-	"za4+zBei+IjMz1e+XGvE3vGL1z9gOSW8zPdi/w6C23hPr3r+6tzTM3fJbYcu1TAbD0Eqi5R1F+DJfL+3",
-	"5taoJvrVTx5WsowcuV+FM1lJwazinLiK33hRo49P2Fv4H38Y/8pYAefG3elgiDhntBQIY0C1XkugVDyY",
-	"LvX12Cfwxo/mqKjy3Nob5giaU5CQUVGp2Wjzrm40PZ6B99C8MrSSawQH5zlqUIjDAv5fx4vQqRe1K+AW",
-	"kmYF4UecHF8t11YtPoTiIqV6vzrlhcvQYjvAAjutwCKgzb5AYPcJyO0vzChnaiZLfZzzO/AQhaUXm7Ws",
-	"Lb1VQp18Litxf7jC9rYSO00EMI7CooJlJRw2AVy+1qZFrKwhPoxdelOZe+mFRjwVRFaaTlHJq4S/osPB",
-	"E2zVQnAy+V41XzCIb+JtHNYHjXqeDgqiNYqegaVvEUeBzwuDoFbGOWXUOi2WPl6RS58xbkZplCPrEKNh",
-	"XUxIicXsCmWroGFM0yhSNdgKK0Ra3Jd3fFtgFyieZSWGrqzhKMhsFtLBq1WwHk59xMUa2msKRklQ3/5R",
-	"OmhU4auegEF0+p0Zo7meNe4f7vfWajp2znpnL45PT4/Peu9Oe/2e+X/36h/rtQOj7/2j06y+GG3r9B++",
-	"8GA/qGq4P9OqvrofMaxW2MKhPGX5+o7LjRJ+T6ilBgUAGwn0FGsOOpgkcirlC/RtAee4tJG69jcN7ujH",
-	"gyZLl01lSzLVID/7u6K5tuxF4OXcGDVcgKxmNMd/WEQioM1sDQ0bqlHuHhd7fE3vsVPxhittCw9+wY0P",
-	"Kvq17rtduMSVqnua4C2tDeBm6Nbd7Z6vmpURUhumCLf85LMb3n2w+xuB76+1jrE1vMU8VxGQlMtwfULk",
-	"kPK9gDS3tQXB5VYGBRYPFOL2y22S3NmrTizznHk/59gl6tmUQOs86wcjdghhRGkMBAJLE2KTsEgNMN2o",
-	"gZdsTLdOJTXHciCejZqV1kbPsWai5kBlHhsiBQsjUuBJAkGeBMCoZvHFgC+Yt22RrzoL8kbYG2nA+vQQ",
-	"Jls1YSHvIKkFr0I1rKJFLgaE+/SOkLDw3kMdi5il+yQcwYwjoGO3qUbZ8TmusFaOAfjqY3HCzHNLMou+",
-	"200bp0b1spHNqhKrYeFOGqtHumsdKNwkXF+yxpWVH0Li66ilk99lOZ/kiD2nunbHG70Jq3q3bTLO5BEK",
-	"kF+MP+qyf53ZgqbHNvv1cnKa1sjMbDx0N6bYsnEOmmlL6LXqPrZkXlgpzwf/zw5wBTTrzj3Wrf0ksRSW",
-	"51aft6vZyJGkypEdQlnaze9bwEhCFiemjvRJIZWvuxQkemAPackAbEDzLvm75A6EhO8PhHNb+wpwFmiJ",
-	"3jXnxVsCudoi8VwRmgOnKu0D9LsD9t9yPxcBBnPmug5OBraMrduNIXy0TH2d+oF45lE6OJG6pNA3igi5",
-	"fG56xyr25Fmzir1zugGG3HDJ511y08D3mCN3JKQ+gslmLhe8ZONVgE3vY9DBeqF9a2Y8mAdQJ4aEmCG+",
-	"ExP0a50k9CTIoE0oULOyT6cU5XbXnK/k8wjvoQ3FXmyEYm0ZmDrZ8RGInrVSa1/ZjnGb1qLLOpdV4NN6",
-	"UndLCxzi1lgthJKcT1hg+NssI0wectwFzfFWU8YhIHRdEdCb8OstO33aBaF56SvCcNXIGMNcBVffZZTg",
-	"TQDWOUS1wzw0MBKoASGEwg7qrHdh47q2CI7px94PgOALW+sFYeTXIYMFoDm8ACmB3tuh4FY0w47s6FrS",
-	"HFxFoH0yHRp1cZpMfu+8hqAkYU2anmp6T3e5zH3SWpwz4NU2sD1jeUbcBXKxsTdQF21D9yO9vPwnpmSs",
-	"13iKnOlfINXJHQA4uFE94ZcwNeqp3KkIFYZ8CDeCJgzDZ1i6w61pOlcnkJp6PJNYOjmuQ7zzNZww8RjE",
-	"KzomA/97jdGD2zjYojDs22ZXZAH2wenS6FFtJHP6wLjNqVAWP7teVw9GPTSjHkJ0oEt+ke6ay0Y1iWbO",
-	"HmDRY2qvy899jHwN6n/HwLauglXGy06/c3JHy5Ocj20Ne1sM8MRI3tMTdwvEfQiDLWYHwWD3FpH13L+2",
-	"dAzKj7XmOD1l6LlNHtIAV4tkbqQCTMx07+GiboPd8dFMxT0+LShYvC9chuFuh+wDwCuqr3Dz5gc59qUx",
-	"XQ/X5KJ3Yb73YTSQd20SSOOF+zvFj8NPoPOwjVP7Igvt6XOHlX/YFCSvDUvAdWmVdcHFZG3DOKx+xZeV",
-	"GbbeflT7S6sSik4BIbULi9DpaW9xtG4JyKt5SqcdOjU2nNBf0WvndEMCWc1GLQQNYoUHYWTLeowSINog",
-	"DwM9YwiC4gozQszL3yhbQhjTupdrbrbEXwVOp75uQv0YM17s7fWc5rWeaoUZvmkfNh121ksIiVyIq+2T",
-	"s14Ps8Uj3jgywpJvLtyNPWBGIZifRw6cJctiRgXLjo4GwgO1Avw6VVI491FWyqKAiGSuZLC6yGjsne24",
-	"hGCNgx4n71h57cZj7GWfSrlocxlZXvNF3IJ1jbuvL5983b82C87FQ3VwoIGwNmXWl0g/bNRdjMrQCRYt",
-	"NqdgHd33dG7S/blHVHKeuAqYGctZ7Fq4H0sGFSiWNkwzKRkjNDcCC/xWYOndEFcKoYm1gtyMPrk4O68l",
-	"+Qxv5Y9QMxZR+pIE3SzT9FBfo1kSJKuz8ycnqzcynW+hqtvG+mLSDn8SWWRmVfP/umS9U5egL9NPVNH6",
-	"0aJHfIyuGcmz+AhgjKD0SDmHcbdpT1B09QsymJ9YnmFh1xYEvzSWc7sVCXvwlMtvNOHlTAYV+92Rqs/w",
-	"NwpP9uM1gRYgZ44XZyDgrHaoWkyYkHqIFevFtIEJA6kbFkNpoOY9BNvIYMcq0LcrbGEh1B5yNjG6woyL",
-	"rM7aR4lIxYrU4HyAlGyyFPLDp4KXK1wzlLMoig3PQu9ROu/XEFI3QGOnRuPuX5gbvTmUF/WetOsY6Zvf",
-	"bRDlvxVze4M0x2KS0UfmnIVzv2axBjXq/ngP7nNW3rmDV9eh6Z+cnJ697Pa6ve5p/9XL3mnn/v39/w8A",
-	"AP//",
+	"3H2Lcts4l+aroLRT1YmHlmXHzkWurSn3bTo9Pd09Sebvnb+VtSASkhhRAEOAVtSpVO3T7IPtk2zhnAMQ",
+	"lEBdHCczNX/9Ve2IJK4H534+fOylalkqKaTRveHHXskrvhRGVPCvn9Xk5ff2j0zotMpLkyvZG/ZeZkxN",
+	"GWfv1MT+Yea5ZlUtpaj6vaSX21dKbua9pCf5UvSGvXdq0kt6lXhf55XIekNT1SLp6XQultw2Lz7wZVnQ",
+	"m7eD88WAX0yepJfZlXg6fTZ7Pn/xbrGU5fteYhs2orJd/G/77p+D0xf89K+3Hy+efvqHXtIz69I2o02V",
+	"y1nv06ek90poVVep2DWRit7B2QiazDea5VIbXhQd03KfHTi3SuiD52bfPWButeyeFk0kYUueCTZZBzNj",
+	"j8a8krf/7//83/HjrrnV8sBp2ZYOnZZ9d9+0PtludamkFkCEv1dqUoil/TNV0ghp7J+8LIs85XbGZyW+",
+	"8Y/vtJ3+x2CU/1CJaW/Y+x9nDZWf4VN95tqFHtsL+MaulHhfC23YimsmlWFaVHciu4ZVnKhszTRfa7aa",
+	"r/uwFdSq7fRG63wmlzTQdsu/ScHscixLw7hhSgp7iuwelJUqRWVynDS9Y/+k9cmlETNR9T4lvamQqdhu",
+	"2456VnFpm8XNJvq8ZnyihTRsNRf4xJ7cZW24ETC5eS5ndgxTVS25wc6eXjZ7E/RtD12eBeNy+5b0CsG1",
+	"uBUfytxSL4fB+xYzbsSpyZdie8eTXqFmt0YthNye1B9zblihZqe5nNntMHwhNJuqiuUmYeNJYYCM+7Fm",
+	"7YJybGez2UmdF1nCyoLLhFlaWjNV2dOBG6z5UjBuzz/+sxRpvIcqE9U+QvtB3olClcJ+YFva9/7PavLa",
+	"vmZfN5XgS1rw7d0u1MwzYKKY6DBNxZFgdnX7Bl7C4+dO/Z9uvxNPkeGy0nwiWx8OPdxfN5a3fpRq8k6k",
+	"xo7ypqF5nmW57YEXvwfHYsoLLXaclCX/kC/rZW94PoD/Jb1lLumX3bR8tFTZuUSxyX0357m8KUshsyMn",
+	"WIlUVRn8mRux1Pv2EXp6BR/Zjpf8w0v87IpWhP7ZLAmvKr7empbrt3M2PwmOi9ca7pzr+Ta1/sT13Aml",
+	"gmvDsPVrZhds7RlTJVhuOZIUUTrW4n2LqXSxqY2Z2M8SHFjnZAIpw4vit2lv+OeB4iM5YDtgqT693ZQz",
+	"N4xEFzOWzfFCKydW7FIA6zGqEhlLbStMyEz3/ZBpj4+jJiu64swEd+QbzcQHnho2WRuhE7bKzVzVhhW5",
+	"FGwqRNaSE/alYzbKn9AXg8Gz8xcvLq4un10OXrw4331Uo/sJM+ncz1fNqXnQ43T/I1PwfLk9nHdqcvhY",
+	"As1i31Cg3c5xvELl5kjaSe2n2xzTcsub07/z079uT99+fJ48vYwxTWjMHbFNGd9STlHES8WkWLGVqhaJ",
+	"lc0pl1YNyxTLjaafrRpQClUWYsg4m9ZFwbJc0wPSUPvsxik/eSEYLwrLYlaiKPojiST5i5AzM+8NL5zM",
+	"cD+cx0i7UGgqbTA4tWJLLtdWtdIsN3a8MBMm1eqaDZiSBemMcNZzY4fBi/wOWJ0/GBdXT4OzMIiJLb3K",
+	"TTrfRyuv8S3//m0lOOnH+z97he82H+tc7tcg8NvX8OqnpLfiubnVIlUSj5uf49XV7ilukLInO7f4G037",
+	"FYmR+/e5LmsT0ZZvrN4rKsuBU6E1m6si023rbyHWffYrqsd2t0DLyZhRwWsJ4zJzOjTTghcis+/O8jsr",
+	"0hSoqbU0ecE49bjk6dxyU6RzS81lwVOB5LjJrNyeRbRiPVcr25kJD0JcbrrdO0Qd32S28G3ihhJb4x+m",
+	"U/tXJzNB23Fj+YsCD0ImjKiWuRRW6nEDS5vOuZwJlimh2aNxuZidpbzUdSH62BVarRvMCb65XeQybp14",
+	"eo0+JUO/y7RR1azrkTOy4s83FpPaafWXtIa+tb5J78PpTJ3Sj+11CB+e5stSVYZ487w37M1yM68n/VQt",
+	"zyaiMvPTTNzhX2fBksIYf5CVKpzFeoREmPLU7JVaP8JLn6wGJjN1d5zBVNaTIk9vF6JLa3GH9Yfs4urq",
+	"/IU9tAl7coH6izXgJlyLp5fXluNa6anJX4USsN+WAE8vo8oML24rkeZlHrXp8TCKtBIGLVPogHaY8Uo4",
+	"tmAUWpdlld9xI9icF1OmDSh8uZkHXKW/4TaZiXNvk1w9j4tXHMGGbJ4IdLigfH778fJJ/OM7Uemoofw3",
+	"fND2jO1ftS2NDcbW2s6thW1GkRBhRZmNI9Xflc6dcX8Eye4jKKt0EIduU9VnUdC9t+aAhYyvEh2hbbkH",
+	"cxAZy1Ra23Vkj75//fqHx332A0/n4BlK1VIQSVrpBE6ODT78m/0txoZLvi4U7/BXUM8bRzMqsqidN2uc",
+	"Q0SkzSQ3dSXa2nN7MAux7uDaOp/t59b4Ob4cW+SdCng4AT+dXmvgh/J6t5cPxe1/dFz7cHH9hxPNpKOD",
+	"IqumQB90WkIt5NprRLlmmUjzDLad5e64hP0FR6ZZ259Ekf2i0kXUYrrVhpsODyg8cuzKUjNoGUapBcvN",
+	"kI3f16IW2RjUtjFqdGM253cCvLxCZmjiNv7tKc8LkcXdlji+XbIM5rBJG/BhEswkRl0vMyFNbtbbK9BW",
+	"VjaONxo7diu+rfMiY69gw3T0kDlladcE8Pt/sW/uUYTgxYPUoObVpFGJ4urPp6T3s5r8XqlZJbTey+vb",
+	"i/GjJ0i2miu24iado0uDLaRaSS+1K5Hx1IhsN90+mOMxU3ZV8MPA+IzsUKak2NPD4CFdmyCrnMG2vZhz",
+	"tWKFkjO7JlKtWpYrjWzv0IwyvNhufoBOQLSL7VGEHYr1sK8Da0bEecMbUVXc2kA+NAKuBcspkNwwHJgW",
+	"tTZbWk5sg/Y7y2Ewbseb1aWddavRQfavhK4Lcw9OnfKlQPaceNoGjkeaKArzd2oCkQ3sJibNd4ahRFWp",
+	"KsoKxIfc3KYqa5Puxfnls8vnT55ePgt28NT/+vzIcJOqjVVUIBgpbVN/9nSdpkJkwK09267EtNbwV8pl",
+	"Kgr8tZapqAzPrbIplbF8uDLwxPLWkCOHpl6XNW45BMoOplXi3bdg3lomQrbtnJelkJpJ8cH02XiutLmF",
+	"r8bDkZQKwoorLu1meemlbLsJm9Qof/lMSJOg10BlDOJgXgSPZJZTiJJM6BycC9JqXXzGc9lnY3r3thLg",
+	"dsjGQzv4FdcQKB7JKZ0I76ZA0Z9riFa6r9ijRjWU3OqL8J6SeKT4SN7xohbe2VUJnmk7HKJAjOA9vqYD",
+	"DzFqHOFIjqUQmb7FKeDw7G424ThL3Su+Jr+KVksBS4cfBH4EoFAa3iNYvbJMGJcsl2VtEjvKKp/Nm2FY",
+	"vtNaL2T+WhTTPruRa4YeHCQE+4HlFyMpxUpULYdQrpmpBIdjRwGNTW+jVXtCLyo//ev27UmUJ1diKdBt",
+	"fzT/cackPJR79M42W/gsrZOagoG6sOY99E7FMpXYhWyxLdvamOH7E/Ck9dlrIa1VeCdYIfidgA0ag441",
+	"blviQB8uvYNZ4dCmZcGyHALOqElqwe5EtUbTZWh/WUN7JddaZExJOzr4dWWPPkZtYh69PY6mHfyu07PV",
+	"CnMf47oy+VKouuWj3ebAgWdgj5+2sd49HbaVu3boeLP3fVSpley/4qt/FVrzmSAJ+XqfIWAcL7DMdA5n",
+	"EdQWJzLQHHAhbOD/hwqRmIj4xbZyI/UKvVyuF7XwX0I4XJv411GD57BckANyN3I5VfuO35YasivhQ6WL",
+	"Xc9EdkQWSMREQtKJMDWcNE0o7CumR9lF/azo7kZ8WxUH5HxEzT76dHuQxwSGVRCpsBPvuzneL6b3GVZM",
+	"N+kdEuYd3JdCN066U+m/0cxadHZJvGsrMHpjBH2saRTQeyDHzy+e7wka7pfSjqAbqoeViJHzv6JaFno/",
+	"twIhubydU3LGgakJeyMgTmuM+k2bhMOFWLs/W/pjrim9g9jvcRGWVFnhu69v9x4MAnpd1hpdtk0GHKUz",
+	"dGWYfK4ToxXXCdcsCfcltq+/z5UUP5FBc8QBVrUp6/u588SyLCAF0CrnoF654WvD00Wfmh5Hj1Hcp13O",
+	"P8On7aYSXZ6Cy6/H2oSPaO6MU+Fb/v1bVBk7IkTkiOJlWSkM+gcLp+f84urpEFnQ9O3HzhyK3Nom2z18",
+	"HyqrTsudFGribCbaWeKSlZjl2lR0TLikFEiwu1o5Wc4dRqbVxqgfRYb9+J/iAy+4vAXtefcqge2Kvmq2",
+	"youCTXKJ1jAO0aj7j0HXyyWv1nsTgwsuX9Orm7TasGzhIrDtvfdbFJtyM4QuEn/dDPHI0+zIy1ofc7vH",
+	"RAuY4uqdQG3PT9BlNKYOJmxc8cxEIbqeSUXGe/B4olQhuMTH5hbGiKvTkUxTp3PwShRiahjw7CnjMJ1G",
+	"pCiF7kij2MSSPYr8A1RhcmPEh2/Eh3iWQF1mHeuxQSbNAiRuEf3XTed+EQ80yEMCeSir/PeupKwfQJSi",
+	"B0VNmYB/VqqGuDWFQMHr8ujVj9+xF5dXzxI27srKHz/uM/Dh86Vmk4rLdG5t5nGqMjG+drQLYmicCcPz",
+	"ggI06PkY99mNZHmGGz8Rds/t7vuUGiMkl5hRBbaXyFiRLwR4rNANpzDTnYkPuTYxw9y5KyNHawWaQ6Xk",
+	"LLFW5cQes7RS2gpOMBt1wgq1EtWtlnwh2uGjVMlpkcOebnv3Yap7e8XFtmbTZqZP041LNxj1eLoUox7j",
+	"hV3ONU5Yx3qHvY2cvpuiYDqXs0KwKa8Lg14uyXJ5x4s8c4HvBNYT0tosn5nmFQbDD8pkJLJ7acDG2oik",
+	"hg6vLncQ4xPLE3KTuORhZAk+ahDswFwpLTytSL5EH2WtRSgasYnu5aJpR6NuP+Yya6cFOLlbqJluxHJ1",
+	"l6cbG1eJ97eD83fZIH2yeLaMii3DTa3jTo6f3rz5neELrWYvBy+isZfcFGJvS3bsK1Vl7SZ73+2gZLOO",
+	"5hoUK2u0jmGvhpOCy8UY3dMLK9XV1Ju5uSZm0O4y+HCvGmkw0o5T9KuW9OIuz4b1AQ1GC3WA+pMmEQK4",
+	"tttY4H2qsv/kbJoXPubMy5JNwdLvH8hkMI+pIFZlZd6kUgshd3CVWgKhk2kRSXYr6mUkUvEd/O5pE6L2",
+	"qaoh4jCt1JKdt7p5EjX78xgJ/c6NT/CH1aA+2qsRskXPE3iZ941aFlGTO5eRzn6xdiV1YDvbOYnzy9gs",
+	"luRGbJWy0aqCATmCSjhdpmLUG7Isz9ha1WwpuPSPuH32T1FtV9muqlj2zc+vf/uV0XOWS5dMSlzDUlV7",
+	"oc4gVqHPrMqOftOdp8DNK0bwr8hA/hexPjKQbikUM44waY02Oq21UUtIvwuN7yFqC2g5OMYcxH1Cpts8",
+	"gVxZq9JRBKVJtrIaB2YOhjKfrGt03oP0AXEP+XQu5dbLf2oN0mW1KKaHJN8uxLrD2xNzUTTZgUcn7uUz",
+	"mctZ3L2xJ63x6Ew8mlS713ACe3RRt8/934EcPksPdW1RnS6apJGKIhWzFn9S2gCh2D4dQapqBrSITfU7",
+	"DNFc3s6NKWNMv1gD7TJrZkFUhxVKlROeLoLGvCmz5d9FA7DpIX4KcXQ3qfPfuShBWRcFpPa1CpWaobsv",
+	"37hSyfY63afysgpWfWcWkHsPEjiilZrjSTWDWswE7U6utVUiUHlcW20Lda/+fklOpYKtekI/0l1rCitz",
+	"T0c4bMfhtTgb29iqtLvYVWeX9GqZv68FPbaUtuVloLHEpyrF6n5TRFvl8Goj8nW0pnY+uLjc1tfLID8r",
+	"orELOYME/0wxiLczqVaJLweEUSGbhjw8rZaCZIdiRhRFn710hb/k0cBS/ZVTl4wqMjYRU1WJa3tkbYte",
+	"8FgrJYfEIgz/tZoG0lyqigTAQesS5qPtW5uQPepFXp6qEjfr1KsIMQKgnercf0yg+qzdhXZEBgHLvcms",
+	"+8bj2tmOXfpQ6M5oWRA1/ZTsyTpqcblo8iMYhIXSbWfQTj7YGeXcH7uhKcbXRteFuUlTURoRqZX1aaz7",
+	"ysHhvS2/eWfqKPb7Sjhx/JXjgdu6I/eFi9/oNhoBHMvMl/w+XCix8rlzexaX0ly6Pb3UUtdCL0X2s5oc",
+	"GbY/EkahvaKvBS1ehd0fTuY7gBZu2LQSes7gsVfTsYr/mulIl1FHhdjPd6ABIumdEAev93e6/3juPiV+",
+	"JNvqDHU6HrKZYkr22fhO5fafggISKNVAB63gqIVQGk6no1Z6Sc9+HVfrVCH8II44qq3xto0UPK7b/sZc",
+	"lwVf3yLGy9YnOzLE3XQmleCL21nBNbhWwP6LTgoM6bhvkcoG7CBaHrtIoIDGGVEpMF8v5QXUW8pWzRWk",
+	"ik15hTlZG37BrTnvq/fFAtguCA58zCZrtprn6ZzGpeR1E7fAwmN6MJ1uxK8qvdqfebCqcmNip/alW0hM",
+	"PwN3i30Z0+GOnu5mGIMDG8G9bEaxI1cfaNnXJx8ldw43WiYdpVtgYmy7Jnx9iqoYmqHRKrZ4Av5WpshB",
+	"+9V5wPYQWyvPLjgITebx/iNbqS4Xr33yzYPSi7VlTDyCgbJ9piAHcxrk0R4orDZIEbg6TC1xZAneMLAN",
+	"J+tOYtT30oJsR0eo0p6Bb+OtbFpKyC9E1J2vdJCvSIVWlViK5URUGq1qVWRCmyODLcGh3LBXtke4meQC",
+	"CxEMO7rOtTzSn3hjp4cBXTvIrLZcHK3ezdqEWkYLE9KY2NubiRUULQTfXQ5ePE2+ZBXDNJe5nh+VDpkc",
+	"mtiznZjjFvSo3qj+4dhvopoTldhRXUFuNHp0x7D2Y5fIyKFKrc/Gy1xrel0zk6cLl1XtkrU44thF2lhH",
+	"U3nt0aFym1guL/YX0VqiXpjexop2apQdSfSAo/cwsfpXNQHRxGzJHaq91aONmglwm/tKc6facyh5VlIw",
+	"wdM5hZk56bhKCk2eFfCss5lSWVfmXKeS5CL3xNfYnOtrtuTrSRChX3FNarRwvpwOI6PTXvgDAaSMBmA0",
+	"K3q8rWntGSAj7EyCk3ciZlzuNypoZh2czxVHBkoyqaFWMNV5EVf6X0PQI1LbeWTyv9M0drGPnZgtMI7f",
+	"6OVDjTj8Ku6WCPP9naTekdiHTf2SozdzE/4Eq/QOF8XYmsP8jKUWYLTpVvMi5kDSDUKZFhqQDyaVqmdz",
+	"a3G0PRfSkm6WHwKItQUT5abVvSC/3Setkz6C6kyr5D0aOzZET8aPMfwOtVmQl6B9wQwc9aBGBgtotnM/",
+	"43zOjfeheN3GRh57TtrrornMJuoDwEg5munv0tsP0EVDCu/exvvY9XGINmzvIPS1rgTL17ywzLVV2MQg",
+	"WmXEhy3tPxroLHIpKGy+910tqhwd1dtevcPRn6iVpms/vx0QcLhYf1jD5v7p1EexTfruFiXX1+e6G/3v",
+	"47lpJcy9fE47SculDltpa7ljo8ABw9m2Lw80nbf1+rBwEpPNB6cv+renb/+xo6jdxHwnEBEKBrdteGth",
+	"jlOJhblF94RTBpwjoueKCyDtE1KLoopBJxLPd6qWRofs22U22FnMeRatxt/nto97fJpSPg2Z+U3+Ms7P",
+	"L0w3dd3P8CZAhiPkfUPJx9q2rq/4HLSOVtdkiCe3t7bG4c5ZO7JUaQwSNZ9B6urcJTRToNzrHV4HPgyW",
+	"WceT2IQ0FZ5IUO8d+HQu2ZjspPHhjoQm3BHRrDBw0Ykf8ZPDjnABWqtlhfpFMB1rzNRV0aXiB3jQeRzZ",
+	"ZJnL286T9KZxpDjISfISr1S1IMMz5GVcxnNJ7pM9UQkpVrtXSU0NYgfCu/EVIirpCiJpYUwuZ3r3Ikix",
+	"sotA73gA3ms2gGl3BuVioB5Ry9N2MhG8Qr8sLwo2rSsqoYcMBp2w8aTSXRjeWyfWTzppskTgeG2S3+ZC",
+	"0xGJrEywjQ3htSloB4e4XyZGoyVEKLMU9lS20JIdT2iwGIhwZwrLdyAGbTetsXgrtWwSs6Hgjf3RRliJ",
+	"NG8JYMXBYXMIPOaQ8prxcwXgFuBgGDs+OXYAmZBlAQesBY8ZTuYYmMw2/CwU/jy5iDvj2wWRh9X/7kJt",
+	"/sODM/ulaOCZ2+vfhmBivzlnh33TuVUgWqHKNbPNQpAiy6dTUWlsAiBceK6tcSYZL3i1HLaQuIwqNYL5",
+	"50pqWkS7XE7zcBgkduU+JUdiNhI1xuLFFZeZHWDmMeiJEBJ/AYFbnyzXCzff3DCuF7rPbvSCEkIJaqNZ",
+	"D0dRK65ZrUWWOLxcV93ReLGsnetet5SG7ixgDn120z45TXOq2joEAF0CCfxQ6o9dXA5esDGtwa26E9XY",
+	"4wnD7uAMwZImeX00efosyL1CpMneDatiMa/1GEzNVpFrGNqS1f7QlnOufoEssp2umRbYp30laSUOQ1Kv",
+	"81qGycgJW4jSOQDbmDYbjCViWoeptVdXT55+Bh605XwaUkotqaX/bVGfTVVrs/+uCftS29o5Ko05LL4O",
+	"jBWCh8Yx+DVzPK8h3rhAR8Xgb82QNvJrA0zNQ49aML9jby1opuU7jg7b8HRxk5r8TuxDCowFcNJFt4r4",
+	"a72cNBF1eDnQFVFj5tDzRll/15Ra1fHtzjumZiKT6r7CACFfuHaAVpSw4DjFkc6zXc6vz8CC3OkYi5x7",
+	"O6eDchP9m8k9nWb2+wdESrnHyO8JjdKANmF5BAp7q6VZ3t/3k3sNsEyRPMyvtSGdy34fV+VnpGruOUJJ",
+	"HCeLwAMWYv1ZbugtSb7lk8ZznEuWFoJXffZa8AJriZzCh9hOqzwVYEpo0pmtXgYkcE01s6IotI89ImSX",
+	"a6TPfiXEPfJS4oMCr26Y1dbqIQ18S6k7FK7hC0DkfAZ8zRG++/tC3ez2+t93zvreqAhLvgZkAIeIYK0p",
+	"XadzKyRSdKiqqUcDhciZ7T6CeHIfEJ/7sWGv6G0fmyCrjRIPeWiUMzURa404x1Utx9dsXPJai3ESXqdy",
+	"zcaV4NmtksUangSFenQp3DUbW7vyVqqVbUQLtHxeGjSQMEqPBeDcWXEtq5TcBVDS16R+jWSYGVvjoao1",
+	"XS+BIwLNALuGFbxr5dYHAfRQZd2BJeKM4FWljMDILbmA8MBDMwlRCPG7OyEzVbnC3+YGmTZ40LGpcqGi",
+	"HE+Yaw1YCxOMMLjGJqh29zi5ENYF3w5R9Yb7B+5Qwc98koXja4dFNt64O+Q2xv3kOwZXujG4nPEDlOdD",
+	"wjQMwYPJ+EgQvLyd0AU/l7zquqADnvso2bbc3TpGb5wdspGclGtVcCMwkRvLkjgpCs2iAcoqurg0WJXw",
+	"BBzo4JxKLFHXGtLyfGEbFARrpipWKqqdJ1LPBCjwS7zlwI0gStb/Lov/DCy3/4qgaK7ltzFerEVaV7lZ",
+	"v7ZqqNPidLermx5+o6nA4ZF3Oz9OoIaflpm1C7Ito3WA/X1KBYP7UdGr3SwIlHvCVaIOwy6S8Qgs2teY",
+	"ptwqJ6o2wFhPToSsVKFPTsA9kJA3lbOTExr7yQlQ4EjaI4p+C3LOQvKeTojrnpzAabcNlUKSQ9Bfroc3",
+	"Z4FzHJwfI0kFeD5NHTwVSVDXoNuhI/BejORInpz8MVfozDs5YQgY4wvZa8PGpcM0G0OdNxZgb1x18o0e",
+	"yaDI2cHJXJwzKPheCjNXWcJKbuYJe1/bPuzIvsOrYE8R+IpAGuzCjCT6m2Uqrl0KG+NUgsUA/DvXPuAG",
+	"uaZ273Q+GyfMSkClDXs6YJqpInvcH8mboticTcLGsFkEUmOXmcIBYzRIUl5V69CT6ehuJCHijNSDpet2",
+	"0jldROxpjQDzgpuIs2vwYVHHCZYbjOSc4IXZWhjnJTWYchdA8nn5azeNhgqb1jhIIRQuGURTEli0eStA",
+	"6bykWLxBGfQjeaOZVgh/C55XgZH/XAPxJT7O4yu0i4xesVzX+3MvB+cjOXbxHbvzhi+EHA+3AxF8OwyR",
+	"MPBUYbOWdY8kZvjByyvlJqnhpKHH3M7CCwCZ+ePmfckznku/zFY9cLDAENgAyCll5kyDax1DK1uhC6UW",
+	"7cGCp3EkcZ8uB+fMzxmKi5rESzdduPKR3bBK3CmraLm4jzCaFo1cYfSCbcJSIMCSpB7WJtdsIqzOMxdF",
+	"RnTwSpSCW0WoOb3wAenMFTy2BxY1C+d9R1Aupa1ehHrFSOYIADGTuXYXJmg2dhe32TExrKJzzzI6tpxM",
+	"ucmaobKMx7d5XNUOgxs3mlOsBa9adI/A5vM8KY4RRSvXRoI6ORmyy8ElfHoDGMEFmJOAHmVNyCE7wbzi",
+	"k4SdIEbwiW0VoCaIVFy6y8kJsciTk5F8BDyEg8oDKbUVFsoSktbFgGkfJ0kBtZROSMYNn3AtHkPGv52S",
+	"z2K2Y8A0ZvsXBSpOrMZx4mGJTwArC8sHM4q055qN7Y6htj+SmeDZMDjHsOUwPozOUJy+qZbGg203Hi6Y",
+	"FpndeylWI+mEAooglG58akTlTjsmAnFNGrbtGrQn3g7N2G0ZwQ2PRa4R14n2FvEKNUDxqMpdZJ4qadVh",
+	"kTlEerjKCJdwJB02COi3RZ4KicXJdLn5TcnTuTi96A96SQ/yDEB+6+HZ2Wq16nN43FfV7Iy+1We/vPzu",
+	"h19f/wDfNEBKvW9FZea0iqe8zAN39LB37gJo9sGw96Q/6D9BP8IcFJYzIGX710yYXZeyalrSMfxnDAoL",
+	"wJU3EutqMPCRBXazEeiwbAikKZ0Fx4ioPEc2MhkPF2i7VmHABfSo3S+z3rD3z8JAdBRmUvGlMKLS4CaM",
+	"JBi0PMjBxb9NPjiU8FWYEt5OO4Bb6UHiN9fSwwLsvJj+uFzDtxuXzV8MBjsumj/ugvnWPbSRW+bpkTOR",
+	"3J0FMusjNhzmiHV04kcd3GMfOEp6rwTPmtAybUDjx0PKA6SimJVEQwsMOYThwUYJ0AdvJvZRa0tgBS9B",
+	"gwyjsyOJ3BnvF8tt3yJdCGBAgVo4WUfEeuPYpaGjeHBsAckLhaZVuXLh4IKa26adoMDoLLthMztGKzxf",
+	"jOQYcwNmvBxf090O6EGupVVTuCNgDzhplRLQXCAwjF9PVbUYJyOJBaBbsXrL/2gsVhWZ53bh7EhzzcCM",
+	"ix0yvCncnTNSor4lr+3DUSddSP6pbY0BIsWXPhiYXLF9Kt44OmukCDFBOBaXgxc7xhFiTh45nuYYbQ3p",
+	"e6cyTHOzdSn3dXhIxlq8t+x56vIVLLU9xHH+zp5iJwy6TvOnhETKmUt2icqV15aarLo8wIQJSQwITk0L",
+	"9XcFXtIyF5k1L/qdogD28j+bYB5imZvUnh1sE3RyXG0wxsBrEmWj3xIspCA8zdNaC7pzzPkZCFXNQ5ZH",
+	"Lpi0VuJIQtzDvoa6mtXNr71uCzbeVurKE7IWrWp0O1G1xGvvLA9F5gTfWH6VtZRGGiEwyVYb9MIY1GXv",
+	"saTX3Q1CdmYnJ6SVnZy0sOAftTycXod7nIykobs3YSW2sX4CbXIIiYTOpAsf+muQLIe2BpVTifDCJHJ0",
+	"wH1KQPmou5I3wK4r4A8hcm82kg0QkW2votI7AEr310eNY9wb7ig9mm97zL/gXl1epXOr9iwz0GXmShvS",
+	"hApeGlXarrX9Vy7rD5v35faeLv7tYvlk+fzD4kn68mL11Pzt54vJ+8HyxXeD9fvFk7/eP10+l+fTS33x",
+	"H/9z+z7WYY/PxPn74slfz+bv1leX5erJfL1aXfH1ejp79tf72V36bPXk3YUoVs//WlbvLhazKz2VL/j7",
+	"ZcrT52WvAYnvTYS8vVy8P//7z4P0zbPVi/pvF+v/Ja+W3z7X3z+Z/vPT+S+D8t+q1+bf7/748B9/nbfU",
+	"6EH/HJXuw5hFc5fxVxZr/sLGDiaV0/NG97W0LtXKct7P4F7kCe0N/3wb8rJvHXC6y3FWzooOeNdZGd4j",
+	"EWViN85HQxxrB6uCU4VOSI7poMwzD8/3KAZRgLOct2Ecw/hWnokAARJ9D8lGHSvgiCDT0EngWWzlf+G9",
+	"d8iJOSmn5EbDXmlkeBOzHXXnmW7dO/xl9LLtfr4yGW9eMNJBzVvXeyhyGsH1cA9PzuDW4buQQNHbh9kg",
+	"SOLv1ESfgRdqH3lrJylcfC3wljd3ersb3kShIc3IeT7d68lI4iO01lc899dbjZHuvLJV5Fay/4ISqS7t",
+	"uMeQvjaGjMFkJFtQD+xf+UJQbmvjV2vKOjC+Ry57gWVB4Itx07FCv+W9GzbZFHlGSRT+F0haxKxcDAuY",
+	"ucgrJ0B5JUay65x8Z0fyM+ba31v+uRn2hr30fHIhnmWX0wF/cZk+FT7Nb/ikSYqkYHK44L3h1dXBMgMG",
+	"7YJuX9saAvrsOGXocYT9aN3L4Qk0wDPM1EOowG8soWGQSFUA30B3NVJKDcUX5oJXZiK4CU7ax3dq8ums",
+	"pJtaNpxDsbE0r5z9rCYvv4d0r7KO2izShAni5E1uroR4pybIzPE6Drz6ZyIIJh5G/k5Nvgnu5Yez4m6B",
+	"BcFllb/g5j/H2aBWgQ795cUFyQx7TKBnl2JiRwhHplHLrenvkdQAdcdVX2l0IMAVIZTuH9Ukf68N3Hzz",
+	"ZWQNNH0QuV92+YgwDWSF2EpYsPb5NPgTOHkkgoTQBq9UXWQsU1v01gD9PSjF+U0mbDfkhmENAteBV4ne",
+	"wpsS3DY3aRojWSg5I39GWQmgFndZqnM2QQJRK7eDLi78RoeVCSPZlCbouhSVFpnIxu4OU8hk4JqJO6tw",
+	"pghQ565GdQh11oD7LZDeGUR6lni8uGRXbJnL2lhmD84YS7AXF2wM793m8nZam7oSaAmOgwt0xwwQCNyN",
+	"ixOeLhqUc4ik9EPrCSthuL+ofSQpAwkh3PJCkK22fZMH+K5j7cePkb/N9EscpBbg5leWHxsgoxFB4p59",
+	"gZOKU4Z7wQO6hzuNE9Cn8Lii4nAGIaZuVcwSJEQgoVijKBil63tDPaHg2bhV2zduXMvubA5HcqwW4wR9",
+	"c9dsjOEx94MzZaT4YJjmU4GA/Bhwg/hwkP1wPZIueOZvGgZZYBk/6IdKQsodfAfIxhtwkBGCBNRc1P4+",
+	"R09ymL9/Bsk/5002D/wxOF8M+MXkSXqZXYmn02ez5/MX7xZLWb5H5uehmzcaoUvq8f4ihFPC2+gvD+8g",
+	"uE7+/MXA3/1+fuFuae/xlb7NJrcglWUq+kvwZL49WHNrwWF/9ZOHUMyRI/ebdCYrKwUpzom7sgJvGvbx",
+	"CfTyPcBh/BchSjg37lIiS8SF4JUkcEpQ640CSsWD6UpfT30Bb/xojsu6KMjesEfQnoKEjctaz/HXVqUj",
+	"mh6PwHtoX7klyTWGg/MYNSjMwwL+38SL0KkXtSvgGq02BP5nnBwP906w+8dQXARr/qtTXrgMHbYDLLDT",
+	"CigD2u4LBHYfgNz+WVjlTM9VZU6L/A48RCF2cPsyBqI3B6wY1bkg1aoSfHEKCLOouYBLCLArdXNmAoh3",
+	"a9D6/K6CQ9oIeb6wuJmgCyHR27YCZaGYPe1SwMFFTPkGeZZYeQb5Q1iJT1lVqsiugeFPC0wG4qaxjzi0",
+	"jeKlGQBRGZWquF4pV4IjpprVmrp0FkJfvDeV03L/+ZGAkTbwewmkF0PoLsKeLsVpJUqeV70W+m2v0iu4",
+	"qeriw7P3L/6qnq+e3F0tni4v5cDM5jzAhx32Pn5kfVkr2c8z9umTa86Kmwb/8k8Efe1dDC6enp6fn14M",
+	"3pwPhgP7/78jpuewxzPb7mG9R8ev/PRcIWTP5OlCGHb57PzcQYp2DdjDm7YGeeEGeYyYCqBIP9fgehAr",
+	"XxQFCQU8Wa3AzJy7+gK4256Obi312ceqlp+Ot7Ve1XKvdQ9+jRAPtKqlPyoy8+4oPJBWbmDagfdy5V7x",
+	"RP8bl0zVhs/QPqulh4F2J50AR8E/7Hs1+VJAagLeBEe8AU00E2AZtvAKwUlHyYKBuxrzF0g9dXYk+RtX",
+	"PtRYKA/2YEdp7RryZfMQkx3YFhZGaQIwxHQEawM1eZKITk4pmz5mRTmZYDNWtbx1iKTjAJRAKlcZoYP1",
+	"cJYfLtYtXZE1ToK7lT7LfIzyvfoBZHtv2JsLXph5rwXlOtiAY43xn/6Lv2/CfnbyqRA4NdrW+d89Zugw",
+	"ACQ9nHXUXz0EEAKNdigXnrI8NOtqC33zAQ3MALuzhX3BES7UZTgjp9IeW3NHXp2r+GruneHMXyZPB01V",
+	"rhCS0NQayU6/a14YYi+I1swx4L8ENVvwAv9BycSQKErwNxRl1e4OQTq+tvfYqfgl14YwQ7/gxgdgnJ37",
+	"TguXOJTJh8m74I3vqp11Qan6lsu3QE1SijCGW3720Q3vU7D7WzkrX2sdY2v4GkvUZUBSrjj9AZP+tO8F",
+	"FHGCBQVveRVgox4pxOnLXZLcuZqcWM4L4UMUE1djS9W85PceBiN2yf2YYDWSmBOeMKqfZE1u+BZ8ZbI1",
+	"3aYK3B7LkXw0boMkjh+TCp4Dlfm0LiVFGEwGJzAI8iTIaWzjpgZ8wb5N+HxNAfONpNsQwXHksw8J8GSp",
+	"7qAeDa/ht6yiQy4GhPvwPswQM/O+KioW2D8IR7DjCOjYbapVdnx5OqyVYwAeOLDTtESSWQ7dblKKCaqX",
+	"rUJ0nZCGhTvZZwE4v6UZulMML1HVJD+kwtfRwGZ/dFiKVm/CG2W6Nhln8hkKkF+MPxvEzt58ydNTKly/",
+	"mp6njcmUTW7dbX2E+Oiyqgn9slP3IbTLEOTS5+1cHGEetSEj/4sZSLSarfJmrh3ZYRZat+fsNaQ3QwE2",
+	"Vn0NWam0h0wLarTICKsE5Anxos/+pnKXP4jvj6SLOHnwRsqRRse4c8CvgFzpgqJcM14Ap6roAYbMoGyH",
+	"uJ9L3gBz5rrJKwhsGYLcx+wbdIn4O5JG8pFPsMOJNGhg32gm1eqx7R1vUGKP2jcoOX85lH9YLvm4z25a",
+	"qXn2yJ1IZU5gspmDcajEZB2UlQwxXkgBJN+aHQ+W8DQ1XWG6X743ne+3pr7vQZL6trP42qBcvUpWu73q",
+	"HoTrMxz/lEVxuZVFQQhOTZ3yZyTjbaAkfmU7xm1ahy7rvM2BO/pBPaUdmUyvrdXCOCvyqQgMfyoQxLo/",
+	"x13QHO80ZVzykmnAPL0Jv9my06dd/kheeTCnXLeKPbHMyEEzjRO8xIP8uty4dKVWehNqQJj9RIO6GFxS",
+	"SgbhV9l+6GoPzJsimCasALkOGSzUiMALUM3rvR0abuS17IhG11Gh5MC8DilSakFatZn8wSVJAZpoQ5qe",
+	"agYPd7Hhp6QTVzfg1ZSTMhdFxtzlxbGxtxKmuobuR3p19Z9YTbUJzxY5079ClaI7AHBwo3rCr2FV40NF",
+	"QjDLH0qZ3AjaGVS+ONodbsPThT6DqvLTuULU87gO8cbDryFmAIhXdEwGobMmvRYu0hHL0rJvKozKgrQl",
+	"p0ujR7VVh+1zWqgcSlPq+yYkJoz61o76FgJ7ffarclest4Bg2uW2UEYSU3tdaf3nyNcAuj+WJ+/A57K8",
+	"6g17Z3e8OivyCV0/QTieZ1bynp+5C1w+hRns5fyoDPaDRWQz968tHQPkwM7yxIfMGumShzxIiUcyh5ie",
+	"nZjt3md6uw12x8cIHff4dCSwg0yHvOFGUaakXMhVR/UVbn1/pyYe1db1cM0uB5f2ex8BB3nXJYHA43uA",
+	"+HGpT+g87OLUHh+lu/L1OOSWbUHy0rIEXJdOWRdcits1jOOgZ76szKCrMqLaX1pXgBcHhNQtLEKnJ90g",
+	"Tm4JKIl7SKcdOjW2nNBf0WvndEMGgARWLQQNYo0HYUyIPOMEiDYooULPGOYv5hqLuezL32hC/0ZEhtWG",
+	"my0hDwo693K98RiL1XBpqpwXjZ5KwgzfpIdthx15CaEGE1Pih+xiMECgh4g3jo0RrdFlqmAPWAwM5ueJ",
+	"y6tUVTnnUmQnJyPpcyyD0hOulXTuo6xSZQkRyUKrYHWR0aCCTksI1jjocepOVNduPNZe9lXQyy6XEfGa",
+	"L+IWbOApv7588pCdXRaci4ea4EADYW3LrC9ROdyCTI3K0CnijdtTsJmY+3Bu0sO5R1Rynjnw2kwUInaj",
+	"44+VAPCYFYVpppUQjBdWYIHfCiy9G+ZQTNppklBWNWSXF08aST4HGKAYNSP+2Zck6DbC2n19jXZJkKwu",
+	"njw4Wf2i0sUOqnrdWl+st8sfRBbZWTX8v7ltwqlL0JftJ6po/UiJXz5G147kUX4EMEZQepRa0K3Dce0J",
+	"8JK/IIP5SRQZYjJ3FN8oazl3W5GwBw+5/FYTXs1VcNmGO1LNGf5G48n+fE2gIwe7wDtvMFe0cahSOqdU",
+	"5hYvm5CzVjonSN0Qx6hV8OKrJ6wMdqwCfbuSMMFQe4Bb0ydinsusAdxAicjlmjV1NZBSss1S2A8fyrxa",
+	"45qhnEVRbHkWeo/SxbDJ/nYDtHZqNO7+hbnRL8fyosGDdh0jffs7BVH+WzG3X5DmREwy+sics3A+bVis",
+	"Abzkn2/BfS6qO3fwGgip4dnZ+cWz/qA/6J8Pnz8bnPc+vf30/wMAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
