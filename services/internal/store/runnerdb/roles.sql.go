@@ -31,7 +31,7 @@ func (q *Queries) RunnerHasRoles(ctx context.Context, arg RunnerHasRolesParams) 
 const runnerPutRole = `-- name: RunnerPutRole :execrows
 
 INSERT INTO install_roles (org_id, install_id, written, name, known, kind, display_name, description, switch_id)
-VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6, $7, $8)
+VALUES (berth.current_org(), $1, $2, $3, $4, $5, coalesce($6::text, ''), coalesce($7::text, ''), $8)
 ON CONFLICT (org_id, install_id, written) DO UPDATE
 SET name = excluded.name, known = excluded.known, kind = excluded.kind, display_name = excluded.display_name, description = excluded.description, switch_id = excluded.switch_id
 WHERE (install_roles.name, install_roles.known, install_roles.kind, install_roles.display_name, install_roles.description, install_roles.switch_id)
@@ -44,8 +44,8 @@ type RunnerPutRoleParams struct {
 	Name        string
 	Known       bool
 	Kind        string
-	DisplayName string
-	Description string
+	DisplayName *string
+	Description *string
 	SwitchID    *string
 }
 
@@ -70,7 +70,7 @@ func (q *Queries) RunnerPutRole(ctx context.Context, arg RunnerPutRoleParams) (i
 
 const runnerSwitchedRole = `-- name: RunnerSwitchedRole :execrows
 INSERT INTO role_switches (org_id, install_id, id, role, name, enabled, switched_at, until, switched_by, reason)
-VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6, $7, $8, $9)
+VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6, $7, $8, coalesce($9::text, ''))
 ON CONFLICT (org_id, install_id, id) DO NOTHING
 `
 
@@ -83,7 +83,7 @@ type RunnerSwitchedRoleParams struct {
 	SwitchedAt time.Time
 	Until      *time.Time
 	SwitchedBy string
-	Reason     string
+	Reason     *string
 }
 
 // A switch counts once, however often it is told.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -47,7 +46,7 @@ func putRoles(ctx context.Context, tx *database.Tx, installID string, report api
 	for _, told := range report.Switches {
 		n, err := tx.RunnerSwitchedRole(ctx, runnerdb.RunnerSwitchedRoleParams{
 			InstallID: installID, ID: told.ID, Role: told.Role, Name: told.Name, Enabled: told.On, SwitchedAt: told.At, Until: told.Until,
-			SwitchedBy: told.By, Reason: optional.Value(told.Reason),
+			SwitchedBy: told.By, Reason: told.Reason,
 		})
 		if err != nil {
 			return 0, err
@@ -58,7 +57,7 @@ func putRoles(ctx context.Context, tx *database.Tx, installID string, report api
 	for _, role := range report.Roles {
 		n, err := tx.RunnerPutRole(ctx, runnerdb.RunnerPutRoleParams{
 			InstallID: installID, Written: role.Written, Name: role.Name, Known: role.Known, Kind: string(role.Kind),
-			DisplayName: optional.Value(role.DisplayName), Description: optional.Value(role.Description), SwitchID: role.SwitchID,
+			DisplayName: role.DisplayName, Description: role.Description, SwitchID: role.SwitchID,
 		})
 		if err != nil {
 			return 0, err

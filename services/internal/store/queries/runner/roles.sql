@@ -3,7 +3,7 @@
 -- name: RunnerPutRole :execrows
 -- A role as it stands. No row is touched that says so already.
 INSERT INTO install_roles (org_id, install_id, written, name, known, kind, display_name, description, switch_id)
-VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(written), sqlc.arg(name), sqlc.arg(known), sqlc.arg(kind), sqlc.arg(display_name), sqlc.arg(description), sqlc.narg(switch_id))
+VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(written), sqlc.arg(name), sqlc.arg(known), sqlc.arg(kind), coalesce(sqlc.narg(display_name)::text, ''), coalesce(sqlc.narg(description)::text, ''), sqlc.narg(switch_id))
 ON CONFLICT (org_id, install_id, written) DO UPDATE
 SET name = excluded.name, known = excluded.known, kind = excluded.kind, display_name = excluded.display_name, description = excluded.description, switch_id = excluded.switch_id
 WHERE (install_roles.name, install_roles.known, install_roles.kind, install_roles.display_name, install_roles.description, install_roles.switch_id)
@@ -16,5 +16,5 @@ DELETE FROM install_roles WHERE install_id = sqlc.arg(install_id) AND NOT writte
 -- name: RunnerSwitchedRole :execrows
 -- A switch counts once, however often it is told.
 INSERT INTO role_switches (org_id, install_id, id, role, name, enabled, switched_at, until, switched_by, reason)
-VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(id), sqlc.arg(role), sqlc.arg(name), sqlc.arg(enabled), sqlc.arg(switched_at), sqlc.narg(until), sqlc.arg(switched_by), sqlc.arg(reason))
+VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(id), sqlc.arg(role), sqlc.arg(name), sqlc.arg(enabled), sqlc.arg(switched_at), sqlc.narg(until), sqlc.arg(switched_by), coalesce(sqlc.narg(reason)::text, ''))
 ON CONFLICT (org_id, install_id, id) DO NOTHING;
