@@ -119,6 +119,7 @@ var Routes = map[string]Route{
 	"DecideInstall":            {auth.ChangesDecide, WhereInstall},
 
 	"ListInstallSecrets":        {auth.InstallsRead, WhereInstall},
+	"ListInstallRoles":          {auth.InstallsRead, WhereInstall},
 	"ListTerraformStates":       {auth.InstallsRead, WhereInstall},
 	"GetTerraformState":         {auth.InstallsRead, WhereInstall},
 	"ListTerraformStateHistory": {auth.InstallsRead, WhereInstall},

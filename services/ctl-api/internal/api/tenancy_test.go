@@ -138,7 +138,7 @@ var visits = map[string]visit{
 	"ListStateVersions": {}, "DiffState": {query: "from=1"}, "GetSnapshot": {}, "DiffSnapshots": {query: "from=2020-01-01T00:00:00Z", owner: 409},
 	"ListTimeline": {}, "GetBeforeFailure": {},
 	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
-	"ListInstallSecrets": {}, "ListTerraformStates": {}, "GetTerraformState": {}, "ListTerraformStateHistory": {}, "UnlockTerraformState": {},
+	"ListInstallSecrets": {}, "ListInstallRoles": {}, "ListTerraformStates": {}, "GetTerraformState": {}, "ListTerraformStateHistory": {}, "UnlockTerraformState": {},
 
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
 	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},

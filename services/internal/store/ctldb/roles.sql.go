@@ -68,29 +68,24 @@ func (q *Queries) RoleSwitchHandled(ctx context.Context, arg RoleSwitchHandledPa
 
 const rolesOfInstall = `-- name: RolesOfInstall :many
 
-SELECT r.org_id, r.install_id, r.written, r.name, r.known, r.kind, r.display_name, r.description, r.switch_id, s.switched_at AS on_since, s.until AS on_until, coalesce(s.switched_by, '')::text AS on_by, coalesce(s.reason, '')::text AS on_reason,
-       l.switched_at AS last_at, coalesce(l.switched_by, '')::text AS last_by
+SELECT r.org_id, r.install_id, r.written, r.name, r.known, r.kind, r.display_name, r.description, r.switch_id, l.switched_at, l.until, coalesce(l.switched_by, '')::text AS switched_by, coalesce(l.reason, '')::text AS reason
 FROM install_roles r
-LEFT JOIN role_switches s ON s.org_id = r.org_id AND s.install_id = r.install_id AND s.id = r.switch_id
-LEFT JOIN LATERAL (
-    SELECT x.switched_at, x.switched_by FROM role_switches x WHERE x.org_id = r.org_id AND x.install_id = r.install_id AND x.role = r.written ORDER BY x.n DESC LIMIT 1
-) l ON true
+LEFT JOIN role_switches l ON l.org_id = r.org_id AND l.install_id = r.install_id AND l.id = (
+    SELECT x.id FROM role_switches x WHERE x.org_id = r.org_id AND x.install_id = r.install_id AND x.role = r.written ORDER BY x.n DESC LIMIT 1)
 WHERE r.install_id = $1 ORDER BY r.name, r.written
 `
 
 type RolesOfInstallRow struct {
 	InstallRole InstallRole
-	OnSince     *time.Time
-	OnUntil     *time.Time
-	OnBy        string
-	OnReason    string
-	LastAt      time.Time
-	LastBy      string
+	SwitchedAt  *time.Time
+	Until       *time.Time
+	SwitchedBy  string
+	Reason      string
 }
 
 // What is known of the roles that customers switch; all inside store.Tx of the org.
-// The roles that an install can have switched on, by name, each with the switch by which
-// it is on, if it is, and with the time and the person of the last one.
+// The roles that an install can have switched on, by name, each with the last time that it
+// was switched.
 func (q *Queries) RolesOfInstall(ctx context.Context, installID string) ([]RolesOfInstallRow, error) {
 	rows, err := q.db.Query(ctx, rolesOfInstall, installID)
 	if err != nil {
@@ -110,12 +105,10 @@ func (q *Queries) RolesOfInstall(ctx context.Context, installID string) ([]Roles
 			&i.InstallRole.DisplayName,
 			&i.InstallRole.Description,
 			&i.InstallRole.SwitchID,
-			&i.OnSince,
-			&i.OnUntil,
-			&i.OnBy,
-			&i.OnReason,
-			&i.LastAt,
-			&i.LastBy,
+			&i.SwitchedAt,
+			&i.Until,
+			&i.SwitchedBy,
+			&i.Reason,
 		); err != nil {
 			return nil, err
 		}
