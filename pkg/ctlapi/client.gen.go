@@ -3826,7 +3826,10 @@ type Install struct {
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
-	Stack   StackKind  `json:"stack"`
+
+	// RolesOn The roles that its customer has switched on, by name; only where one install is shown.
+	RolesOn []string  `json:"roles_on,omitempty"`
+	Stack   StackKind `json:"stack"`
 
 	// State `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 	State        InstallState `json:"state"`

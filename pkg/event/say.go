@@ -39,6 +39,8 @@ type body struct {
 	Approvals    int               `json:"approvals"`
 	Answer       string            `json:"answer"`
 	Secret       string            `json:"secret"`
+	Role         string            `json:"role"`
+	Until        string            `json:"until"`
 	// Version is a number for inputs and variables, a text for a runner.
 	Version json.RawMessage `json:"version"`
 }
@@ -113,6 +115,13 @@ var sayings = map[string]func(deed string, b body, f Facts) string{
 	"freeze": func(deed string, _ body, _ Facts) string { return "freeze " + deed },
 	"secret": func(deed string, b body, _ Facts) string {
 		return strings.TrimSpace("secret "+b.Secret) + " " + deed + " by the customer"
+	},
+	"role": func(deed string, b body, _ Facts) string {
+		text := "role " + b.Role + map[string]string{"enabled": " switched on", "disabled": " switched off"}[deed]
+		if b.Until != "" {
+			text += " until " + b.Until
+		}
+		return text
 	},
 	"webhook_delivery": func(_ string, _ body, _ Facts) string { return "an event did not reach a webhook" },
 }

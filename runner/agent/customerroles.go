@@ -15,7 +15,9 @@ func (a *agent) keepRoles(life context.Context) error {
 	return a.roles().Keep(life, func(ctx context.Context, r chain.Record) error {
 		_, err := a.chain.Append(ctx, r)
 		return err
-	}, func(err error) { a.cfg.Log.ErrorContext(life, "switches of roles cannot be written", "err", a.disk.Failed(err)) })
+	}, func(err error) {
+		a.cfg.Log.ErrorContext(life, "switches of roles cannot be written", "err", a.disk.Failed(err))
+	})
 }
 
 // tellRoles reports the roles to the control plane.

@@ -27,6 +27,8 @@ const (
 	// keptSwitches is how many switches are remembered and told; the last one of each
 	// role is kept whatever their number.
 	keptSwitches = 200
+	// MaxReason is how long a reason may be, in bytes.
+	MaxReason = 500
 	// MaxTime is the longest time that a role can be switched on for.
 	MaxTime = 30 * 24 * time.Hour
 	// clockSlack is how far the clock may stand before the time of a switch. When it was
@@ -99,8 +101,9 @@ func (s Store) Switch(ask Ask) (done customerrole.Switch, err error) {
 		if ask.On && !role.Known {
 			return fmt.Errorf("%w: %s is rendered from what the install does not have yet; it gets a name with the next deploy", ErrUnnamed, role.Name)
 		}
+		s.expire(d)
 		last := d.last(role.Written)
-		if on := last.On && inTime(last.Switch, s.Now()); on == ask.On {
+		if d.SwitchedOn(role.Written, s.Now()) == ask.On {
 			done = last.Switch
 			return ErrAlready
 		}
@@ -122,13 +125,7 @@ func (s Store) Expire() (next time.Time, err error) {
 		return next, err
 	}
 	if len(d.over(s.Now())) > 0 {
-		err = s.change(func(d *Document) error {
-			for _, last := range d.over(s.Now()) {
-				role := customerrole.Role{Written: last.Role, Name: last.Name}
-				s.append(d, role, customerrole.Switch{By: customerrole.ByRunner, Reason: "its time was over"})
-			}
-			return nil
-		})
+		err = s.change(func(d *Document) error { s.expire(d); return nil })
 	}
 	for _, last := range d.lasts() {
 		if last.On && !last.Until.IsZero() && last.Until.After(s.Now()) && (next.IsZero() || last.Until.Before(next)) {
@@ -136,6 +133,13 @@ func (s Store) Expire() (next time.Time, err error) {
 		}
 	}
 	return next, err
+}
+
+// expire writes of each role whose time is over that it went off.
+func (s Store) expire(d *Document) {
+	for _, last := range d.over(s.Now()) {
+		s.append(d, customerrole.Role{Written: last.Role, Name: last.Name}, customerrole.Switch{By: customerrole.ByRunner, Reason: "its time was over"})
+	}
 }
 
 // Recorded notes that the chain has a switch.
@@ -152,8 +156,14 @@ func (s Store) Recorded(switchID string) error {
 
 // On says whether a role is on: the chain has it, and its time is not over.
 func (d Document) On(written string, now time.Time) bool {
+	return d.last(written).Recorded && d.SwitchedOn(written, now)
+}
+
+// SwitchedOn says whether the customer has a role switched on; it is on once the chain
+// has that too.
+func (d Document) SwitchedOn(written string, now time.Time) bool {
 	last := d.last(written)
-	return last.On && last.Recorded && inTime(last.Switch, now)
+	return last.On && inTime(last.Switch, now)
 }
 
 // Last is the last switch of a role; zero for one that was never switched.

@@ -3848,6 +3848,8 @@ export interface components {
             pause?: components["schemas"]["Pause"];
             rehearsal?: components["schemas"]["Rehearsal"];
             release?: components["schemas"]["NumberRef"];
+            /** @description The roles that its customer has switched on, by name; only where one install is shown. */
+            roles_on?: string[];
             stack: components["schemas"]["StackKind"];
             state: components["schemas"]["InstallState"];
             state_version: number;

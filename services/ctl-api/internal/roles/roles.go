@@ -6,7 +6,6 @@ package roles
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
@@ -105,13 +104,12 @@ func (k Known) Starts(s Switch, app *appconfig.App) bool {
 	})
 }
 
-// On are the names of the roles that are on, for one line.
-func (k Known) On() string {
-	var names []string
+// On are the names of the roles that are on.
+func (k Known) On() (names []string) {
 	for _, r := range k {
 		if r.On {
 			names = append(names, r.Name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return names
 }
