@@ -61,7 +61,8 @@ CREATE FUNCTION berth.role_happened() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = berth, pg_temp AS $$
 BEGIN
     PERFORM berth.emit(NEW.org_id, CASE WHEN NEW.enabled THEN 'role.enabled' ELSE 'role.disabled' END, NULL, NEW.install_id,
-        jsonb_build_object('role', NEW.name, 'switch_id', NEW.id, 'until', NEW.until, 'actor', NEW.switched_by));
+        jsonb_build_object('role', NEW.name, 'switch_id', NEW.id, 'until', NEW.until,
+            'actor', CASE WHEN NEW.switched_by = 'berth-runner' THEN NEW.switched_by ELSE 'customer: ' || NEW.switched_by END));
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
