@@ -222,7 +222,7 @@ func (d Document) named(name string) (customerrole.Role, error) {
 	if len(names) == 0 {
 		return role, fmt.Errorf("%w: the accepted release declares none that you can switch", ErrNoRole)
 	}
-	return role, fmt.Errorf("%w as %q%s", ErrNoRole, name, place.Meant(name, names))
+	return role, fmt.Errorf("%w: %q%s", ErrNoRole, name, place.Meant(name, names))
 }
 
 // append writes a switch into the log.
