@@ -132,7 +132,7 @@ func sayWorkflow(deed string, b body, f Facts) string {
 		text = "plan of " + text
 	}
 	text += fmt.Sprintf(" #%d", b.Number)
-	if f.Release > 0 && b.WorkflowKind != "action_run" {
+	if f.Release > 0 && b.WorkflowKind != "action_run" && b.WorkflowKind != "role_switch" {
 		text += fmt.Sprintf(" (release %d)", f.Release)
 	}
 	switch {
