@@ -23,6 +23,9 @@ func (j *job) admitRole(ctx context.Context) error {
 	}
 	j.recordEvent(ctx, string(jobspec.OutcomeRefused), r.Text)
 	refused := refuse(r.Outcome, r.Remedy, "%s", r.Text)
+	if j.tick != nil { // what did not run was missed
+		refused.result.Outcome = jobspec.OutcomeNotStarted
+	}
 	refused.result.Differs = []jobspec.Difference{r.Differs}
 	return refused
 }
