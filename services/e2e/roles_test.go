@@ -61,6 +61,30 @@ func TestRoles(t *testing.T) {
 	}
 	name := in.id + "-repair"
 
+	// Somebody writes into the control plane's rows that the role is on.
+	forge := func(switchID any) error {
+		tag, err := db.Exec(t.Context(), `update berth.install_roles set switch_id = $2 where install_id = $1`, in.id, switchID)
+		if err == nil && tag.RowsAffected() != 1 {
+			err = errors.New("the runner has not told of its role")
+		}
+		return err
+	}
+	in.eventually(goOnTimeout, "there is a role", func() error { return forge("rsw_00000000000000000000000000") })
+	s.must("actions", "run", "acme", "repair")
+	attacked := in.newestWorkflow()
+	if w := in.finished(attacked.ID, time.Minute); w.State != "failed" || !strings.Contains(in.explain(w), "only the customer switches it on") {
+		t.Errorf("with forged rows: %s", in.explain(w))
+	}
+	if n := runs("repair"); n != 0 {
+		t.Fatalf("the action ran %d times while its role was off", n)
+	}
+	if chain, err := os.ReadFile(filepath.Join(in.runnerDir(), "chain.jsonl")); err != nil || !strings.Contains(string(chain), "role "+name+" is off") {
+		t.Errorf("the chain does not tell of the refusals: %v", err)
+	}
+	if err := forge(nil); err != nil {
+		t.Fatal(err)
+	}
+
 	// It is off: the vendor is told at once, and the action waits.
 	out, errOut, code := s.run("actions", "run", "acme", "repair")
 	if code != 0 || !strings.Contains(errOut, "role "+name+" is off") {
@@ -75,22 +99,6 @@ func TestRoles(t *testing.T) {
 	})
 	if list := customer("list"); !strings.Contains(list, name) || !strings.Contains(list, "off") {
 		t.Errorf("the customer's list:\n%s", list)
-	}
-
-	// Somebody writes into the control plane's rows that the role is on.
-	if _, err := db.Exec(t.Context(), `update berth.install_roles set switch_id = 'rsw_00000000000000000000000000' where install_id = $1`, in.id); err != nil {
-		t.Fatal(err)
-	}
-	s.must("actions", "run", "acme", "repair")
-	attacked := in.newestWorkflow()
-	if w := in.finished(attacked.ID, time.Minute); w.State != "failed" || !strings.Contains(in.explain(w), "only the customer switches it on") {
-		t.Errorf("with forged rows: %s", in.explain(w))
-	}
-	if n := runs("repair"); n != 0 {
-		t.Fatalf("the action ran %d times while its role was off", n)
-	}
-	if chain, err := os.ReadFile(filepath.Join(in.runnerDir(), "chain.jsonl")); err != nil || !strings.Contains(string(chain), "role "+name+" is off") {
-		t.Errorf("the chain does not tell of the refusals: %v", err)
 	}
 
 	// The customer switches it on while the agent is dead.
