@@ -41,7 +41,10 @@ func TestRolesAreRecordedOnce(t *testing.T) {
 	}
 	late := heldRoles(id.New(id.RoleSwitch))
 	late.Switches[0].At = time.Now().Add(time.Hour)
-	if status, _ := a.send(http.MethodPut, "/roles", late); status == http.StatusNoContent {
-		t.Error("a switch of tomorrow was recorded")
+	if status, answer := a.send(http.MethodPut, "/roles", late); status != http.StatusNoContent {
+		t.Errorf("of a clock that is ahead: %d %s", status, answer)
+	}
+	if !one[bool](w, `select switched_at <= now() from role_switches where id = $1`, late.Switches[0].ID) {
+		t.Error("a switch is dated in the future")
 	}
 }

@@ -162,7 +162,7 @@ func (c *cli) started(ctx context.Context, client *api.Client, w *ctlapi.Workflo
 		output.Println(c.Err, follow.Meets(other, c.Now()))
 	}
 	if w.Notice != "" {
-		output.Printf(c.Err, "%s; it goes on by itself then (berth why %s)\n", visible.Line(w.Notice), w.ID)
+		output.Printf(c.Err, "%s: its action waits (berth why %s)\n", visible.Line(w.Notice), w.ID)
 	}
 	if !how.watch && !how.autoApprove {
 		if c.ForPrograms() {

@@ -2,6 +2,7 @@ package orders
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/customerrole"
@@ -16,8 +17,18 @@ func Roles(app *appconfig.App) (list []customerrole.Role) {
 		}
 		written := customerrole.Canonical(r.Name)
 		list = append(list, customerrole.Role{
-			Name: written, Written: written, Kind: customerrole.Kind(r.Type), DisplayName: r.DisplayName, Description: r.Description,
+			Name: written, Written: written, Kind: customerrole.Kind(r.Type), DisplayName: short(r.DisplayName), Description: short(r.Description),
 		})
 	}
 	return list
+}
+
+// maxText is how much of what the app says of a role its customers see, in bytes.
+const maxText = 900
+
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
 }

@@ -70,7 +70,7 @@ func (q *Queries) RunnerPutRole(ctx context.Context, arg RunnerPutRoleParams) (i
 
 const runnerSwitchedRole = `-- name: RunnerSwitchedRole :execrows
 INSERT INTO role_switches (org_id, install_id, id, role, name, enabled, switched_at, until, switched_by, reason)
-VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6, $7, $8, coalesce($9::text, ''))
+VALUES (berth.current_org(), $1, $2, $3, $4, $5, least($6::timestamptz, now()), $7, $8, coalesce($9::text, ''))
 ON CONFLICT (org_id, install_id, id) DO NOTHING
 `
 
@@ -86,7 +86,7 @@ type RunnerSwitchedRoleParams struct {
 	Reason     *string
 }
 
-// A switch counts once, however often it is told.
+// A switch counts once, however often it is told. That of a clock that is ahead is of now.
 func (q *Queries) RunnerSwitchedRole(ctx context.Context, arg RunnerSwitchedRoleParams) (int64, error) {
 	result, err := q.db.Exec(ctx, runnerSwitchedRole,
 		arg.InstallID,

@@ -3,12 +3,10 @@ package api
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
-	"github.com/berth-dev/berth/services/runner-api/internal/dated"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 )
 
@@ -21,11 +19,6 @@ func (a *API) PutRoles(ctx context.Context, req apigen.PutRolesRequestObject) (a
 	}
 	if _, err := installOf(s); err != nil {
 		return nil, err
-	}
-	for _, told := range req.Body.Switches {
-		if err := dated.Check(time.Now(), dated.Time{Pointer: "/switches", At: told.At}); err != nil {
-			return nil, err
-		}
 	}
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		changed, err := putRoles(ctx, tx, s.InstallID, *req.Body)
