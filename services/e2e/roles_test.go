@@ -17,7 +17,7 @@ import (
 
 // TestRoles: the customer alone switches a role on. An action that needs it waits with the
 // reason and goes on by itself; what a switch starts runs once; a killed agent forgets no
-// switch; and whoever writes the control plane's rows makes nothing run under a role that
+// switch; and somebody who writes the control plane's rows makes nothing run under a role that
 // is off.
 func TestRoles(t *testing.T) {
 	t.Parallel()
