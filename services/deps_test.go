@@ -166,7 +166,9 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"approval":     {},
 		"freeze":       {},
 		"clearance":    {"approval", "database", "flow", "freeze"},
-		"clearanceapi": {"apigen", "approval", "clearance", "database", "freeze", "installs"},
+		"clearanceapi": {"apigen", "approval", "clearance", "database", "freeze", "installs", "releaseview", "roles"},
+		"roles":        {"flow"},
+		"roleswitch":   {"database", "releaseview", "roles"},
 		"plantree":     {},
 		"readme":       {},
 		"paging":       {},
@@ -187,7 +189,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"settings":     {"database", "health", "keys", "orders"},
 		"tend":         {"database", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
 		"rollback":     {"apigen", "database", "flow", "installs", "releaseview", "why", "workflow"},
-		"workflow":     {"approval", "clearance", "database", "destruction", "events", "flow", "foresight", "health", "keys", "orders", "releaseview", "statetree"},
+		"workflow":     {"approval", "clearance", "database", "destruction", "events", "flow", "foresight", "health", "keys", "orders", "releaseview", "roles", "statetree"},
 	}
 	seen := map[string]bool{}
 	for _, p := range list(t, "./ctl-api/internal/...") {

@@ -127,12 +127,19 @@ type Artifact struct {
 
 // HealthCheck returns the thresholds of an action that gives a health verdict,
 // or false for any other action. An action is a health check when it has the
-// label type = "health-check" or is_health_check, or a [berth.health_check] table.
+// label type = "health-check" or is_health_check, or a [berth.health_check] table; one
+// under a break-glass role is none, since that is mostly off.
 func (a *Action) HealthCheck() (HealthCheck, bool) {
+	thresholds := HealthCheck{UnhealthyAfter: DefaultUnhealthyAfter, HealthyAfter: DefaultHealthyAfter}
 	if a.Berth != nil && a.Berth.HealthCheck != nil {
-		return *a.Berth.HealthCheck, true
+		thresholds = *a.Berth.HealthCheck
 	}
-	return HealthCheck{UnhealthyAfter: DefaultUnhealthyAfter, HealthyAfter: DefaultHealthyAfter}, slices.ContainsFunc(slices.Collect(maps.Keys(a.Labels)), a.isHealthLabel)
+	return thresholds, a.asksForCheck() && a.BreakGlassRole == ""
+}
+
+// asksForCheck tells whether the action says of itself that it is a health check.
+func (a *Action) asksForCheck() bool {
+	return a.Berth != nil && a.Berth.HealthCheck != nil || slices.ContainsFunc(slices.Collect(maps.Keys(a.Labels)), a.isHealthLabel)
 }
 
 // Unattended tells whether the action runs by itself on a schedule and may change
@@ -170,6 +177,10 @@ func (a *Action) check(c *checker) {
 	}
 	if a.Timeout.Std() > MaxActionTimeout {
 		c.Add(place.Error, place.CodeValue, a.At.Below("timeout"), "timeout of action %q is %s; the longest is %s", a.Name, a.Timeout, MaxActionTimeout)
+	}
+	if a.BreakGlassRole != "" && a.asksForCheck() {
+		c.Diags = append(c.Diags, c.At(place.Warning, place.CodeExclusive, a.At, "action %q runs under a break-glass role, which is off until the customer switches it on, so it is no health check", a.Name).
+			WithRemedy("take the role away, or what makes it a health check"))
 	}
 	a.checkImage(c)
 	if a.Berth != nil {

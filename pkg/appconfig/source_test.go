@@ -127,6 +127,8 @@ func TestEveryBlockMergesFiles(t *testing.T) {
 		"components/a.toml":        appconfigtest.Module("a", "vars = {x = \"1\"}"),
 		"actions/look.toml":        "name = \"look\"\ntimeout = \"30s\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
 		"installs/acme.toml":       "name = \"acme\"\n[labels]\nring = \"canary\"\n",
+		"permissions/audit.toml":   "type = \"custom\"\nname = \"audit\"\ndescription = \"d\"\npolicies = [{managed_policy_name = \"ReadOnlyAccess\"}]\n",
+		"break_glass.toml":         "[[role]]\nname = \"repair\"\ndescription = \"d\"\npolicies = [{managed_policy_name = \"ReadOnlyAccess\"}]\n",
 	}
 	inOneFile := map[string]string{
 		"inputs.toml": "[[group]]\nname = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n[[input]]\nname = \"size\"\ndisplay_name = \"Size\"\ndescription = \"d\"\ngroup = \"g\"\n",
@@ -145,6 +147,8 @@ func TestEveryBlockMergesFiles(t *testing.T) {
 		{"components/a.toml", "./../rest.toml.d/rest", plain},
 		{"actions/look.toml", "./../rest.toml.d/rest", plain},
 		{"installs/acme.toml", "./../rest.toml.d/rest", plain},
+		{"permissions/audit.toml", "./../rest.toml.d/rest", plain},
+		{"break_glass.toml", "./../rest.toml.d/rest", plain},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
 			t.Parallel()

@@ -93,12 +93,13 @@ func (t *Trigger) check(c *checker, a *Action, at place.Place) {
 	c.cron(at.Below("cron_schedule"), t.CronSchedule)
 }
 
-// withoutRole is what comes of a trigger that finds the role of its action off.
+// withoutRole is what comes of a trigger that would mostly find the role of its action
+// off.
 func withoutRole(t TriggerType) string {
 	if t == TriggerCron {
 		return "no schedule ever starts it"
 	}
-	return fmt.Sprintf("the trigger %q may find no role", t)
+	return fmt.Sprintf("the trigger %q never starts it", t)
 }
 
 func triggerTypes() []string {

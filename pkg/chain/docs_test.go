@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/customerrole"
 )
 
 var codeSpan = regexp.MustCompile("`([a-z_]+)`")
@@ -27,6 +28,7 @@ func TestReferencePage(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	nested := map[string]reflect.Type{
 		"accepted": reflect.TypeFor[chain.Acceptance](), "keys": reflect.TypeFor[chain.Keys](), "scripts": reflect.TypeFor[chain.Scripts](),
+		"role": reflect.TypeFor[customerrole.Switch](),
 	}
 	var documented []string
 	for row := range strings.Lines(section) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/customerrole"
 )
 
 // maxLine is the longest line that is written or read, in bytes. Records name
@@ -77,6 +78,8 @@ type Record struct {
 	Handover *capsule.Envelope `json:"handover,omitempty"`
 	// Scripts are those that an acceptance is about, in its intent and its outcome.
 	Scripts *Scripts `json:"scripts,omitempty"`
+	// Role is the role of the app that was switched on or off, in an event.
+	Role *customerrole.Switch `json:"role,omitempty"`
 }
 
 // Head names the last record of a chain, and by its hash all before it. The
@@ -196,6 +199,8 @@ func (r Record) misplaced() string {
 		return "only an event carries a decision"
 	case r.Kind != Event && (r.Keys != nil || r.Handover != nil):
 		return "only an event names keys or carries a handover"
+	case r.Kind != Event && r.Role != nil:
+		return "only an event tells of a role"
 	case r.Kind != Intent && r.Kind != Outcome && r.Scripts != nil:
 		return "only an intent or an outcome names scripts"
 	}

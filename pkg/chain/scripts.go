@@ -34,6 +34,8 @@ type AcceptedScript struct {
 	ReadOnly       bool     `json:"read_only,omitempty"`
 	HealthCheck    bool     `json:"health_check,omitempty"`
 	Unattended     bool     `json:"unattended,omitempty"`
+	BreakGlassRole string   `json:"break_glass_role,omitempty"`
+	WhenRoleIsOff  bool     `json:"when_role_is_off,omitempty"`
 	// Kept: the release does not bring it, but settings still schedule it.
 	Kept bool `json:"kept,omitempty"`
 }

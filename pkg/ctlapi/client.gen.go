@@ -797,6 +797,24 @@ func (e InstallDecisionNext) Valid() bool {
 	}
 }
 
+// Defines values for InstallRoleKind.
+const (
+	InstallRoleKindBreakGlass InstallRoleKind = "break_glass"
+	InstallRoleKindCustom     InstallRoleKind = "custom"
+)
+
+// Valid indicates whether the value is a known member of the InstallRoleKind enum.
+func (e InstallRoleKind) Valid() bool {
+	switch e {
+	case InstallRoleKindBreakGlass:
+		return true
+	case InstallRoleKindCustom:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for InstallSort.
 const (
 	InstallSortExpiry InstallSort = "expiry"
@@ -1975,6 +1993,8 @@ const (
 	WhyCodeNotRemoved         WhyCode = "not_removed"
 	WhyCodePausedByVendor     WhyCode = "paused_by_vendor"
 	WhyCodeRelease            WhyCode = "release"
+	WhyCodeRoleOff            WhyCode = "role_off"
+	WhyCodeRoleUnknown        WhyCode = "role_unknown"
 	WhyCodeRollback           WhyCode = "rollback"
 	WhyCodeRunnerDisputed     WhyCode = "runner_disputed"
 	WhyCodeRunnerOffline      WhyCode = "runner_offline"
@@ -2025,6 +2045,10 @@ func (e WhyCode) Valid() bool {
 	case WhyCodePausedByVendor:
 		return true
 	case WhyCodeRelease:
+		return true
+	case WhyCodeRoleOff:
+		return true
+	case WhyCodeRoleUnknown:
 		return true
 	case WhyCodeRollback:
 		return true
@@ -2128,6 +2152,7 @@ const (
 	WorkflowKindRemoveOrphans      WorkflowKind = "remove_orphans"
 	WorkflowKindReprovision        WorkflowKind = "reprovision"
 	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
+	WorkflowKindRoleSwitch         WorkflowKind = "role_switch"
 	WorkflowKindRollback           WorkflowKind = "rollback"
 	WorkflowKindRunScript          WorkflowKind = "run_script"
 	WorkflowKindRunnerUpdate       WorkflowKind = "runner_update"
@@ -2157,6 +2182,8 @@ func (e WorkflowKind) Valid() bool {
 	case WorkflowKindReprovision:
 		return true
 	case WorkflowKindReprovisionSandbox:
+		return true
+	case WorkflowKindRoleSwitch:
 		return true
 	case WorkflowKindRollback:
 		return true
@@ -3850,7 +3877,10 @@ type Install struct {
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
-	Stack   StackKind  `json:"stack"`
+
+	// RolesOn The roles that its customer has switched on, by name; only where one install is shown.
+	RolesOn []string  `json:"roles_on,omitempty"`
+	Stack   StackKind `json:"stack"`
 
 	// State `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 	State        InstallState `json:"state"`
@@ -3964,6 +3994,51 @@ type InstallRequest struct {
 	// Release The release to provision, by id or number; absent for the newest.
 	Release *string    `json:"release,omitempty"`
 	Stack   *StackKind `json:"stack,omitempty"`
+}
+
+// InstallRole defines model for InstallRole.
+type InstallRole struct {
+	// Actions The actions of the install's release that run only while it is on.
+	Actions []string `json:"actions"`
+
+	// Description What the app says that it is for.
+	Description string          `json:"description,omitempty"`
+	DisplayName string          `json:"display_name,omitempty"`
+	Kind        InstallRoleKind `json:"kind"`
+
+	// Known All of its name is known. Otherwise it cannot be switched on before the next deploy.
+	Known bool `json:"known"`
+
+	// Name What it is called in this install, as far as that is known.
+	//
+	// Example: acme-repair
+	Name string `json:"name"`
+	On   bool   `json:"on"`
+
+	// Reason What the customer wrote then, or why the runner switched it off.
+	Reason string `json:"reason,omitempty"`
+
+	// Since When it was switched the last time; left out when it never was.
+	Since *time.Time `json:"since,omitempty"`
+
+	// SwitchedBy Who switched it the last time: the user of the customer's machine, or berth-runner.
+	SwitchedBy string `json:"switched_by,omitempty"`
+
+	// Until When it goes off by itself.
+	Until *time.Time `json:"until,omitempty"`
+
+	// Written Its name as the app writes it.
+	//
+	// Example: {{ .nuon.id }}-repair
+	Written string `json:"written"`
+}
+
+// InstallRoleKind defines model for InstallRole.Kind.
+type InstallRoleKind string
+
+// InstallRolePage defines model for InstallRolePage.
+type InstallRolePage struct {
+	Items []InstallRole `json:"items"`
 }
 
 // InstallSecret defines model for InstallSecret.
@@ -6248,6 +6323,8 @@ type Why struct {
 //   - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
 //   - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
 //     runner's switch;
+//   - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
+//     runner knows no such role, or not its name;
 //   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
 //     has a key that two processes hold, says that it cannot work;
 //   - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6265,6 +6342,8 @@ type WhyItem struct {
 	// - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
 	// - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
 	//   runner's switch;
+	// - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
+	//   runner knows no such role, or not its name;
 	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
 	//   has a key that two processes hold, says that it cannot work;
 	// - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6357,6 +6436,12 @@ type Workflow struct {
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
 	Kind    WorkflowKind `json:"kind"`
+
+	// Notice What will hold the workflow, as far as that is known when it starts: a role that its action needs and that is off. Only in the answer to the request.
+	//
+	//
+	// Example: role acme-repair is off, and only the customer switches it on
+	Notice string `json:"notice,omitempty"`
 
 	// Number Counted per install.
 	//
@@ -8435,6 +8520,13 @@ type ClientInterface interface {
 	// Corresponds with POST /installs/{install}/resume (the `ResumeInstall` operationId).
 	ResumeInstall(ctx context.Context, install InstallIDOrName, params *ResumeInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListInstallRoles List the roles that the customer of an install switches
+	//
+	// The break-glass and custom roles of the release that the install's runner accepted last, as the runner tells of them: which are on, since when, until when, and who switched them. All are off until the customer switches one on, on the runner's machine; nothing here does.
+	//
+	// Corresponds with GET /installs/{install}/roles (the `ListInstallRoles` operationId).
+	ListInstallRoles(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListInstallSecrets List the secrets of an install
 	//
 	// What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
@@ -8585,7 +8677,10 @@ type ClientInterface interface {
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
-	// - `action_run`: run an action;
+	// - `action_run`: run an action. One with a `break_glass_role` is planned and decided on, and
+	//   is carried out while the customer has that role switched on;
+	// - `role_switch`: run the actions that a customer's switch of a role starts. Nobody asks
+	//   for it: it is refused here, and starts by itself once for each switch;
 	// - `run_script`: run a script that is part of no release, given in `script`, once. The
 	//   runner shows its whole text and the names of its variables in the plan, and runs
 	//   exactly that after a decision; the install's approval option counts for it as for
@@ -8648,7 +8743,10 @@ type ClientInterface interface {
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
-	// - `action_run`: run an action;
+	// - `action_run`: run an action. One with a `break_glass_role` is planned and decided on, and
+	//   is carried out while the customer has that role switched on;
+	// - `role_switch`: run the actions that a customer's switch of a role starts. Nobody asks
+	//   for it: it is refused here, and starts by itself once for each switch;
 	// - `run_script`: run a script that is part of no release, given in `script`, once. The
 	//   runner shows its whole text and the names of its variables in the plan, and runs
 	//   exactly that after a decision; the install's approval option counts for it as for
@@ -10925,6 +11023,23 @@ func (c *Client) ResumeInstall(ctx context.Context, install InstallIDOrName, par
 	return c.Client.Do(req)
 }
 
+// ListInstallRoles List the roles that the customer of an install switches
+//
+// The break-glass and custom roles of the release that the install's runner accepted last, as the runner tells of them: which are on, since when, until when, and who switched them. All are off until the customer switches one on, on the runner's machine; nothing here does.
+//
+// Corresponds with GET /installs/{install}/roles (the `ListInstallRoles` operationId).
+func (c *Client) ListInstallRoles(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListInstallRolesRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListInstallSecrets List the secrets of an install
 //
 // What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
@@ -11245,7 +11360,10 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
-//   - `action_run`: run an action;
+//   - `action_run`: run an action. One with a `break_glass_role` is planned and decided on, and
+//     is carried out while the customer has that role switched on;
+//   - `role_switch`: run the actions that a customer's switch of a role starts. Nobody asks
+//     for it: it is refused here, and starts by itself once for each switch;
 //   - `run_script`: run a script that is part of no release, given in `script`, once. The
 //     runner shows its whole text and the names of its variables in the plan, and runs
 //     exactly that after a decision; the install's approval option counts for it as for
@@ -11318,7 +11436,10 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
-//   - `action_run`: run an action;
+//   - `action_run`: run an action. One with a `break_glass_role` is planned and decided on, and
+//     is carried out while the customer has that role switched on;
+//   - `role_switch`: run the actions that a customer's switch of a role starts. Nobody asks
+//     for it: it is refused here, and starts by itself once for each switch;
 //   - `run_script`: run a script that is part of no release, given in `script`, once. The
 //     runner shows its whole text and the names of its variables in the plan, and runs
 //     exactly that after a decision; the install's approval option counts for it as for
@@ -16677,6 +16798,40 @@ func NewResumeInstallRequest(server string, install InstallIDOrName, params *Res
 	return req, nil
 }
 
+// NewListInstallRolesRequest constructs an http.Request for the ListInstallRoles method
+func NewListInstallRolesRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/roles", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListInstallSecretsRequest constructs an http.Request for the ListInstallSecrets method
 func NewListInstallSecretsRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -21081,6 +21236,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /installs/{install}/resume (the `ResumeInstall` operationId).
 	ResumeInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ResumeInstallParams, reqEditors ...RequestEditorFn) (*ResumeInstallResponse, error)
 
+	// ListInstallRolesWithResponse List the roles that the customer of an install switches
+	//
+	// The break-glass and custom roles of the release that the install's runner accepted last, as the runner tells of them: which are on, since when, until when, and who switched them. All are off until the customer switches one on, on the runner's machine; nothing here does.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/roles (the `ListInstallRoles` operationId).
+	ListInstallRolesWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListInstallRolesResponse, error)
+
 	// ListInstallSecretsWithResponse List the secrets of an install
 	//
 	// What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
@@ -21261,7 +21425,10 @@ type ClientWithResponsesInterface interface {
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
-	// - `action_run`: run an action;
+	// - `action_run`: run an action. One with a `break_glass_role` is planned and decided on, and
+	//   is carried out while the customer has that role switched on;
+	// - `role_switch`: run the actions that a customer's switch of a role starts. Nobody asks
+	//   for it: it is refused here, and starts by itself once for each switch;
 	// - `run_script`: run a script that is part of no release, given in `script`, once. The
 	//   runner shows its whole text and the names of its variables in the plan, and runs
 	//   exactly that after a decision; the install's approval option counts for it as for
@@ -21324,7 +21491,10 @@ type ClientWithResponsesInterface interface {
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
-	// - `action_run`: run an action;
+	// - `action_run`: run an action. One with a `break_glass_role` is planned and decided on, and
+	//   is carried out while the customer has that role switched on;
+	// - `role_switch`: run the actions that a customer's switch of a role starts. Nobody asks
+	//   for it: it is refused here, and starts by itself once for each switch;
 	// - `run_script`: run a script that is part of no release, given in `script`, once. The
 	//   runner shows its whole text and the names of its variables in the plan, and runs
 	//   exactly that after a decision; the install's approval option counts for it as for
@@ -25352,6 +25522,54 @@ func (r ResumeInstallResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ResumeInstallResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListInstallRolesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallRolePage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListInstallRolesResponse) GetJSON200() *InstallRolePage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListInstallRolesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListInstallRolesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListInstallRolesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListInstallRolesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListInstallRolesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -29740,6 +29958,21 @@ func (c *ClientWithResponses) ResumeInstallWithResponse(ctx context.Context, ins
 	return ParseResumeInstallResponse(rsp)
 }
 
+// ListInstallRolesWithResponse List the roles that the customer of an install switches
+//
+// The break-glass and custom roles of the release that the install's runner accepted last, as the runner tells of them: which are on, since when, until when, and who switched them. All are off until the customer switches one on, on the runner's machine; nothing here does.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/roles (the `ListInstallRoles` operationId).
+func (c *ClientWithResponses) ListInstallRolesWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListInstallRolesResponse, error) {
+	rsp, err := c.ListInstallRoles(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListInstallRolesResponse(rsp)
+}
+
 // ListInstallSecretsWithResponse List the secrets of an install
 //
 // What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
@@ -30022,7 +30255,10 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
-//   - `action_run`: run an action;
+//   - `action_run`: run an action. One with a `break_glass_role` is planned and decided on, and
+//     is carried out while the customer has that role switched on;
+//   - `role_switch`: run the actions that a customer's switch of a role starts. Nobody asks
+//     for it: it is refused here, and starts by itself once for each switch;
 //   - `run_script`: run a script that is part of no release, given in `script`, once. The
 //     runner shows its whole text and the names of its variables in the plan, and runs
 //     exactly that after a decision; the install's approval option counts for it as for
@@ -30091,7 +30327,10 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
-//   - `action_run`: run an action;
+//   - `action_run`: run an action. One with a `break_glass_role` is planned and decided on, and
+//     is carried out while the customer has that role switched on;
+//   - `role_switch`: run the actions that a customer's switch of a role starts. Nobody asks
+//     for it: it is refused here, and starts by itself once for each switch;
 //   - `run_script`: run a script that is part of no release, given in `script`, once. The
 //     runner shows its whole text and the names of its variables in the plan, and runs
 //     exactly that after a decision; the install's approval option counts for it as for
@@ -33438,6 +33677,39 @@ func ParseResumeInstallResponse(rsp *http.Response) (*ResumeInstallResponse, err
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Install
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListInstallRolesResponse parses an HTTP response from a ListInstallRolesWithResponse call
+func ParseListInstallRolesResponse(rsp *http.Response) (*ListInstallRolesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListInstallRolesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallRolePage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -43,6 +43,7 @@ var (
 	secret    = []string{"secret", "version"}
 	delivery  = []string{"webhook_id", "webhook", "delivery_id", "event_id", "event_kind", "event_seq", "attempts", "status"}
 	fromState = []string{"from"}
+	role      = []string{"role", "switch_id", "actor"}
 )
 
 // All are the kinds, by name.
@@ -100,6 +101,8 @@ var All = []Doc{
 	{"resource.live", "a resource is as its last change wanted it", resource, Installs},
 	{"resource.orphaned", "a sync took the component of a resource out of the app", resource, Installs},
 	{"resource.unknown", "the outcome of a change of a resource is uncertain", resource, Installs},
+	{"role.disabled", "a role of an install went off: the customer switched it off, or its time was over", role, Installs},
+	{"role.enabled", "the customer switched on a role of an install", append(slices.Clone(role), "until"), Installs},
 	{"runner.enrolled", "a machine enrolled as a runner", runner, Installs},
 	{"runner.offline", "a runner has been silent for 2 minutes, or was revoked", append(slices.Clone(runner), "last_seen_at"), Installs},
 	{"runner.online", "a runner is being heard", append(slices.Clone(runner), "last_seen_at"), Installs},

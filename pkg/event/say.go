@@ -39,6 +39,8 @@ type body struct {
 	Approvals    int               `json:"approvals"`
 	Answer       string            `json:"answer"`
 	Secret       string            `json:"secret"`
+	Role         string            `json:"role"`
+	Until        string            `json:"until"`
 	// Version is a number for inputs and variables, a text for a runner.
 	Version json.RawMessage `json:"version"`
 }
@@ -114,6 +116,13 @@ var sayings = map[string]func(deed string, b body, f Facts) string{
 	"secret": func(deed string, b body, _ Facts) string {
 		return strings.TrimSpace("secret "+b.Secret) + " " + deed + " by the customer"
 	},
+	"role": func(deed string, b body, _ Facts) string {
+		text := "role " + b.Role + map[string]string{"enabled": " switched on", "disabled": " switched off"}[deed]
+		if b.Until != "" {
+			text += " until " + b.Until
+		}
+		return text
+	},
 	"webhook_delivery": func(_ string, _ body, _ Facts) string { return "an event did not reach a webhook" },
 }
 
@@ -123,7 +132,7 @@ func sayWorkflow(deed string, b body, f Facts) string {
 		text = "plan of " + text
 	}
 	text += fmt.Sprintf(" #%d", b.Number)
-	if f.Release > 0 && b.WorkflowKind != "action_run" {
+	if f.Release > 0 && b.WorkflowKind != "action_run" && b.WorkflowKind != "role_switch" {
 		text += fmt.Sprintf(" (release %d)", f.Release)
 	}
 	switch {

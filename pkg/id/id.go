@@ -50,6 +50,8 @@ const (
 	Event     = "evt"
 	Check     = "chk"
 	Freeze    = "frz"
+
+	RoleSwitch = "rsw"
 )
 
 // alphabet is Crockford's base 32 in lower case: no i, l, o, u. Its order is

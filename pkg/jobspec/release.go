@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/customerrole"
 	"github.com/berth-dev/berth/pkg/customersecret"
 )
 
@@ -20,6 +21,8 @@ type Release struct {
 	// Secrets are what the release says of the customer's secrets. The runner makes those
 	// that it is to make when it plans the acceptance.
 	Secrets []customersecret.Declaration `json:"secrets,omitempty"`
+	// Roles are those that only the customer switches on. Their names are rendered.
+	Roles []customerrole.Role `json:"roles,omitempty"`
 }
 
 // ReleaseArtifact is the build of one component, or of the sandbox.

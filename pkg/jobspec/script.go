@@ -26,6 +26,9 @@ type Script struct {
 	// Unattended: the runner starts it by itself at each tick of Cron, without a
 	// decision on that run, though it may change something.
 	Unattended bool `json:"unattended,omitempty"`
+	// WhenRoleIsOff: it may also run after its Action.BreakGlassRole was switched off,
+	// then without that role.
+	WhenRoleIsOff bool `json:"when_role_is_off,omitempty"`
 	// Plugin is the component type of a plugin, "" for a script: see PluginScript.
 	Plugin string `json:"plugin,omitempty"`
 }
@@ -56,11 +59,11 @@ func PluginScript(component string, p Plugin, a Artifact) Script {
 }
 
 // Digest names a script by all that decides what it does, "sha256:…". What a run
-// brings (inputs, and the state that templates read) is not part of it, nor is
+// brings (inputs, what switched its role off, and the state that templates read) is not part of it, nor is
 // the file that a text stands in: that is for errors only. Of the directory of a
 // repository its digest counts, and not where it is kept.
 func (s Script) Digest() (string, error) {
-	s.Action.Inputs, s.Action.File = nil, ""
+	s.Action.Inputs, s.Action.SwitchedOff, s.Action.File = nil, "", ""
 	s.Action.Steps = slices.Clone(s.Action.Steps)
 	for i := range s.Action.Steps {
 		step := &s.Action.Steps[i]

@@ -111,6 +111,12 @@ type Action struct {
 	// AdHoc marks a script that is part of no release: it is shown and decided on each
 	// time, and no runner accepts it for good.
 	AdHoc bool `json:"ad_hoc,omitempty"`
+	// BreakGlassRole is the role of the app that the customer must have switched on, as
+	// the app writes it; "" for none.
+	BreakGlassRole string `json:"break_glass_role,omitempty"`
+	// SwitchedOff is the id of the switch (package customerrole) by which that role went
+	// off: a run that was started by it needs the role to be off. "" for any other run.
+	SwitchedOff string `json:"switched_off,omitempty"`
 	// Cluster is the one of the scripts' kubeconfig; nil for the sandbox's own.
 	Cluster *Cluster `json:"cluster,omitempty"`
 	// File is the file of the app folder that defines the action, for errors.

@@ -51,6 +51,9 @@ func (s Spec) validateKind(p *problems) {
 		s.validateRelease(p)
 	}
 	if s.Action != nil {
+		if s.Action.AdHoc && s.Action.BreakGlassRole != "" {
+			p.add("a script that is part of no release runs under no role of the app")
+		}
 		s.Action.validateArtifacts(p)
 	}
 	if s.SecretSync != nil {

@@ -107,6 +107,24 @@ func (e ResumedState) Valid() bool {
 	}
 }
 
+// Defines values for RoleStateKind.
+const (
+	RoleStateKindBreakGlass RoleStateKind = "break_glass"
+	RoleStateKindCustom     RoleStateKind = "custom"
+)
+
+// Valid indicates whether the value is a known member of the RoleStateKind enum.
+func (e RoleStateKind) Valid() bool {
+	switch e {
+	case RoleStateKindBreakGlass:
+		return true
+	case RoleStateKindCustom:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerKind.
 const (
 	RunnerKindBuild   RunnerKind = "build"
@@ -678,6 +696,54 @@ type ResumedJob struct {
 // ResumedState `resumed`: go on. `void`: end the engine and report nothing.
 type ResumedState string
 
+// RoleState defines model for RoleState.
+type RoleState struct {
+	Description *string       `json:"description,omitempty"`
+	DisplayName *string       `json:"display_name,omitempty"`
+	Kind        RoleStateKind `json:"kind"`
+
+	// Known All of its name is known.
+	Known bool `json:"known"`
+
+	// Name What it is called in this install, as far as that is known.
+	Name string `json:"name"`
+
+	// SwitchID The switch by which it is on; left out while it is off.
+	SwitchID *string `json:"switch_id,omitempty"`
+
+	// Written Its name as the app writes it.
+	Written string `json:"written"`
+}
+
+// RoleStateKind defines model for RoleState.Kind.
+type RoleStateKind string
+
+// RoleSwitch defines model for RoleSwitch.
+type RoleSwitch struct {
+	At time.Time `json:"at"`
+
+	// By The user of the customer's machine, or berth-runner.
+	By     string  `json:"by"`
+	ID     string  `json:"id"`
+	Name   string  `json:"name"`
+	On     bool    `json:"on"`
+	Reason *string `json:"reason,omitempty"`
+
+	// Role The role's name as the app writes it.
+	Role string `json:"role"`
+
+	// Until When it goes off by itself.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// RolesReport defines model for RolesReport.
+type RolesReport struct {
+	Roles []RoleState `json:"roles"`
+
+	// Switches Those that the runner remembers, the oldest first.
+	Switches []RoleSwitch `json:"switches"`
+}
+
 // Run A run of a scheduled action (`pkg/jobspec.Run`).
 type Run = jobspec.Run
 
@@ -1020,6 +1086,9 @@ type RenewLeasesJSONRequestBody = RenewRequest
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
+// PutRolesJSONRequestBody defines body for PutRoles for application/json ContentType.
+type PutRolesJSONRequestBody = RolesReport
+
 // PutRunJSONRequestBody defines body for PutRun for application/json ContentType.
 type PutRunJSONRequestBody = Run
 
@@ -1323,6 +1392,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /registry-token (the `CreateRegistryToken` operationId).
 	CreateRegistryToken(ctx context.Context, body CreateRegistryTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutRolesWithBody Tell which roles the customer has switched on
+	//
+	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /roles (the `PutRoles` operationId).
+	PutRolesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutRoles Tell which roles the customer has switched on
+	//
+	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /roles (the `PutRoles` operationId).
+	PutRoles(ctx context.Context, body PutRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PutRunWithBody Report a run that the runner started by itself
 	//
@@ -1908,6 +1995,44 @@ func (c *Client) CreateRegistryTokenWithBody(ctx context.Context, contentType st
 // Corresponds with POST /registry-token (the `CreateRegistryToken` operationId).
 func (c *Client) CreateRegistryToken(ctx context.Context, body CreateRegistryTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateRegistryTokenRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutRolesWithBody Tell which roles the customer has switched on
+//
+// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /roles (the `PutRoles` operationId).
+func (c *Client) PutRolesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutRolesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutRoles Tell which roles the customer has switched on
+//
+// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /roles (the `PutRoles` operationId).
+func (c *Client) PutRoles(ctx context.Context, body PutRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutRolesRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2737,6 +2862,46 @@ func NewCreateRegistryTokenRequestWithBody(server string, contentType string, bo
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPutRolesRequest calls the generic PutRoles builder with application/json body
+func NewPutRolesRequest(server string, body PutRolesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutRolesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPutRolesRequestWithBody constructs an http.Request for the PutRoles method, with any body, and a specified content type
+func NewPutRolesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/roles")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
@@ -3581,6 +3746,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /registry-token (the `CreateRegistryToken` operationId).
 	CreateRegistryTokenWithResponse(ctx context.Context, body CreateRegistryTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateRegistryTokenResponse, error)
 
+	// PutRolesWithBodyWithResponse Tell which roles the customer has switched on
+	//
+	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /roles (the `PutRoles` operationId).
+	PutRolesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutRolesResponse, error)
+
+	// PutRolesWithResponse Tell which roles the customer has switched on
+	//
+	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /roles (the `PutRoles` operationId).
+	PutRolesWithResponse(ctx context.Context, body PutRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*PutRolesResponse, error)
+
 	// PutRunWithBodyWithResponse Report a run that the runner started by itself
 	//
 	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
@@ -4273,6 +4456,47 @@ func (r CreateRegistryTokenResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateRegistryTokenResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutRolesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutRolesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutRolesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutRolesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutRolesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutRolesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5221,6 +5445,36 @@ func (c *ClientWithResponses) CreateRegistryTokenWithResponse(ctx context.Contex
 	return ParseCreateRegistryTokenResponse(rsp)
 }
 
+// PutRolesWithBodyWithResponse Tell which roles the customer has switched on
+//
+// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /roles (the `PutRoles` operationId).
+func (c *ClientWithResponses) PutRolesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutRolesResponse, error) {
+	rsp, err := c.PutRolesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutRolesResponse(rsp)
+}
+
+// PutRolesWithResponse Tell which roles the customer has switched on
+//
+// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /roles (the `PutRoles` operationId).
+func (c *ClientWithResponses) PutRolesWithResponse(ctx context.Context, body PutRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*PutRolesResponse, error) {
+	rsp, err := c.PutRoles(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutRolesResponse(rsp)
+}
+
 // PutRunWithBodyWithResponse Report a run that the runner started by itself
 //
 // Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
@@ -5884,6 +6138,35 @@ func ParseCreateRegistryTokenResponse(rsp *http.Response) (*CreateRegistryTokenR
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutRolesResponse parses an HTTP response from a PutRolesWithResponse call
+func ParsePutRolesResponse(rsp *http.Response) (*PutRolesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutRolesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

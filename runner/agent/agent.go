@@ -192,6 +192,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
 		g.Go(func() error { return a.recordRuns(lifeLoops) })
+		g.Go(func() error { return a.keepRoles(lifeLoops) })
 		g.Go(func() error { return a.reports.deliver(lifeLoops) })
 		g.Go(func() error { return a.phoneHome(lifeLoops) })
 	}

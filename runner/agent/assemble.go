@@ -148,6 +148,8 @@ func (a *agent) assembleInstall(life context.Context, deps *job.Deps) (opened cl
 		return opened, err
 	}
 	deps.Secrets = a.customerSecrets()
+	roles := a.roles()
+	deps.Roles = &roles
 	a.loadSettings(deps.Trusted.Dispatch)
 	a.noteAside(life)
 	a.recordDispute(life)

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/recovery"
+	"github.com/berth-dev/berth/runner/agent/roles"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
 
@@ -17,14 +18,16 @@ import (
 type known struct {
 	last time.Time // of the last record
 	set  scripts.Restored
+	// roles are those that were switched, all off.
+	roles roles.Document
 }
 
-// knownScripts reads which scripts are accepted out of a copy of the install's
+// knownScripts reads which scripts are accepted, and which roles were on, out of a copy of the install's
 // chain, whose hashes the caller has checked. The copy comes from the control plane,
 // which may not add to what is accepted: each record must be signed by a machine that
 // the recovery key has signed for. Records that are left out at the end cannot be
 // seen here.
-func knownScripts(install string, key recovery.Public, copied []byte) (known, error) {
+func knownScripts(install string, key recovery.Public, copied []byte, now time.Time) (known, error) {
 	var k known
 	var records []chain.Record
 	for line := range bytes.Lines(copied) {
@@ -48,7 +51,7 @@ func knownScripts(install string, key recovery.Public, copied []byte) (known, er
 		k.set.Nothing = fmt.Sprintf("the copy of the chain is not all of this install's machines: record %d %s", report.FirstBad, report.Problem)
 		return k, nil
 	}
-	k.set = scripts.FromChain(records)
+	k.set, k.roles = scripts.FromChain(records), roles.FromChain(records, now)
 	return k, nil
 }
 

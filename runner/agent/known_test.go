@@ -133,7 +133,7 @@ func TestAttackForgedAcceptances(t *testing.T) {
 			t.Parallel()
 			c := &copyOf{t: t}
 			tc.tell(c)
-			k, err := knownScripts("ins_1", customer.Public(), c.text)
+			k, err := knownScripts("ins_1", customer.Public(), c.text, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -196,7 +196,7 @@ func (a *agent) takeChain(ctx context.Context, done *Replaced) error {
 		return fmt.Errorf("the copy of the chain ends at record %d (%s), and the handover says %d: %s",
 			report.Head.Seq, report.Head.Hash, handover.ChainHead.Seq, report.Problem)
 	}
-	known, err := knownScripts(a.runner.InstallID, a.keys.Recovery, copied.Bytes())
+	known, err := knownScripts(a.runner.InstallID, a.keys.Recovery, copied.Bytes(), a.cfg.Now())
 	if err != nil {
 		return err
 	}
@@ -220,6 +220,9 @@ func (a *agent) takeChain(ctx context.Context, done *Replaced) error {
 	}
 	// Before the chain: once that is there, the scripts are the agent's.
 	if err := scripts.Restore(a.dir.Scripts(), known.set); err != nil {
+		return err
+	}
+	if err := a.roles().Restore(known.roles); err != nil {
 		return err
 	}
 	return datadir.Write(a.dir.Chain(), copied.Bytes())

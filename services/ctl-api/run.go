@@ -21,6 +21,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
+	"github.com/berth-dev/berth/services/ctl-api/internal/roleswitch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
@@ -71,8 +72,9 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	tender := &tend.Tender{
 		Store: st, Waker: wake, Publisher: &settings.Publisher{Keys: ring, MinRunnerVersion: config.MinRunnerVersion}, Log: log,
 	}
-	river.AddWorker(workers, &installWorker{tender: tender})
-	river.AddWorker(workers, &dueWorker{tender: tender})
+	switches := &roleswitch.Starter{Store: st, Start: api.StartRoleSwitch, Log: log}
+	river.AddWorker(workers, &installWorker{tender: tender, switches: switches})
+	river.AddWorker(workers, &dueWorker{tender: tender, switches: switches})
 	guard, err := webhooks.NewGuard(config.WebhookAllow)
 	if err != nil {
 		return err

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/riverqueue/river"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/roleswitch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/jobs"
@@ -59,20 +61,22 @@ func (w *workflowWorker) Work(ctx context.Context, job *river.Job[workflowAdvanc
 
 type installWorker struct {
 	river.WorkerDefaults[installAdvance]
-	tender *tend.Tender
+	tender   *tend.Tender
+	switches *roleswitch.Starter
 }
 
 func (w *installWorker) Work(ctx context.Context, job *river.Job[installAdvance]) error {
-	return w.tender.Advance(ctx, job.Args.InstallID)
+	return errors.Join(w.switches.Advance(ctx, job.Args.InstallID), w.tender.Advance(ctx, job.Args.InstallID))
 }
 
 type dueWorker struct {
 	river.WorkerDefaults[installDue]
-	tender *tend.Tender
+	tender   *tend.Tender
+	switches *roleswitch.Starter
 }
 
 func (w *dueWorker) Work(ctx context.Context, job *river.Job[installDue]) error {
-	return w.tender.Advance(ctx, job.Args.InstallID)
+	return errors.Join(w.switches.Advance(ctx, job.Args.InstallID), w.tender.Advance(ctx, job.Args.InstallID))
 }
 
 // waker schedules wake-ups with River. Its client is set once that exists: the

@@ -59,6 +59,7 @@ func attempts(v victim) map[string]struct {
 		"GetSettings":         {http.MethodGet, "/settings", nil},
 		"PutRun":              {http.MethodPut, "/runs/" + id.New(id.ActionRun), jobspec.Run{Action: "health", State: "failed"}},
 		"PutSecrets":          {http.MethodPut, "/secrets", heldSecrets(7)},
+		"PutRoles":            {http.MethodPut, "/roles", heldRoles(id.New(id.RoleSwitch))},
 		"CreateRegistryToken": {http.MethodPost, "/registry-token", runnerapi.RegistryTokenRequest{Actions: []runnerapi.RegistryAction{"pull"}}},
 		"AppendChain":         {http.MethodPost, "/chain", runnerapi.ChainAppend{Records: records}},
 		"GetChainHead":        {http.MethodGet, "/chain/head", nil},
@@ -70,6 +71,13 @@ func attempts(v victim) map[string]struct {
 }
 
 // heldSecrets is a report of one secret.
+func heldRoles(switchID string) runnerapi.RolesReport {
+	return runnerapi.RolesReport{
+		Roles:    []runnerapi.RoleState{{Name: "repair", Known: true, Written: "repair", Kind: "break_glass", SwitchID: &switchID}},
+		Switches: []runnerapi.RoleSwitch{{ID: switchID, Role: "repair", Name: "repair", On: true, At: time.Now(), By: "ada"}},
+	}
+}
+
 func heldSecrets(version int) runnerapi.SecretsReport {
 	return runnerapi.SecretsReport{Secrets: []runnerapi.SecretState{
 		{Name: "db_password", Version: version, Set: true, Digest: "hmac-sha256:5f1c", SetBy: "customer", SetAt: time.Now()},
@@ -120,6 +128,9 @@ func (w *world) newVictim() victim {
 	if status, answer := a.send(http.MethodPut, "/secrets", heldSecrets(1)); status != http.StatusNoContent {
 		w.t.Fatalf("report of secrets: %d %s", status, answer)
 	}
+	if status, answer := a.send(http.MethodPut, "/roles", heldRoles(id.New(id.RoleSwitch))); status != http.StatusNoContent {
+		w.t.Fatalf("report of roles: %d %s", status, answer)
+	}
 	return v
 }
 
@@ -132,6 +143,8 @@ func (v victim) footprint() string {
 		'states', (select jsonb_agg(to_jsonb(s) order by id) from tf_states s where org_id = $1),
 		'locks', (select jsonb_agg(to_jsonb(k)) from tf_locks k where org_id = $1),
 		'secrets', (select jsonb_agg(to_jsonb(s) order by name) from install_secrets s where org_id = $1),
+		'roles', (select jsonb_agg(to_jsonb(s)) from install_roles s where org_id = $1),
+		'role switches', (select jsonb_agg(to_jsonb(s) order by n) from role_switches s where org_id = $1),
 		'runs', (select jsonb_agg(to_jsonb(r)) from action_runs r where org_id = $1),
 		'streams', (select jsonb_agg(to_jsonb(s) order by id) from log_streams s where org_id = $1),
 		'alarms', (select jsonb_agg(to_jsonb(a) order by id) from alarms a where org_id = $1),

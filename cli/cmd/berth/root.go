@@ -141,7 +141,8 @@ func (c *cli) add(root *cobra.Command) {
 		}
 	}
 	group(groupDaily, c.syncCommand(), rehearse.Command(rehearse.Doors{Call: c.Call, Args: command.Exactly("FOLDER"), Format: c.Format, Out: c.Out, Err: c.Err, Now: c.Now}), c.deployCommand(), c.approveCommand(), c.logsCommand(), c.statusCommand(), c.whyCommand(),
-		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.skipCommand(), c.diffOfInstall(), past.History(c.CLI), past.Metrics(c.CLI), c.outputsCommand())
+		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.skipCommand(), c.diffOfInstall(), past.History(c.CLI), past.Metrics(c.CLI),
+		c.outputsCommand(), c.rolesCommand())
 	group(groupNouns, apps.Command(c.CLI), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
 		fleet.Resources(c.CLI), fleet.Bulk(c.CLI), clearance.Approvals(c.CLI), clearance.Freezes(c.CLI), c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), events.Command(c.CLI), webhooks.Command(c.CLI), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // watching are the flags of commands that start a workflow.
@@ -159,6 +160,9 @@ func (c *cli) tellRelease(ctx context.Context, client *api.Client, w *ctlapi.Wor
 func (c *cli) started(ctx context.Context, client *api.Client, w *ctlapi.Workflow, how watching) error {
 	for _, other := range w.Others {
 		output.Println(c.Err, follow.Meets(other, c.Now()))
+	}
+	if w.Notice != "" {
+		output.Printf(c.Err, "%s: its action waits (berth why %s)\n", visible.Line(w.Notice), w.ID)
 	}
 	if !how.watch && !how.autoApprove {
 		if c.ForPrograms() {

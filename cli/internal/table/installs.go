@@ -165,8 +165,8 @@ func alarmsOf(i ctlapi.Install) string {
 	return fmt.Sprintf(", %d alarms", i.OpenAlarms)
 }
 
-// Settings says in a line what was set for an install: its labels, the components
-// that are switched, and that nobody is asked about its changes. It is "" for one
+// Settings says in a line what was set for an install: its labels, the components and
+// the customer's roles that are switched, and that nobody is asked about its changes. It is "" for one
 // that has nothing of its own.
 func Settings(i ctlapi.Install) string {
 	var parts []string
@@ -187,6 +187,13 @@ func Settings(i ctlapi.Install) string {
 			switched = append(switched, visible.Line(name)+" "+state)
 		}
 		parts = append(parts, "switched: "+strings.Join(switched, ", "))
+	}
+	if len(i.RolesOn) > 0 {
+		var on []string
+		for _, name := range i.RolesOn {
+			on = append(on, visible.Line(name))
+		}
+		parts = append(parts, "roles on: "+strings.Join(on, ", "))
 	}
 	if i.ApprovalOption == ctlapi.ApprovalOptionApproveAll {
 		parts = append(parts, "every change is approved by itself")

@@ -142,6 +142,11 @@ func TestTables(t *testing.T) {
 			ctlapi.WebhookDelivery{ID: "dlv_2", EventID: "evt_2", Seq: new(int64(42)), Kind: "workflow.failed", Cause: ctlapi.WebhookDeliveryCauseEvent, State: ctlapi.WebhookDeliveryStatePending, Attempts: 3, Status: new(503),
 				NextAt: new(now.Add(2 * time.Minute)), Error: new("the receiver answered 503"), Response: new("try\nlater"), CreatedAt: ago(time.Minute)},
 			ctlapi.WebhookDelivery{ID: "dlv_1", EventID: "evt_1", Seq: new(int64(41)), Kind: "change.proposed", Cause: ctlapi.WebhookDeliveryCauseReplay, State: ctlapi.WebhookDeliveryStateDead, Attempts: 13, Error: new("connection refused"), CreatedAt: ago(80 * time.Hour)}),
+		"install_role": lists(table.InstallRole(now),
+			ctlapi.InstallRole{Name: "acme-repair", Known: true, Written: "{{ .nuon.id }}-repair", Kind: "break_glass", On: true, Since: new(ago(time.Hour)), Until: new(now.Add(time.Hour)), SwitchedBy: "ada",
+				Reason: "ticket 4711", Description: "Repairs.", Actions: []string{"repair", "tidy"}},
+			ctlapi.InstallRole{Name: "{{ .x }}-audit", Written: "{{ .x }}-audit", Kind: "custom", Actions: []string{}},
+			ctlapi.InstallRole{Name: "look", Known: true, Written: "look", Kind: "custom", Since: new(ago(48 * time.Hour)), SwitchedBy: "berth-runner", Reason: "its time was over", Actions: []string{}}),
 		"org": lists(table.Org(now), ctlapi.Org{ID: "org_1", Name: "vendor", CreatedAt: ago(time.Hour)}),
 		"token": lists(table.Token(now),
 			ctlapi.Token{ID: "tok_1", Name: "ci", Account: ctlapi.Ref{Name: "ada"}, Prefix: "brt_abc", CreatedAt: ago(time.Hour), LastUsedAt: new(ago(time.Minute))},
@@ -172,6 +177,7 @@ func TestSettings(t *testing.T) {
 			Labels: ctlapi.Labels{"tier": "gold", "env": "prod"}, ComponentToggles: ctlapi.ComponentToggles{"metrics": false, "cache": true},
 			ApprovalOption: ctlapi.ApprovalOptionApproveAll,
 		},
+		"roles on: acme-repair, audit": {RolesOn: []string{"acme-repair", "audit"}, ApprovalOption: ctlapi.ApprovalOptionPrompt},
 	} {
 		if got := table.Settings(install); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -114,6 +114,7 @@ func TestDiagnostics(t *testing.T) {
 		{"action inputs", map[string]string{"actions/x.toml": "name = \"x\"\n[[inputs]]\nname = \"version\"\n[[steps]]\nname = \"s\"\ncommand = \"echo {{ .action.inputs.version }} {{ .action.inputs.versoin }}\"\n"}},
 		{"tools of an action", map[string]string{"actions/x.toml": "name = \"x\"\n" + step + "[berth]\ntools = [\"jq>=1.6\", \"/bin/jq\", \"jq\"]\n"}},
 		{"a schedule of a break-glass action", map[string]string{"actions/x.toml": "name = \"x\"\nbreak_glass_role = \"r\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"0 3 * * *\"\n" + step}},
+		{"a check under a break-glass role", map[string]string{"actions/x.toml": "name = \"x\"\nbreak_glass_role = \"r\"\n[labels]\ntype = \"health-check\"\n" + step}},
 		{"crons", map[string]string{"components/a.toml": appconfigtest.Module("a", `drift_schedule = "every day"`),
 			"actions/x.toml": "name = \"x\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"61 * * * *\"\n[[triggers]]\ntype = \"cron\"\n[[triggers]]\ntype = \"manual\"\ncron_schedule = \"* * * * *\"\n" + step}},
 		{"triggers", map[string]string{"actions/x.toml": "name = \"x\"\nbreak_glass_role = \"r\"\n[[triggers]]\ntype = \"post-provison\"\n[[triggers]]\ntype = \"pre-deploy-component\"\ncomponent_name = \"gone\"\n" + step}},

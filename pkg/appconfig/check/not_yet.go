@@ -46,14 +46,18 @@ const (
 	waitsCustomer  = "pages for customers"
 	waitsDashboard = "the dashboard"
 	waitsRepos     = "connections to private repositories"
-	waitsPoints    = "workflows of their own for this point"
 	waitsBranches  = "branches and rollouts"
 	waitsRisk      = "risk of a change"
 )
 
-// pointsNotYet are the triggers that nothing fires.
-var pointsNotYet = []string{
-	string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
+// identityOfRole are the keys of a role that say what it is in a cloud.
+var identityOfRole = []string{"policies", "named_policies", "permissions_boundary", "cloud_platform", "enabled_in_stack"}
+
+// rolesOf are the roles of an app that its customers switch, or the others.
+func rolesOf(a *appconfig.App, switched bool) []appconfig.Role {
+	return slices.DeleteFunc(slices.Concat(a.Permissions, a.BreakGlass), func(r appconfig.Role) bool {
+		return switched != (r.Type == appconfig.RoleBreakGlass || r.Type == appconfig.RoleCustom)
+	})
 }
 
 var notYets = []NotYet{
@@ -61,8 +65,12 @@ var notYets = []NotYet{
 	{Keys: []string{"component.type=job", "job"}, What: `component type "job" is`, WaitsFor: "components that run once", Severity: place.Error, find: componentType(appconfig.TypeJob)},
 
 	// Whole documents.
-	{Keys: []string{"permissions", "permission"}, What: `"permissions" is`, WaitsFor: waitsRoles, find: files(func(a *appconfig.App) []appconfig.Role { return a.Permissions }, func(r appconfig.Role) place.Place { return r.At })},
-	{Keys: []string{"break-glass"}, What: `"break_glass" is`, WaitsFor: waitsRoles, find: files(func(a *appconfig.App) []appconfig.Role { return a.BreakGlass }, func(r appconfig.Role) place.Place { return r.At })},
+	{Keys: []string{"permissions", "permission.type=provision", "permission.type=maintenance", "permission.type=deprovision"}, What: `"permissions" is`, WaitsFor: waitsRoles,
+		find: files(func(a *appconfig.App) []appconfig.Role { return rolesOf(a, false) }, func(r appconfig.Role) place.Place { return r.At })},
+	// The customer switches the others; no identity stands behind them.
+	{Keys: slices.Concat(withPrefix("permission.", identityOfRole), withPrefix("break-glass.role[].", identityOfRole)),
+		What: "what a role of the customer's switch may do, and in which cloud, is", WaitsFor: waitsRoles,
+		find: files(func(a *appconfig.App) []appconfig.Role { return rolesOf(a, true) }, func(r appconfig.Role) place.Place { return r.At })},
 	{Keys: []string{"policies", "policy"}, What: `"policies" is`, WaitsFor: "policies", find: files(func(a *appconfig.App) []appconfig.Policy { return a.Policies }, func(p appconfig.Policy) place.Place { return p.At })},
 	{Keys: []string{"runbook"}, What: `"runbooks" is`, WaitsFor: "runbooks", find: files(func(a *appconfig.App) []appconfig.Runbook { return a.Runbooks }, func(r appconfig.Runbook) place.Place { return r.At })},
 	{Keys: []string{"branch"}, What: `"branches" is`, WaitsFor: waitsBranches, find: files(func(a *appconfig.App) []appconfig.Branch { return a.Branches }, func(b appconfig.Branch) place.Place { return b.At })},
@@ -146,16 +154,9 @@ var notYets = []NotYet{
 
 	// actions
 	{Keys: []string{"action.role"}, What: `key "role" of an action is`, WaitsFor: waitsRoles, find: actions("role", func(a *appconfig.Action) bool { return a.Role != "" })},
-	{Keys: []string{"action.break_glass_role"}, What: `key "break_glass_role" is`, WaitsFor: waitsRoles, find: actions("break_glass_role", func(a *appconfig.Action) bool { return a.BreakGlassRole != "" })},
+	{Keys: []string{"action.break_glass_role"}, When: "the identity that the action runs with: the runner's own, while the customer has the role switched on", What: `the identity behind "break_glass_role" is`, WaitsFor: waitsRoles,
+		find: actions("break_glass_role", func(a *appconfig.Action) bool { return a.BreakGlassRole != "" })},
 	{Keys: []string{"action.labels"}, When: `all but type = "health-check" and is_health_check`, What: `a label of an action that makes it no health check is`, WaitsFor: waitsLabels, find: actions("labels", (*appconfig.Action).OtherLabels)},
-	{Keys: withPrefix("action.triggers[].type=", pointsNotYet), What: "trigger type %q is", WaitsFor: waitsPoints, find: func(a *appconfig.App) (uses []use) {
-		for _, point := range pointsNotYet {
-			for _, u := range triggers("type", func(_ *appconfig.Action, t *appconfig.Trigger) bool { return string(t.Type) == point })(a) {
-				uses = append(uses, use{u.at, point})
-			}
-		}
-		return uses
-	}},
 	{Keys: []string{"action.steps[].connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo" of a step, read without the org's connection, is`, WaitsFor: waitsRepos,
 		find: steps("connected_repo", func(s *appconfig.Step) bool { return s.ConnectedRepo != nil })},
 	{Keys: []string{"action.berth.guardrails"}, What: `key "guardrails" is`, WaitsFor: waitsRisk, find: actions("berth.guardrails", func(a *appconfig.Action) bool { return a.Berth != nil && len(a.Berth.Guardrails) > 0 })},
@@ -275,18 +276,6 @@ func actions(key string, used func(*appconfig.Action) bool) finder {
 	return func(a *appconfig.App) (uses []use) {
 		for i := range a.Actions {
 			uses = append(uses, found(used(&a.Actions[i]), a.Actions[i].At.Below(key))...)
-		}
-		return uses
-	}
-}
-
-func triggers(key string, used func(*appconfig.Action, *appconfig.Trigger) bool) finder {
-	return func(a *appconfig.App) (uses []use) {
-		for i := range a.Actions {
-			action := &a.Actions[i]
-			for k := range action.Triggers {
-				uses = append(uses, found(used(action, &action.Triggers[k]), action.At.Below("triggers").Item(k).Below(key))...)
-			}
 		}
 		return uses
 	}

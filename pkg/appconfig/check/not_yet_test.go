@@ -38,6 +38,19 @@ func TestWhatIsActedOnIsNotTold(t *testing.T) {
 	}
 }
 
+// TestBreakGlassRolesAreOfOneType refuses any other type in break_glass.toml.
+func TestBreakGlassRolesAreOfOneType(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []appconfig.RoleType{appconfig.RoleBreakGlass, appconfig.RoleCustom, appconfig.RoleProvision, appconfig.RoleMaintenance, appconfig.RoleDeprovision} {
+		_, diags := appconfig.Load(appconfigtest.Folder(map[string]string{
+			"break_glass.toml": "[[role]]\nname = \"r\"\ndescription = \"d\"\ntype = \"" + string(kind) + "\"\npolicies = [{managed_policy_name = \"ReadOnlyAccess\"}]\n",
+		}), appconfig.LoadOptions{})
+		if refused := place.HasErrors(diags); refused != (kind != appconfig.RoleBreakGlass) {
+			t.Errorf("%s: refused: %t\n%s", kind, refused, appconfigtest.Render(diags))
+		}
+	}
+}
+
 // TestEveryNotYetIsTold holds that each row of the table is found in a folder that
 // uses it, in its own words, and that nothing but errors is told twice.
 func TestEveryNotYetIsTold(t *testing.T) {

@@ -2,12 +2,12 @@ package check
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/customerrole"
 )
 
 // roleNames checks that every role that something runs under is one of the
@@ -62,7 +62,7 @@ func (v *validator) breakGlassRole(at place.Place, name string) {
 // a component, an action or a runbook names and nothing declares is a warning:
 // the customer may have it. A full name of the cloud's (an ARN) is not looked for.
 func (v *validator) anyRole(severity place.Severity, at place.Place, name string, d definedNames) {
-	written := comparableRole(name)
+	written := customerrole.Canonical(name)
 	if strings.Contains(written, ":") {
 		return
 	}
@@ -84,10 +84,10 @@ func nearestRole(nearest func(string, []string) string, name string, defined []s
 	}
 	plain := map[string]string{}
 	for _, d := range defined {
-		plain[plainRole(d)] = d
+		plain[customerrole.Plain(d)] = d
 	}
 	delete(plain, "")
-	return plain[nearest(plainRole(name), slices.Sorted(maps.Keys(plain)))]
+	return plain[nearest(customerrole.Plain(name), slices.Sorted(maps.Keys(plain)))]
 }
 
 // FindRole looks for a role that an app declares, by its name as the app writes
@@ -95,30 +95,15 @@ func nearestRole(nearest func(string, []string) string, name string, defined []s
 // name is near; all are the names that there are.
 func FindRole(app *appconfig.App, name string) (found bool, near string, all []string) {
 	all = roleNames("role", app.Permissions, app.BreakGlass).names
-	written := comparableRole(name)
+	written := customerrole.Canonical(name)
 	if slices.Contains(all, written) {
 		return true, "", all
 	}
 	return false, nearestRole(place.Nearest, written, all), all
 }
 
-// plainRole is what of a role's name is the same in every install.
-func plainRole(name string) string {
-	return strings.Trim(aroundAction.ReplaceAllString(name, ""), "-_. ")
-}
-
 func roleNames(what string, first, second []appconfig.Role) definedNames {
-	return namesOf(what, slices.Concat(first, second), func(r *appconfig.Role) string { return comparableRole(r.Name) }, "permissions", "break_glass")
-}
-
-var (
-	aroundAction = regexp.MustCompile(`\{\{-?\s*(.*?)\s*-?\}\}`)
-	samePath     = strings.NewReplacer(".berth.", ".nuon.", ".nuon.install.id", ".nuon.id", ".berth.install.id", ".nuon.id")
-)
-
-// comparableRole writes what means the same in the same way.
-func comparableRole(name string) string {
-	return samePath.Replace(aroundAction.ReplaceAllString(name, "{{ $1 }}"))
+	return namesOf(what, slices.Concat(first, second), func(r *appconfig.Role) string { return customerrole.Canonical(r.Name) }, "permissions", "break_glass")
 }
 
 // roles checks what the roles of an app have in common with its runner.

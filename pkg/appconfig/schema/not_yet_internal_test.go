@@ -31,7 +31,7 @@ var actedOn = map[string][]string{
 	},
 	"appconfig.TestEveryBlockMergesFiles": {
 		"metadata.source", "sandbox.source", "runner.source", "stack.source", "inputs.source", "input.source", "input-group.source",
-		"component.source", "action.source", "secret.source", "secrets.source", "install.source", "kubernetes-contexts.source",
+		"component.source", "action.source", "secret.source", "secrets.source", "install.source", "kubernetes-contexts.source", "permission.source", "break-glass.source", "break-glass.role[].source",
 	},
 	"check.TestWhatIsActedOnIsNotTold": { // the values that ask for what is done anyway; all others are reported
 		"runner.runner_type", "runner.runner_type=local", "sandbox.type", "sandbox.type=terraform", "component.kubernetes_context", "action.kubernetes_context",
@@ -147,6 +147,15 @@ var actedOn = map[string][]string{
 		"action.triggers[].type=pre-enable-component", "action.triggers[].type=post-enable-component",
 		"action.triggers[].type=pre-disable-component", "action.triggers[].type=post-disable-component",
 		"action.triggers[].type=pre-secrets-sync", "action.triggers[].type=post-secrets-sync",
+	},
+	"workflow.TestRoleSwitchStartsItsActions": {"action.triggers[].type=role-enabled", "action.triggers[].type=role-disabled"},
+	"roles.TestJudge":                         {"action.break_glass_role"},
+	"orders.TestRolesOfAnApp": {
+		"permission.type", "permission.type=custom", "permission.type=break_glass", "permission.name", "permission.display_name", "permission.description",
+		"break-glass.role", "break-glass.role[].name", "break-glass.role[].display_name", "break-glass.role[].description", "break-glass.role[].type", "break-glass.role[].type=break_glass",
+	},
+	"check.TestBreakGlassRolesAreOfOneType": { // any other is refused
+		"break-glass.role[].type=custom", "break-glass.role[].type=provision", "break-glass.role[].type=maintenance", "break-glass.role[].type=deprovision",
 	},
 	"appconfig.TestTriggerAliases":               {"action.triggers[].type=pre-component-deploy", "action.triggers[].type=post-component-deploy"},
 	"appconfig.TestHealthCheck":                  {"action.labels", "action.berth", "action.berth.health_check"},

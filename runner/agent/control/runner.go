@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/customersecret"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/roles"
 )
 
 // PhoneHome reports that the stack was applied. It may be repeated with the same
@@ -170,6 +171,46 @@ func (c *Client) AppendChain(ctx context.Context, records []runnerapi.ChainRecor
 			&Error{What: what, Status: resp.StatusCode(), Code: p.Code, Detail: deref(p.Detail), Remedy: deref(p.Remedy)}
 	}
 	return head, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+}
+
+// PutRoles reports which roles are on, and how they were switched.
+func (c *Client) PutRoles(ctx context.Context, report roles.Report) error {
+	const what = "tell roles"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	in := runnerapi.RolesReport{Roles: []runnerapi.RoleState{}, Switches: []runnerapi.RoleSwitch{}}
+	for _, r := range report.Roles {
+		state := runnerapi.RoleState{
+			Name: r.Name, Known: r.Known, Written: r.Written, Kind: runnerapi.RoleStateKind(r.Kind), DisplayName: given(r.DisplayName), Description: given(r.Description),
+		}
+		if r.On != nil {
+			state.SwitchID = &r.On.ID
+		}
+		in.Roles = append(in.Roles, state)
+	}
+	for _, s := range report.Switches {
+		told := runnerapi.RoleSwitch{ID: s.ID, Role: s.Role, Name: s.Name, On: s.On, At: s.At, By: s.By, Reason: given(s.Reason)}
+		if !s.Until.IsZero() {
+			told.Until = &s.Until
+		}
+		in.Switches = append(in.Switches, told)
+	}
+	resp, err := c.api.PutRolesWithResponse(ctx, in)
+	switch {
+	case err != nil:
+		return unreachable(what, err)
+	case resp.StatusCode() != http.StatusNoContent:
+		return problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return nil
+}
+
+// given is a text that may be left out.
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // PutSecrets reports which versions of the customer's secrets there are.

@@ -33,6 +33,7 @@
 //	  scripts.json        the scripts of releases that were accepted, with their texts
 //	  script-runs.json    the runs of scripts that are not in the chain yet
 //	  switch.json         the customer's switch
+//	  roles/              which roles of the app the customer has switched on: see package roles
 //	  claim.json          the claim whose answer is still awaited
 //	  status.json         what `berth-runner status` shows of the running agent
 //	  plans/<change>.json what was planned, in the runner's own words
@@ -143,6 +144,9 @@ func (d Dir) Usable() error {
 
 // Path is the directory itself.
 func (d Dir) Path() string { return d.path }
+
+// Roles has which roles of the app the customer has switched on.
+func (d Dir) Roles() string { return d.join("roles") }
 
 // CustomerSecrets has the secrets that the customer keeps for the install.
 func (d Dir) CustomerSecrets() string { return d.join("customer-secrets") }

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/providers"
+	"github.com/berth-dev/berth/runner/agent/roles"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/secretstore"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
@@ -166,4 +167,6 @@ type Deps struct {
 	Scheduled func() []string
 	// Secrets are the customer's.
 	Secrets *secretstore.Store
+	// Roles are those that the customer switches.
+	Roles *roles.Store
 }

@@ -160,7 +160,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		return j.doByItself(ctx, life)
 	}
 	for _, ready := range []func() error{
-		func() error { return j.admitScript(ctx) }, j.admitImage, j.roomFor, j.confine,
+		func() error { return j.admitScript(ctx) }, func() error { return j.admitRole(ctx) }, j.admitImage, j.roomFor, j.confine,
 		func() error { return j.findTerraform(ctx) }, j.launchAhead,
 	} {
 		if err := ready(); err != nil {
@@ -203,6 +203,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		return nil, fmt.Errorf("give the job directory to the engine's user: %w", err)
 	}
 	if err := j.askSwitch(); err != nil { // a last look: the switch is above everything
+		return nil, err
+	}
+	if err := j.admitRole(ctx); err != nil { // the customer may have switched it off meanwhile
 		return nil, err
 	}
 	if ctx.Err() != nil {

@@ -219,7 +219,11 @@ func (j *job) planAcceptance(result *jobspec.Result) error {
 	if j.spec.Destroy {
 		summary.NoChange = len(accepted) == 0
 	}
-	result.NoChange = summary.NoChange
+	if result.NoChange = summary.NoChange; result.NoChange { // nobody is asked: the release is accepted with this
+		if err := j.declareRoles(release); err != nil {
+			return err
+		}
+	}
 	pinned := pinnedRelease{Release: release, From: version}
 	canonical := struct {
 		Manifest jobspec.Manifest `json:"manifest"`
@@ -249,6 +253,9 @@ func (j *job) acceptRelease(life context.Context, result *jobspec.Result) error 
 	if errors.Is(err, scripts.ErrMoved) {
 		result.Outcome, result.Error, result.Remedy = jobspec.OutcomeStale, err.Error(), "plan the change again"
 		return nil
+	}
+	if err == nil {
+		err = j.declareRoles(pinned.Release)
 	}
 	if err != nil {
 		return err

@@ -125,6 +125,7 @@ func fields(accepted *Accepted, is jobspec.Script) []jobspec.FieldChange {
 	add("runs", runs(was), runs(&is))
 	add("schedule", before.Cron, is.Cron)
 	add("role", before.Role, is.Role)
+	add("break-glass role", before.Action.BreakGlassRole, is.Action.BreakGlassRole)
 	add("timeout", seconds(before.TimeoutSeconds), seconds(is.TimeoutSeconds))
 	add("inputs", strings.Join(before.Inputs, ", "), strings.Join(is.Inputs, ", "))
 	add("tools", strings.Join(before.Action.Tools, ", "), strings.Join(is.Action.Tools, ", "))
@@ -181,6 +182,13 @@ func runs(s *jobspec.Script) string {
 	}
 	if s.Unattended {
 		return "BY ITSELF on its schedule, without a decision on each run, and it may change things; other runs only with a decision"
+	}
+	if s.Action.BreakGlassRole != "" {
+		text := "only with a decision on each run, and while the customer has its role switched on"
+		if s.WhenRoleIsOff {
+			text += "; also after that role was switched off, then without it"
+		}
+		return text
 	}
 	return "only with a decision on each run"
 }

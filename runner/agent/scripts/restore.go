@@ -70,8 +70,8 @@ func (d document) after(rec chain.Record) document {
 		next[s.Digest] = Accepted{
 			Digest: s.Digest, ReleaseID: rec.Scripts.ReleaseID, Release: rec.Scripts.Release, Since: rec.Time.UTC(), JobID: rec.Job, NoText: true,
 			Script: jobspec.Script{
-				Action: jobspec.Action{Name: s.Name, ReadOnly: s.ReadOnly},
-				Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck, Unattended: s.Unattended,
+				Action: jobspec.Action{Name: s.Name, ReadOnly: s.ReadOnly, BreakGlassRole: s.BreakGlassRole},
+				Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck, Unattended: s.Unattended, WhenRoleIsOff: s.WhenRoleIsOff,
 			},
 		}
 		if s.Kept {

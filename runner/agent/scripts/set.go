@@ -155,7 +155,7 @@ func (s *Set) learn(a Accepted, script jobspec.Script) Accepted {
 	if !a.NoText {
 		return a
 	}
-	script.Action.Inputs = nil
+	script.Action.Inputs, script.Action.SwitchedOff = nil, ""
 	a.Script, a.NoText = script, false
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,6 +181,7 @@ func (s *Set) Named(about chain.Scripts) chain.Scripts {
 		about.List = append(about.List, chain.AcceptedScript{
 			Digest: a.Digest, Name: a.Script.Action.Name, Inputs: a.Script.Inputs, Cron: a.Script.Cron, Role: a.Script.Role,
 			TimeoutSeconds: a.Script.TimeoutSeconds, ReadOnly: a.Script.Action.ReadOnly, HealthCheck: a.Script.HealthCheck, Unattended: a.Script.Unattended,
+			BreakGlassRole: a.Script.Action.BreakGlassRole, WhenRoleIsOff: a.Script.WhenRoleIsOff,
 			Kept: slices.Contains(s.doc.Kept, a.Digest),
 		})
 	}
@@ -223,7 +224,7 @@ func (s *Set) Replace(a Acceptance) error {
 		}
 	}
 	for _, script := range a.Release.Scripts {
-		script.Action.Inputs = nil
+		script.Action.Inputs, script.Action.SwitchedOff = nil, ""
 		digest, err := script.Digest()
 		if err != nil {
 			return fmt.Errorf("script %q: %w", script.Action.Name, err)

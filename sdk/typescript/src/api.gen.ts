@@ -1370,6 +1370,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the roles that the customer of an install switches
+         * @description The break-glass and custom roles of the release that the install's runner accepted last, as the runner tells of them: which are on, since when, until when, and who switched them. All are off until the customer switches one on, on the runner's machine; nothing here does.
+         */
+        get: operations["listInstallRoles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/secrets": {
         parameters: {
             query?: never;
@@ -1783,7 +1806,10 @@ export interface paths {
          *     - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
          *       what the install's release declares and to the values of now, which stay with the
          *       customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
-         *     - `action_run`: run an action;
+         *     - `action_run`: run an action. One with a `break_glass_role` is planned and decided on, and
+         *       is carried out while the customer has that role switched on;
+         *     - `role_switch`: run the actions that a customer's switch of a role starts. Nobody asks
+         *       for it: it is refused here, and starts by itself once for each switch;
          *     - `run_script`: run a script that is part of no release, given in `script`, once. The
          *       runner shows its whole text and the names of its variables in the plan, and runs
          *       exactly that after a decision; the install's approval option counts for it as for
@@ -3901,6 +3927,8 @@ export interface components {
             pause?: components["schemas"]["Pause"];
             rehearsal?: components["schemas"]["Rehearsal"];
             release?: components["schemas"]["NumberRef"];
+            /** @description The roles that its customer has switched on, by name; only where one install is shown. */
+            roles_on?: string[];
             stack: components["schemas"]["StackKind"];
             state: components["schemas"]["InstallState"];
             state_version: number;
@@ -3972,6 +4000,45 @@ export interface components {
             /** @description The release to provision, by id or number; absent for the newest. */
             release?: string;
             stack?: components["schemas"]["StackKind"];
+        };
+        InstallRole: {
+            /** @description The actions of the install's release that run only while it is on. */
+            actions: string[];
+            /** @description What the app says that it is for. */
+            description?: string;
+            display_name?: string;
+            /** @enum {string} */
+            kind: "break_glass" | "custom";
+            /** @description All of its name is known. Otherwise it cannot be switched on before the next deploy. */
+            known: boolean;
+            /**
+             * @description What it is called in this install, as far as that is known.
+             * @example acme-repair
+             */
+            name: string;
+            on: boolean;
+            /** @description What the customer wrote then, or why the runner switched it off. */
+            reason?: string;
+            /**
+             * Format: date-time
+             * @description When it was switched the last time; left out when it never was.
+             */
+            since?: string;
+            /** @description Who switched it the last time: the user of the customer's machine, or berth-runner. */
+            switched_by?: string;
+            /**
+             * Format: date-time
+             * @description When it goes off by itself.
+             */
+            until?: string;
+            /**
+             * @description Its name as the app writes it.
+             * @example {{ .nuon.id }}-repair
+             */
+            written: string;
+        };
+        InstallRolePage: {
+            items: components["schemas"]["InstallRole"][];
         };
         InstallSecret: {
             /** @description Where it is in the install's cluster, after the last sync. */
@@ -5947,6 +6014,8 @@ export interface components {
          *     - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
          *     - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
          *       runner's switch;
+         *     - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
+         *       runner knows no such role, or not its name;
          *     - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
          *       has a key that two processes hold, says that it cannot work;
          *     - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -5956,7 +6025,7 @@ export interface components {
          *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
          * @enum {string}
          */
-        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
+        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
         WhyItem: {
             code: components["schemas"]["WhyCode"];
             /**
@@ -6034,6 +6103,11 @@ export interface components {
             install: components["schemas"]["Ref"];
             kind: components["schemas"]["WorkflowKind"];
             /**
+             * @description What will hold the workflow, as far as that is known when it starts: a role that its action needs and that is off. Only in the answer to the request.
+             * @example role acme-repair is off, and only the customer switches it on
+             */
+            notice?: string;
+            /**
              * @description Counted per install.
              * @example 7
              */
@@ -6107,7 +6181,7 @@ export interface components {
             seq: number;
         };
         /** @enum {string} */
-        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "toggle" | "rollback" | "action_run" | "run_script" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision" | "runner_update";
+        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "toggle" | "rollback" | "action_run" | "role_switch" | "run_script" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision" | "runner_update";
         WorkflowPage: {
             items: components["schemas"]["Workflow"][];
             next?: components["schemas"]["Next"];
@@ -8579,6 +8653,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Install"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listInstallRoles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All roles, by name. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "actions": [
+                     *             "repair"
+                     *           ],
+                     *           "kind": "break_glass",
+                     *           "known": true,
+                     *           "name": "acme-repair",
+                     *           "on": true,
+                     *           "reason": "ticket 4711",
+                     *           "since": "2026-11-20T10:00:00Z",
+                     *           "switched_by": "ada",
+                     *           "until": "2026-11-20T12:00:00Z",
+                     *           "written": "{{ .nuon.id }}-repair"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["InstallRolePage"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -106,6 +106,9 @@ const (
 	WaitRelease  WaitReason = "release"        // what was approved waits for the release to be accepted
 	WaitFreeze   WaitReason = "freeze"         // a freeze window is in force
 	WaitPaused   WaitReason = "paused_by_vendor"
+	WaitRoleOff  WaitReason = "role_off" // the customer switches on the role of its action
+
+	WaitRoleUnknown WaitReason = "role_unknown" // nobody knows the role of its action
 )
 
 // ChangeKind says what a change is about.

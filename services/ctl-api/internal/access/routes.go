@@ -123,6 +123,7 @@ var Routes = map[string]Route{
 	"ListMetricPoints": {auth.InstallsRead, WhereInstall},
 
 	"ListInstallSecrets":        {auth.InstallsRead, WhereInstall},
+	"ListInstallRoles":          {auth.InstallsRead, WhereInstall},
 	"ListTerraformStates":       {auth.InstallsRead, WhereInstall},
 	"GetTerraformState":         {auth.InstallsRead, WhereInstall},
 	"ListTerraformStateHistory": {auth.InstallsRead, WhereInstall},

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
+	"github.com/berth-dev/berth/services/ctl-api/internal/roles"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -111,6 +112,11 @@ func (s *Server) GetInstall(ctx context.Context, req apigen.GetInstallRequestObj
 		if view, err = oneInstall(ctx, tx, req.Install); err != nil {
 			return err
 		}
+		known, err := roles.Read(ctx, tx.Queries, view.ID)
+		if err != nil {
+			return err
+		}
+		view.RolesOn = known.On()
 		if err := addRehearsed(ctx, tx, &view); err != nil || view.Release == nil {
 			return err
 		}

@@ -450,8 +450,8 @@ func TestInstallTellsWhatHasNoEffectYet(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	c := d.org("initech")
-	folder := with(hello(), "actions/seed.toml", "name = \"seed\"\ndescription = \"Seeds.\"\n[[inputs]]\nname = \"AGE\"\ndescription = \"Years.\"\n"+
-		"[[triggers]]\ntype = \"role-enabled\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n")
+	folder := with(hello(), "actions/seed.toml", "name = \"seed\"\nrole = \"maintenance\"\ndescription = \"Seeds.\"\n[[inputs]]\nname = \"AGE\"\ndescription = \"Years.\"\n"+
+		"[[triggers]]\ntype = \"manual\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n")
 	synced := c.released("hello", folder)
 	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
 	must(t, made, err, http.StatusCreated)

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
@@ -17,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
+	"github.com/berth-dev/berth/services/ctl-api/internal/roles"
 	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -111,6 +114,10 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 		}
 		others, err := workflow.Others(ctx, tx, id)
 		out.Others = convert(others, otherView)
+		if err != nil {
+			return "", err
+		}
+		out.Notice, err = noticeOf(ctx, tx, id)
 		return "start workflow " + id + " (" + string(r.Kind) + ") on install " + install.Name, err
 	})
 	return out, err
@@ -126,6 +133,22 @@ func StartBulk(ctx context.Context, tx *database.Tx, d bulk.Deploy) (string, err
 	return workflow.Start(ctx, tx, workflow.Request{
 		InstallID: d.InstallID, Kind: flow.KindDeploy, ReleaseID: d.Release, Components: d.Components, PlanOnly: d.PlanOnly, Actor: d.Actor,
 	})
+}
+
+// noticeOf says for which role a workflow will wait; "" for none.
+func noticeOf(ctx context.Context, tx *database.Tx, workflowID string) (string, error) {
+	steps, err := tx.StepsOfWorkflow(ctx, workflowID)
+	if err != nil {
+		return "", err
+	}
+	missing, err := roles.Missing(ctx, tx.Queries, steps)
+	return strings.Join(slices.Compact(slices.Sorted(maps.Values(missing))), "; "), err
+}
+
+// StartRoleSwitch starts the actions of a customer's switch of a role; see
+// roleswitch.Starter.
+func StartRoleSwitch(ctx context.Context, tx *database.Tx, installID string, s roles.Switch) (string, error) {
+	return workflow.Start(ctx, tx, workflow.Request{InstallID: installID, Kind: flow.KindRoleSwitch, RoleSwitch: &s, Actor: "the customer"})
 }
 
 // previewInputs stores the inputs that a preview of a provision or a deploy is to

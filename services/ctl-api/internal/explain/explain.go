@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/roles"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -111,6 +112,9 @@ func read(ctx context.Context, tx *database.Tx, workflowID string, now time.Time
 		return in, err
 	}
 	if err := readClearance(ctx, tx, &in, install); err != nil {
+		return in, err
+	}
+	if in.Roles, err = roles.Missing(ctx, tx.Queries, in.Steps); err != nil {
 		return in, err
 	}
 	failed := func(s ctldb.Step) bool { return s.State == model.StepFailed }

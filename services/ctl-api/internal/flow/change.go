@@ -89,8 +89,8 @@ func nextOfApproved(s State, step Step) Decision {
 		if !c.Enough() {
 			return reopen(c)
 		}
-		if s.Hold != nil {
-			return s.Hold.next(s.Now, step)
+		if hold := s.holdOf(step); hold != nil {
+			return hold.next(s.Now, step)
 		}
 	}
 	holder := s.Locks.Before(Turn{ChangeID: step.Change.ID, Resource: step.ResourceID, RequestedAt: s.RequestedAt})

@@ -8,18 +8,19 @@ import (
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
-// Hold is why no change of an install is carried out now, although it was approved:
-// a freeze, or the vendor's pause. Plans and checks go on.
+// Hold is why a change is not carried out now, although it was approved: for all changes
+// of an install a freeze, or the vendor's pause; for that of an action its role, which is
+// off. Plans and checks go on.
 type Hold struct {
-	Reason model.WaitReason // freeze or paused_by_vendor
-	On     string           // the freeze, or who paused it
-	// Until is when it ends by itself; zero for a pause.
+	Reason model.WaitReason // freeze, paused_by_vendor, role_off or role_unknown
+	On     string           // the freeze, who paused it, or the role
+	// Until is when it ends by itself; zero for all but a freeze.
 	Until time.Time
 	Text  string // for people
 }
 
 // next has an approved change wait for the end of a hold. A freeze has one: the engine
-// looks then. After a pause of a month the plan is too old.
+// looks then. After a month of anything else the plan is too old.
 func (h Hold) next(now time.Time, step Step) Decision {
 	wait := Wait{Reason: h.Reason, On: h.On, Deadline: h.Until, RetryAt: h.Until}
 	waits := step.State == model.StepWaiting && step.WaitReason == h.Reason && step.WaitOn == h.On
@@ -32,12 +33,21 @@ func (h Hold) next(now time.Time, step Step) Decision {
 	case !waits:
 		return Decision{Do: DoWaitStep, Wait: wait}
 	case !now.Before(step.WaitDeadline):
-		return Decision{Do: DoSettleChange, ChangeState: model.ChangeStale, Error: fmt.Sprintf("it waited %d days in a paused install", int(PauseTime.Hours()/24))}
+		return Decision{Do: DoSettleChange, ChangeState: model.ChangeStale, Error: h.tooLong()}
 	case !now.Before(step.WaitRetryAt):
 		wait.Deadline = step.WaitDeadline
 		return Decision{Do: DoLookAgain, Wait: wait}
 	}
 	return Decision{}
+}
+
+// tooLong says that a plan became too old meanwhile.
+func (h Hold) tooLong() string {
+	days := int(PauseTime.Hours() / 24)
+	if h.Reason == model.WaitPaused {
+		return fmt.Sprintf("it waited %d days in a paused install", days)
+	}
+	return fmt.Sprintf("it waited %d days for role %s", days, h.On)
 }
 
 // reopen has an approved change be decided on again, as approvals of it do not count

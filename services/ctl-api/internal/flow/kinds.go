@@ -49,6 +49,7 @@ var kinds = map[Kind]func(*planner) error{
 	KindSyncSecrets: (*planner).syncSecretsAlone,
 	KindActionRun:   (*planner).actionRun,
 	KindRunScript:   (*planner).runScript,
+	KindRoleSwitch:  (*planner).roleSwitch,
 	KindRunnerUpdate: func(p *planner) error {
 		p.runner()
 		p.add(PlannedStep{Name: "runner_update", Kind: StepRunner, Reason: "asked for"})
@@ -88,7 +89,7 @@ func (p *planner) stackAndRunner() {
 func (p *planner) runner() {
 	reason := "everything after it is done by the install's runner"
 	switch p.in.Kind {
-	case KindActionRun:
+	case KindActionRun, KindRoleSwitch:
 		reason = "actions are run by the install's runner"
 	case KindRunScript:
 		reason = "scripts are run by the install's runner"
@@ -145,13 +146,15 @@ func (p *planner) rollback() error {
 
 func (p *planner) actionRun() error {
 	p.runner()
-	kind := StepAction
+	kind, role := StepAction, p.in.Roles[p.in.Action]
 	if slices.Contains(p.in.Checks, p.in.Action) {
 		kind = StepCheck
+	}
+	if kind == StepCheck || role != "" { // the runner runs either only as it was accepted
 		p.accept()
 		p.last = append(p.last, acceptStep)
 	}
-	p.add(PlannedStep{Name: "action/" + p.in.Action, Kind: kind, Action: p.in.Action, Reason: "asked for"})
+	p.add(PlannedStep{Name: "action/" + p.in.Action, Kind: kind, Action: p.in.Action, Reason: "asked for", Role: role})
 	return nil
 }
 

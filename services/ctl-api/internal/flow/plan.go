@@ -32,6 +32,7 @@ const (
 	KindRunScript          Kind = "run_script"          // a script that is part of no release, once
 	KindRunnerUpdate       Kind = "runner_update"       // the install's runner runs another version of itself
 	KindToggle             Kind = "toggle"              // components that were switched on or off since: makes or removes them
+	KindRoleSwitch         Kind = "role_switch"         // the actions that a customer's switch of a role starts
 	KindRollback           Kind = "rollback"            // some or all of it, as it was with an earlier release and the inputs of then
 )
 
@@ -102,6 +103,11 @@ type PlanInput struct {
 	// Component is the one that the script is about, empty for the whole install
 	// (KindRunScript).
 	Component string
+	// Roles are those that actions need the customer to have switched on, by action.
+	Roles map[string]string
+	// Switch is the trigger that the switch of a role fires, and Switched the role's name
+	// (KindRoleSwitch).
+	Switch, Switched string
 }
 
 // PlanComponent is a component and what must be there before it.
@@ -155,6 +161,9 @@ type PlannedStep struct {
 	// still wanted; empty for none. SwitchedOff: it is wanted while that is off.
 	Toggle      string
 	SwitchedOff bool
+	// Role is the role that has to be on when the action runs, as the app writes it; empty
+	// for none.
+	Role string
 }
 
 // Plan makes the steps of a workflow, in an order in which each comes after all
@@ -276,7 +285,7 @@ func (p *planner) hooksAfter(after []string, trigger, component string) []string
 		}
 		p.steps = append(p.steps, PlannedStep{
 			Name: name, Kind: StepAction, Action: h.Action,
-			Needs: slices.Clone(after), Reason: "trigger " + trigger, Toggle: component, SwitchedOff: p.removingOff,
+			Needs: slices.Clone(after), Reason: "trigger " + trigger, Toggle: component, SwitchedOff: p.removingOff, Role: p.in.Roles[h.Action],
 		})
 		after = []string{name}
 	}

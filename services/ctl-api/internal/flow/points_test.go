@@ -33,10 +33,14 @@ func TestEveryPointOfTheLifeCycle(t *testing.T) {
 		planned := false
 		for _, kind := range []flow.Kind{
 			flow.KindProvision, flow.KindReprovision, flow.KindReprovisionSandbox, flow.KindDeploy, flow.KindInputUpdate,
-			flow.KindDeprovisionSandbox, flow.KindDeprovision, flow.KindSyncSecrets, flow.KindToggle,
+			flow.KindDeprovisionSandbox, flow.KindDeprovision, flow.KindSyncSecrets, flow.KindToggle, flow.KindRoleSwitch,
 		} {
+			fired := ""
+			if strings.HasPrefix(point, "role-") {
+				fired = point
+			}
 			steps, err := flow.Plan(flow.PlanInput{
-				Kind: kind, WithDependents: true, HasSandbox: true, Copies: true, Components: []flow.PlanComponent{{Name: "api"}, {Name: "on", SwitchedOn: true}, {Name: "off", Off: true}}, Hooks: []flow.PlanHook{hook},
+				Kind: kind, Switch: fired, WithDependents: true, HasSandbox: true, Copies: true, Components: []flow.PlanComponent{{Name: "api"}, {Name: "on", SwitchedOn: true}, {Name: "off", Off: true}}, Hooks: []flow.PlanHook{hook},
 				Made: []flow.PlanMade{{Name: "sandbox", Sandbox: true}, {Name: "api", Needs: []string{"sandbox"}}, {Name: "off"}},
 			})
 			if err != nil {

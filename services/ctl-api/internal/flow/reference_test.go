@@ -71,6 +71,9 @@ func small(kind flow.Kind) flow.PlanInput {
 	if kind == flow.KindTeardown {
 		in.Selected = []string{"api"}
 	}
+	if kind == flow.KindRoleSwitch {
+		in.Switch, in.Hooks = "role-enabled", []flow.PlanHook{{Action: "act", Trigger: "role-enabled"}}
+	}
 	return in
 }
 

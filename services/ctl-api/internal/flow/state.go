@@ -82,6 +82,8 @@ type Step struct {
 	Unwanted string
 	Change   *Change // nil before the first
 	Run      *Job    // of a check: the job that runs it
+	// Hold is why its change, and no other, is not carried out now; nil for no reason.
+	Hold *Hold
 	// Uncertain, Stale and Failed count the step's changes that ended so since a
 	// person last asked for a retry. HostEnded counts those that are uncertain or
 	// stale because the runner's host ended, which are not in the others.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/customerrole"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
@@ -23,7 +24,7 @@ func Action(app *appconfig.App, name string, inputs map[string]string) (*jobspec
 	_, check := a.HealthCheck()
 	spec := &jobspec.Action{
 		Name: a.Name, Image: a.Image, ImageDigest: a.ImageDigest, Inputs: inputs, ReadOnly: check, File: a.At.File,
-		Cluster: cluster(app, a.KubernetesContext),
+		Cluster: cluster(app, a.KubernetesContext), BreakGlassRole: customerrole.Canonical(a.BreakGlassRole),
 	}
 	if a.Berth != nil {
 		spec.Tools = a.Berth.Tools
@@ -100,6 +101,7 @@ func Scripts(app *appconfig.App) ([]jobspec.Script, error) {
 		}
 		_, check := a.HealthCheck()
 		script := jobspec.Script{Action: *action, Role: a.Role, TimeoutSeconds: int(timeout / time.Second), HealthCheck: check}
+		script.WhenRoleIsOff = a.BreakGlassRole != "" && slices.ContainsFunc(a.Triggers, func(t appconfig.Trigger) bool { return t.Type == appconfig.TriggerRoleDisabled })
 		for _, input := range a.Inputs {
 			script.Inputs = append(script.Inputs, input.Name)
 		}

@@ -21,7 +21,7 @@ func Brings(ctx context.Context, q *ctldb.Queries, releaseID string) (jobspec.Re
 	if err != nil {
 		return jobspec.Release{}, fmt.Errorf("read release items: %w", err)
 	}
-	release := jobspec.Release{ID: releaseID, Number: int(row.Number), Artifacts: []jobspec.ReleaseArtifact{}, Secrets: orders.Secrets(app)}
+	release := jobspec.Release{ID: releaseID, Number: int(row.Number), Artifacts: []jobspec.ReleaseArtifact{}, Secrets: orders.Secrets(app), Roles: orders.Roles(app)}
 	for _, item := range items {
 		release.Artifacts = append(release.Artifacts, jobspec.ReleaseArtifact{Name: item.Name, Digest: item.ArtifactDigest})
 	}

@@ -25,6 +25,9 @@ func TestScheduleOfAnApp(t *testing.T) {
 		action("backup", func(*appconfig.Action) {}, nightly),
 		action("answers", func(a *appconfig.Action) { a.Labels = map[string]string{"type": "health-check"} }, nightly),
 		action("rescue", func(a *appconfig.Action) { a.BreakGlassRole = "rescue" }, nightly),
+		action("rescued", func(a *appconfig.Action) {
+			a.Labels, a.BreakGlassRole = map[string]string{"type": "health-check"}, "rescue"
+		}, nightly),
 		action("seed", func(*appconfig.Action) {}, appconfig.Trigger{Type: appconfig.TriggerManual}),
 	}}
 	list, err := schedule(app, nil)

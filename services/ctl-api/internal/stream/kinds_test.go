@@ -91,6 +91,9 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 	exec(`update install_secrets set declared = true`) // a release says so: nothing happened
 	exec(`update install_secrets set version = 2 where name = 'token'`)
 	exec(`update install_secrets set present = false where name = 'token'`)
+	exec(`insert into role_switches (org_id, install_id, id, role, name, enabled, switched_at, until, switched_by) values
+	        ('org1', 'ins1', 'rsw_1', 'r', 'repair', true, now(), '2026-03-01T12:00Z', 'ada'), ('org1', 'ins1', 'rsw_2', 'r', 'repair', false, now(), null, 'berth-runner')`)
+	exec(`update role_switches set handled_at = now()`) // nothing happened
 	exec(`insert into components (id, org_id, app_id, kind, name) values ('cmp_1', 'org1', 'app1', 'component', 'api')`)
 	exec(`update resources set component_id = 'cmp_1', state = 'live'`)
 	exec(`update components set tombstoned_at = now()`)
@@ -132,6 +135,7 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 		`select body->>'resource' from events where kind = 'health.changed'`:                                                           "api",
 		`select body->>'changed' from events where kind = 'inputs.changed'`:                                                            `["size"]`,
 		`select string_agg(body->>'version', ' ' order by seq) from events where kind = 'secret.set'`:                                  "1 2",
+		`select string_agg((body->>'role') || ' ' || (body->>'actor'), ', ' order by seq) from events where kind like 'role.%'`:        "repair customer: ada, repair berth-runner",
 		`select count(*)::text from events where kind = 'resource.orphaned' and body->>'from' = 'live'`:                                "1",
 		`select string_agg((body->>'webhook') || ' ' || (body->>'delivery_id'), ',') from events where kind = 'webhook_delivery.dead'`: "pager dlv_1",
 		`select app_id || customer_id from events where kind = 'step.failed'`:                                                          "app1cus1",

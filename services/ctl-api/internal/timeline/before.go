@@ -39,7 +39,7 @@ func subject(e Entry) (of string, good bool) {
 	case "change.failed", "change.refused", "change.uncertain":
 		return workflows, false
 	case "workflow.succeeded":
-		if e.WorkflowKind == "action_run" { // a run says nothing about the rest
+		if e.WorkflowKind == "action_run" || e.WorkflowKind == "role_switch" { // a run says nothing about the rest
 			return "", false
 		}
 		return workflows, true

@@ -18,6 +18,8 @@ const (
 	CodeSecret         Code = "secret_missing"   // the customer gives a secret its value
 	CodeNeeds          Code = "needs"            // other steps of the workflow come first
 	CodeSwitch         Code = "customer_switch"  // the customer's switch keeps the runner from beginning
+	CodeRoleOff        Code = "role_off"         // approved, and the customer switches the role of its action on
+	CodeRoleUnknown    Code = "role_unknown"     // approved, and nobody knows the role of its action
 	CodeRunnerOffline  Code = "runner_offline"   // the runner is not heard of
 	CodeRunnerDisputed Code = "runner_disputed"  // two processes hold the runner's key
 	CodeRunnerProblem  Code = "runner_problem"   // the runner says that it cannot work
@@ -42,7 +44,7 @@ const (
 
 // Codes are all codes.
 var Codes = []Code{
-	CodeDecision, CodeRelease, CodeLock, CodeFreeze, CodePaused, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRunnerOffline, CodeRunnerDisputed,
+	CodeDecision, CodeRelease, CodeLock, CodeFreeze, CodePaused, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRoleOff, CodeRoleUnknown, CodeRunnerOffline, CodeRunnerDisputed,
 	CodeRunnerProblem, CodeRunnerQueue, CodeAtWork, CodeControlPlane, CodeFailed, CodeDenied, CodeSuperseded, CodeRollback, CodeNotProvisioned, CodeDeprovisioned,
 	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm,
 }

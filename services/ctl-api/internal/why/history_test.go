@@ -37,7 +37,7 @@ func TestNothingWaitsWithoutAReason(t *testing.T) {
 	}
 	for _, code := range []why.Code{
 		why.CodeDecision, why.CodeRelease, why.CodeLock, why.CodeFreeze, why.CodePaused, why.CodeStack, why.CodeEnrolment, why.CodeSecret, why.CodeNeeds, why.CodeSwitch,
-		why.CodeRunnerOffline, why.CodeRunnerDisputed, why.CodeRunnerProblem, why.CodeRunnerQueue, why.CodeAtWork, why.CodeFailed,
+		why.CodeRunnerOffline, why.CodeRunnerDisputed, why.CodeRunnerProblem, why.CodeRunnerQueue, why.CodeAtWork, why.CodeFailed, why.CodeRoleOff, why.CodeRoleUnknown,
 	} {
 		if seen[code] == 0 {
 			t.Errorf("no history came to %s: %v", code, seen)
@@ -55,6 +55,7 @@ type world struct {
 	holders   map[string]string // resource → change
 	paused    bool              // by the vendor
 	frozen    time.Time         // until when
+	role      model.WaitReason  // why the role of a step is not on; "" while it is
 	ids       int
 	said      []string
 }
@@ -144,6 +145,10 @@ func (w *world) of(h *history) flow.State {
 	s.Now, s.StackActive, s.RunnerActive, s.RunnerID = w.state.Now, w.state.StackActive, w.state.RunnerActive, w.state.RunnerID
 	s.MissingSecrets, s.NoMachine = w.state.MissingSecrets, w.state.NoMachine
 	s.PeopleDecide, s.Hold = w.state.PeopleDecide, w.hold()
+	if s.Steps = slices.Clone(s.Steps); w.role != "" {
+		last := &s.Steps[len(s.Steps)-2] // the one before the check
+		last.Hold = &flow.Hold{Reason: w.role, On: "repair", Text: "role repair is off"}
+	}
 	s.Locks = flow.Locks{By: w.holders, SandboxID: w.state.Locks.SandboxID}
 	for _, q := range w.queue() {
 		s.Locks.Queue = append(s.Locks.Queue, flow.Turn{ChangeID: q.ChangeID, Resource: q.ResourceID, RequestedAt: q.RequestedAt})
@@ -285,7 +290,10 @@ func (w *world) happen() {
 		s = &h.state.Steps[w.rand.IntN(len(h.state.Steps))]
 	}
 	w.state.Now = w.state.Now.Add(time.Second)
-	switch w.rand.IntN(25) {
+	switch w.rand.IntN(26) {
+	case 25:
+		w.role = []model.WaitReason{"", model.WaitRoleOff, model.WaitRoleUnknown}[w.rand.IntN(3)]
+		say("the role is " + string(w.role))
 	case 22:
 		w.paused = !w.paused && w.rand.IntN(2) == 0
 		say(fmt.Sprint("paused ", w.paused))

@@ -48,6 +48,8 @@ type Input struct {
 	// MissingSecrets are those of the install that need a value and have none.
 	MissingSecrets []string
 	Locks          Locks
+	// Roles says, by step, in which way the role of its action is missing.
+	Roles map[string]string
 	// Hold is what keeps its changes from being carried out; nil for nothing.
 	Hold *flow.Hold
 	// Votes say of changes that wait for a decision how that stands, and Approvers whose
@@ -178,6 +180,8 @@ func (in Input) waitingReason(step ctldb.Step) Reason {
 		}
 	case model.WaitFreeze, model.WaitPaused:
 		in.held(step, &r)
+	case model.WaitRoleOff, model.WaitRoleUnknown:
+		in.roleMissing(step, &r)
 	case model.WaitRelease:
 		r.is(facts{CodeRelease, Approver, WakeDecision})
 		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+in.toApprove(step)

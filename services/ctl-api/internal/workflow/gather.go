@@ -83,6 +83,9 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 	}
 	if r.app != nil {
 		r.gatherActions()
+		if err := gatherRoles(ctx, tx, b, r); err != nil {
+			return in, nil, err
+		}
 	}
 	if b.PlanOnly && b.Kind != flow.KindActionRun {
 		in.Checks = nil // nothing is accepted, so nothing may run
@@ -233,7 +236,7 @@ func (r release) gatherActions() {
 			if t.Type == "pre-disable-component" || t.Type == "pre-teardown-component" {
 				lost = needsGone
 			}
-			if lifecycle(string(t.Type)) && !lost {
+			if lifecycle(string(t.Type)) && !lost && a.BreakGlassRole == "" { // with a role, only people and its switch start it
 				r.in.Hooks = append(r.in.Hooks, flow.PlanHook{Action: a.Name, Trigger: string(t.Type), Component: t.ComponentName, Index: t.Index})
 			}
 		}

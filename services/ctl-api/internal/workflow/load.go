@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/roles"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -27,6 +28,8 @@ type rows struct {
 	toggles  toggles
 	// clearance is read when a step has a change that people decide on or have.
 	clearance *clearance.Clearance
+	// roles are those of the install, read when an approved change needs one.
+	roles roles.Known
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
@@ -50,6 +53,9 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 		return nil, err
 	}
 	if err := r.readClearance(ctx, tx); err != nil {
+		return nil, err
+	}
+	if err := r.readRoles(ctx, tx); err != nil {
 		return nil, err
 	}
 	r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
@@ -94,6 +100,9 @@ func (r *rows) again(ctx context.Context, tx *database.Tx, d flow.Decision, now 
 		}
 	}
 	if err := r.readQueue(ctx, tx); err != nil {
+		return err
+	}
+	if err := r.readRoles(ctx, tx); err != nil {
 		return err
 	}
 	return r.readClearance(ctx, tx)
@@ -196,6 +205,7 @@ func (r *rows) state() flow.State {
 	for _, row := range r.steps {
 		step := stepOf(row)
 		step.Unwanted = r.toggles.unwanted(row.Step)
+		step.Hold = r.roleHold(row)
 		step.Run, step.Replaced = checks[row.Step.ID], replaced[row.Step.ID]
 		if step.Change != nil {
 			step.Change.Plan, step.Change.Apply = jobs[row.PlanJobID], jobs[row.ApplyJobID]

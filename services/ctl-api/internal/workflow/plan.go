@@ -64,6 +64,11 @@ func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 	if !jobspec.Kinds[spec.Kind].ByAgent { // it has no templates to render
 		spec.State, spec.StateVersion = state.Tree, int(state.Version)
 	}
+	if spec.Release != nil {
+		if err := nameRoles(spec.Release.Roles, state.Tree); err != nil {
+			return err
+		}
+	}
 	if err := e.addScriptEnv(ctx, tx, s, &spec); err != nil {
 		return err
 	}
@@ -138,6 +143,7 @@ func actionSpec(s subject, app *appconfig.App, op jobspec.Operation) (jobspec.Sp
 		return jobspec.Spec{}, err
 	}
 	action.Inputs = orders.AllInputs(app.Action(action.Name), params.Inputs)
+	action.SwitchedOff = switchedOff(params, action)
 	spec := newSpec(s, jobspec.KindAction, op, timeout)
 	spec.Action = action
 	return spec, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+	"github.com/berth-dev/berth/services/ctl-api/internal/roles"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -47,6 +48,8 @@ type Request struct {
 	InputsVersion int32
 	// Rollback says what a rollback goes back to; nil for every other kind.
 	Rollback *Rollback
+	// RoleSwitch is what the customer switched; nil for every kind but role_switch.
+	RoleSwitch *roles.Switch
 	// Toggles are those to plan with; nil takes those of the install. Only with
 	// PlanOnly.
 	Toggles map[string]bool
@@ -99,6 +102,7 @@ type requestParams struct {
 	Rollback *Rollback `json:"rollback,omitempty"`
 
 	Script        *orders.Script `json:"script,omitempty"`
+	RoleSwitch    *roles.Switch  `json:"role_switch,omitempty"`
 	RunnerVersion string         `json:"runner_version,omitempty"`
 	ControlPlane  string         `json:"control_plane,omitempty"`
 }
@@ -118,7 +122,7 @@ func ComponentsOf(w ctldb.Workflow) ([]string, error) {
 func (r Request) params() requestParams {
 	return requestParams{
 		Components: r.Components, WithDependents: r.WithDependents, WithoutComponents: r.WithoutComponents,
-		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles, Rollback: r.Rollback, Script: r.Script,
+		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles, Rollback: r.Rollback, Script: r.Script, RoleSwitch: r.RoleSwitch,
 		RunnerVersion: r.RunnerVersion, ControlPlane: r.ControlPlane,
 	}
 }
@@ -145,6 +149,10 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	}
 	if err := mayStart(install, req.Kind); err != nil {
 		return "", err
+	}
+	if (req.Kind == flow.KindRoleSwitch) != (req.RoleSwitch != nil) {
+		return "", fault.With(fault.Newf(fault.ErrInvalid, "a role_switch is started by the customer's switch of a role, and by nothing else"),
+			fault.Remedy("run one of its actions: `berth actions run %s ACTION`", install.Name))
 	}
 	if req.InputsVersion != 0 {
 		if !req.PlanOnly && req.Rollback == nil {
@@ -201,7 +209,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 		}
 		err = tx.InsertStep(ctx, ctldb.InsertStepParams{
 			ID: id.New(id.Step), WorkflowID: row.ID, InstallID: install.ID, Idx: int32(i), Name: s.Name, Kind: string(s.Kind), ResourceID: resource,
-			Action: optional.Of(s.Action), Needs: append([]string{}, s.Needs...), Reason: s.Reason, Params: mustJSON(stepParams{s.Toggle, s.SwitchedOff}), MaxRetries: int32(s.MaxRetries),
+			Action: optional.Of(s.Action), Needs: append([]string{}, s.Needs...), Reason: s.Reason, Params: mustJSON(stepParams{s.Toggle, s.SwitchedOff, s.Role}), MaxRetries: int32(s.MaxRetries),
 		})
 		if err != nil {
 			return "", fmt.Errorf("insert step %s: %w", s.Name, err)

@@ -66,6 +66,9 @@ func insertRun(ctx context.Context, tx *database.Tx, s subject, changeID *string
 	if err != nil {
 		return nil, err
 	}
+	if params.RoleSwitch != nil {
+		trigger = string(params.RoleSwitch.Trigger())
+	}
 	if params.Inputs == nil {
 		params.Inputs = map[string]string{}
 	}

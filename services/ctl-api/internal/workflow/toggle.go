@@ -16,11 +16,12 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// stepParams is what a step's row keeps about the toggle that decides on it, as in
-// flow.PlannedStep.
+// stepParams is what a step's row keeps about the toggle that decides on it, and the role
+// that it needs, as in flow.PlannedStep.
 type stepParams struct {
 	Toggle      string `json:"toggle,omitempty"`
 	SwitchedOff bool   `json:"switched_off,omitempty"`
+	Role        string `json:"role,omitempty"`
 }
 
 // toggles are those of an install that changed since a workflow was planned; nil

@@ -366,6 +366,18 @@ type InstallRecovery struct {
 	UpdatedAt  time.Time
 }
 
+type InstallRole struct {
+	OrgID       string
+	InstallID   string
+	Written     string
+	Name        string
+	Known       bool
+	Kind        string
+	DisplayName string
+	Description string
+	SwitchID    *string
+}
+
 type InstallSecret struct {
 	OrgID       string
 	InstallID   string
@@ -454,6 +466,23 @@ type Resource struct {
 	Drift              string
 	Version            int64
 	UpdatedAt          time.Time
+}
+
+type RoleSwitch struct {
+	OrgID      string
+	InstallID  string
+	ID         string
+	N          *int64
+	Role       string
+	Name       string
+	Enabled    bool
+	SwitchedAt time.Time
+	Until      *time.Time
+	SwitchedBy string
+	Reason     string
+	ToldAt     time.Time
+	HandledAt  *time.Time
+	WorkflowID *string
 }
 
 type Runner struct {

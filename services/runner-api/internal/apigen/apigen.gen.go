@@ -112,6 +112,24 @@ func (e ResumedState) Valid() bool {
 	}
 }
 
+// Defines values for RoleStateKind.
+const (
+	RoleStateKindBreakGlass RoleStateKind = "break_glass"
+	RoleStateKindCustom     RoleStateKind = "custom"
+)
+
+// Valid indicates whether the value is a known member of the RoleStateKind enum.
+func (e RoleStateKind) Valid() bool {
+	switch e {
+	case RoleStateKindBreakGlass:
+		return true
+	case RoleStateKindCustom:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerKind.
 const (
 	RunnerKindBuild   RunnerKind = "build"
@@ -683,6 +701,54 @@ type ResumedJob struct {
 // ResumedState `resumed`: go on. `void`: end the engine and report nothing.
 type ResumedState string
 
+// RoleState defines model for RoleState.
+type RoleState struct {
+	Description *string       `json:"description,omitempty"`
+	DisplayName *string       `json:"display_name,omitempty"`
+	Kind        RoleStateKind `json:"kind"`
+
+	// Known All of its name is known.
+	Known bool `json:"known"`
+
+	// Name What it is called in this install, as far as that is known.
+	Name string `json:"name"`
+
+	// SwitchID The switch by which it is on; left out while it is off.
+	SwitchID *string `json:"switch_id,omitempty"`
+
+	// Written Its name as the app writes it.
+	Written string `json:"written"`
+}
+
+// RoleStateKind defines model for RoleState.Kind.
+type RoleStateKind string
+
+// RoleSwitch defines model for RoleSwitch.
+type RoleSwitch struct {
+	At time.Time `json:"at"`
+
+	// By The user of the customer's machine, or berth-runner.
+	By     string  `json:"by"`
+	ID     string  `json:"id"`
+	Name   string  `json:"name"`
+	On     bool    `json:"on"`
+	Reason *string `json:"reason,omitempty"`
+
+	// Role The role's name as the app writes it.
+	Role string `json:"role"`
+
+	// Until When it goes off by itself.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// RolesReport defines model for RolesReport.
+type RolesReport struct {
+	Roles []RoleState `json:"roles"`
+
+	// Switches Those that the runner remembers, the oldest first.
+	Switches []RoleSwitch `json:"switches"`
+}
+
 // Run A run of a scheduled action (`pkg/jobspec.Run`).
 type Run = jobspec.Run
 
@@ -1025,6 +1091,9 @@ type RenewLeasesJSONRequestBody = RenewRequest
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
+// PutRolesJSONRequestBody defines body for PutRoles for application/json ContentType.
+type PutRolesJSONRequestBody = RolesReport
+
 // PutRunJSONRequestBody defines body for PutRun for application/json ContentType.
 type PutRunJSONRequestBody = Run
 
@@ -1081,6 +1150,9 @@ type ServerInterface interface {
 	// CreateRegistryToken Get a short-lived token for the org's registry
 	// (POST /registry-token)
 	CreateRegistryToken(c *gin.Context)
+	// PutRoles Tell which roles the customer has switched on
+	// (PUT /roles)
+	PutRoles(c *gin.Context)
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(c *gin.Context, run RunID)
@@ -1297,6 +1369,19 @@ func (siw *ServerInterfaceWrapper) CreateRegistryToken(c *gin.Context) {
 	}
 
 	siw.Handler.CreateRegistryToken(c)
+}
+
+// PutRoles operation middleware
+func (siw *ServerInterfaceWrapper) PutRoles(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutRoles(c)
 }
 
 // PutRun operation middleware
@@ -1642,6 +1727,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PUT(options.BaseURL+"/jobs/:job/result", wrapper.PutResult)
 	router.POST(options.BaseURL+"/leases/renew", wrapper.RenewLeases)
 	router.POST(options.BaseURL+"/registry-token", wrapper.CreateRegistryToken)
+	router.PUT(options.BaseURL+"/roles", wrapper.PutRoles)
 	router.PUT(options.BaseURL+"/runs/:run", wrapper.PutRun)
 	router.GET(options.BaseURL+"/sealed", wrapper.ListSealed)
 	router.GET(options.BaseURL+"/sealed/:resource", wrapper.GetSealed)
@@ -2047,6 +2133,39 @@ type CreateRegistryTokendefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CreateRegistryTokendefaultApplicationProblemPlusJSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutRolesRequestObject struct {
+	Body *PutRolesJSONRequestBody
+}
+
+type PutRolesResponseObject interface {
+	VisitPutRolesResponse(w http.ResponseWriter) error
+}
+
+type PutRoles204Response struct {
+}
+
+func (response PutRoles204Response) VisitPutRolesResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type PutRolesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutRolesdefaultApplicationProblemPlusJSONResponse) VisitPutRolesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2650,6 +2769,9 @@ type StrictServerInterface interface {
 	// CreateRegistryToken Get a short-lived token for the org's registry
 	// (POST /registry-token)
 	CreateRegistryToken(ctx context.Context, request CreateRegistryTokenRequestObject) (CreateRegistryTokenResponseObject, error)
+	// PutRoles Tell which roles the customer has switched on
+	// (PUT /roles)
+	PutRoles(ctx context.Context, request PutRolesRequestObject) (PutRolesResponseObject, error)
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(ctx context.Context, request PutRunRequestObject) (PutRunResponseObject, error)
@@ -3138,6 +3260,48 @@ func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context) {
 	}
 }
 
+// PutRoles operation middleware
+func (sh *strictHandler) PutRoles(ctx *gin.Context) {
+	var request PutRolesRequestObject
+
+	var body PutRolesJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutRoles(ctx.Request.Context(), request.(PutRolesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutRoles")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutRolesResponseObject); ok {
+		if err := validResponse.VisitPutRolesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // PutRun operation middleware
 func (sh *strictHandler) PutRun(ctx *gin.Context, run RunID) {
 	var request PutRunRequestObject
@@ -3618,202 +3782,211 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3H0Lbxu5luZfIbQDdOIpy/IriWUsBu7X7fTN7e6JM7d3bisrUVWUxKhEVoosK+rAwP6a/WH7SxY8h2Sx",
-	"JJYetpM7mIsLtKOq4vPwPL9z+LmTykUhBRNadfqfOwUt6YJpVsK/fpbj19+bPzKm0pIXmkvR6XdeZ0RO",
-	"CCUf5Nj8oWdckbISgpXdTtLh5pWC6lkn6Qi6YJ1+54Mcd5JOyT5WvGRZp6/LiiUdlc7Ygprm2Se6KHL7",
-	"5rB3Ou/Rs/F5epFdsheTl9NXs6sP84UoPnYS07Bmpenif5t3/+gdX9HjP99/Pntx/y+dpKNXhWlG6ZKL",
-	"aef+Pum8ZUpWZcq2TaS07+BsmJ3MN4pwoTTN85Zpuc/2nFvJ1N5zM+/uMbdKtE/LTiQhC5oxMl4FMyPP",
-	"RrQUw//3f/7v6Hnb3Cqx57RMS/tOy7y7a1r3pltVSKEYEOFvpRznbGH+TKXQTGjzJy2KnKfUzPikwDf+",
-	"9YMy0/8cjPJfSjbp9Dv/46Sm8hN8qk5cu9BjcwHfmZViHyumNFlSRYTURLHyjmXXsIpjma2IoitFlrNV",
-	"F7bCtmo6vVGKT8XCDrTZ8q+CEbMci0ITqokUzJwiswdFKQtWao6Ttu+YP+36cKHZlJWd+6QzYSJlm22b",
-	"UU9LKkyzuNmWPq8JHSsmNFnOGD4xJ3dRaaoZTG7GxdSMYSLLBdXY2YuLem+Cvs2h41kwLrdvSSdnVLEh",
-	"+1RwQ70UBu9bzKhmx5ov2OaOJ51cTodazpnYnNTvM6pJLqfHXEzNdmg6Z4pMZEm4TshonGsg426sWbOg",
-	"FNtZb3Zc8TxLSJFTkRBDSysiS3M6cIMVXTBCzfnHfxYsjfdQZqzcRWg/iDuWy4KZD0xLu97/WY5vzWvm",
-	"dV0yurALvrnbuZx6BmwpJjpMXVIkmG3dvoOX8Pi5U/+H2+/EU2S4rHY+ka0Phx7urxvLez9KOf7AUm1G",
-	"eVPTPM0ybnqg+W/BsZjQXLEtJ2VBP/FFtej0T3vwv6Sz4ML+sp2WD5YqW5coNrnvZpSLm6JgIjtwgiVL",
-	"ZZnBn1yzhdq1j9DTW/jIdLygn17jZ5d2Rew/6yWhZUlXG9Ny/bbO5idGcfEaw51RNduk1p+omjmhlFOl",
-	"CbZ+TcyCrTxjKhnhhiMJFqVjxT42mEobm1qbifkswYG1TiaQMjTPf510+n/sKT6SPbYDlur+/bqcuSFW",
-	"dBFt2BzNlXRixSwFsB4tS5aR1LRCmMhU1w/Z7vFh1GREV5yZ4I58owj7RFNNxivNVEKWXM9kpUnOBSMT",
-	"xrKGnDAvHbJR/oRe9XovT6+uzi4vXl70rq5Otx/V6H7CTFr38219ap70OD38yOSULzaH80GO9x9LoFns",
-	"Ggq02zqOt6jcHEg7qfl0k2Mabnlz/A96/Ofw+P3nV8mLixjThMbcEVuX8Q3lFEW8kESwJVnKcp4Y2ZxS",
-	"YdSwTBKulf3ZqAEFk0XO+oSSSZXnJOPKPrAaapfcOOWH54zQPDcsZsnyvDsQSJJvmJjqWad/5mSG++E0",
-	"Rtq5RFNpjcHJJVlQsTKqlSJcm/HCTIiQy2vSI1LkVmeEs861GQbN+R2wOn8wzi5fBGehFxNbasl1OttF",
-	"K7f4ln9/WDJq9ePdn73Fd+uPFRe7NQj89hZevU86S8r1ULFUCjxufo6Xl9unuEbKnuzc4q817VckRu7f",
-	"c1VUOqIt3xi9l5WGA6dMKTKTeaaa1t+crbrkF1SPzW6BlpMRLYPXEkJF5nRoohjNWWbenfI7I9IkqKmV",
-	"0Dwn1Pa4oOnMcFOkc0PNRU5ThuS4zqzcnkW0YjWTS9OZDg9CXG663dtHHV9ntvBt4oYSW+MfJhPzVysz",
-	"QdtxbfnzHA9CxjQrF1wwI/WohqVNZ1RMGckkU+TZqJhPT1JaqCpnXewKrdY15gTfDOdcxK0TT6/Rp9bQ",
-	"bzNtZDlte+SMrPjztcW07TT6SxpD31jfpPPpeCqP7Y/NdQgfHvNFIUttefOs0+9MuZ5V424qFydjVurZ",
-	"ccbu8K+TYElhjD+IUubOYj1AIkxoqndKrR/hpXujgYlM3h1mMBXVOOfpcM7atBZ3WH/Izi4vT6/MoU3I",
-	"+RnqL8aAG1PFXlxcG45rpKey/iqUgN2mBHhxEVVmaD4sWcoLHrXp8TCytGQaLVPowO4woSVzbEFLtC6L",
-	"kt9RzciM5hOiNCh8XM8CrtJdc5tM2am3SS5fxcUrjmBNNo8ZOlxQPr//fHEe//iOlSpqKP8dHzQ9Y7tX",
-	"bUNjg7E1tnNjYetRJJawoszGkepvUnFn3B9AsrsIyigdlkM3qepRFPTgrdljIeOrZI/QptyDObCMZDKt",
-	"zDqSZ9/f3v7wvEt+oOkMPEOpXDBLkkY6gZNjjQ//an6LseGCrnJJW/wVtue1oxkVWbaddyucQ0SkTQXV",
-	"Vcma2nNzMHO2auHaik93c2v8HF+OLfJWBTycgJ9OpzHwfXm928un4vY/Oq69v7j+3Ylmq6ODIisnQB/2",
-	"tIRayLXXiLgiGUt5BttOuDsuYX/BkanX9ieWZ29kOo9aTEOlqW7xgMIjx64MNYOWoaWcE677ZPSxYhXL",
-	"RqC2jVCjG5EZvWPg5WUiQxO39m9PKM9ZFndb4vi2yTKYwzptwIdJMJMYdb3OmNBcrzZXoKmsrB1vNHbM",
-	"Vnxb8Twjb2HDVPSQOWVp2wTw+7+aN3coQvDiXmpQ/WpSq0Rx9ec+6fwsx7+VcloypXby+uZi/OgJkixn",
-	"kiypTmfo0iBzIZfCS+2SZTTVLNtOt0/meMykWRX8MDA+IzuUScF29NB7StcmyCpnsG0u5kwuSS7F1KyJ",
-	"kMuG5WpHtnNoWmqabzbfQycg2sXmKMIOxXrY1YExI+K84R0rS2psIB8aAdeC4RRIbhgOTPNK6Q0tJ7ZB",
-	"u53lMBi34/Xq2p11q9FC9m+ZqnL9AE6d0gVD9px42gaOZzVRFOYf5BgiG9hNTJpvDUOxspRllBWwT1wP",
-	"U5k1Sffs9OLlxavzFxcvgx089r++OjDcJCttFBUIRgrT1B8dVaUpYxlwa8+2SzapFPyVUpGyHH+tRMpK",
-	"TblRNoXUhg+XGp4Y3hpy5NDUa7PGDYdA2UGUTLz7Fsxbw0SsbTujRcGEIoJ90l0ymkmlh/DVqD8QQkJY",
-	"cUmF2SwvvaRpNyHjCuUvnTKhE/QayIxAHMyL4IHIuA1RWhOag3NBGK2LTikXXTKy7w5LBm6HbNQ3g19S",
-	"BYHigZjYE+HdFCj6uYJopfuKPKtVQ0GNvgjvSYFHig7EHc0r5p1dJaOZMsOxFIgRvOfX9sBDjBpHOBAj",
-	"wVimhjgFHJ7ZzTocZ6h7SVfWr6LkgsHS4QeBHwEo1A7vGaxeUSSECsJFUenEjLLk01k9DMN3GuuFzF+x",
-	"fNIlN2JF0IODhGA+MPxiIARbsrLhEOKK6JJROHY2oLHubTRqT+hFpcd/Dt8fRXlyyRYM3fYH8x93SsJD",
-	"uUPvbLKFR2mdtikYqAtrPkDvlCSTiVnIBtsyrY0Ivj8GT1qX3DJhrMI7RnJG7xhs0Ah0rFHTEgf6cPAO",
-	"YoRDk5YZyTgEnFGTVIzcsXKFpkvf/LKC9gqqFMuIFGZ08OvSHH2M2sQ8ejscTVv4XatnqxHmPsR1pfmC",
-	"yarho93kwIFnYIeftrbePR02lbtm6Hi9911UqaTovqXLvzGl6JRZCXm7yxDQjhcYZjqDswhqixMZaA64",
-	"EDbw/32FSExEvDGt3Ai1RC+X60XO/ZcQDlc6/nXU4NkPC7IHdoOLidx1/DbUkG2AD5nOtz1j2QEokIiJ",
-	"hKQTYWo4aTuhsK+YHmUW9VHR3bX4tsz3wHxEzT776eYgDwkMyyBSYSbedXN8WEzvEVZMO+ntE+btPZRC",
-	"1066U+m/UcRYdGZJvGsrMHpjBH2oaRTQeyDHT89e7Qga7pbSjqBrqoeViJHz31AtC72fG4EQLoYzC87Y",
-	"E5qwMwLitMao37QGHM7Zyv3Z0B+5svAOy34Pi7Ck0gjfXX2792AQ0OuiUuiyrRFwFs7QhjB5rBOjEdcJ",
-	"1ywJ9yW2r7/NpGA/WYPmgAMsK11UD3PnsUWRAwTQKOegXrnhK03Tedc2PYoeo7hPu5g9wqftphJdnpyK",
-	"r8famI9obo1T4Vv+/SGqjC0RIuuIokVRSgz6BwunZvTs8kUfWdDk/edWDAU3tslmD9+HyqrTcse5HDub",
-	"ye6s5ZIlm3KlS3tMqLAQSLC7Gpgs5w6zptXaqJ9Fhv383+IDz6kYgva8fZXAdkVfNVnyPCdjLtAaxiFq",
-	"+fAxqGqxoOVqJzA4p+LWvrpOqzXLZi4C29x7v0WxKddDaCPx23qIB55mR17G+piZPba0gBBX7wRqen6C",
-	"LqMxdTBh44pnxnLW9kxIa7wHj8dS5owKfKyHMEZcnRYwTZXOwCuRs4kmwLMnhMJ0apEiJbojtSRjQ/Yo",
-	"8vdQha0bIz58zT7FUQJVkbWsxxqZ1AuQuEX0X9ed+0Xc0yAPCeSprPLf2kBZP4AoRQ+KnBAG/yxlBXFr",
-	"GwIFr8uztz9+R64uLl8mZNSGyh897xLw4dOFIuOSinRmbOZRKjM2una0C2JolDFNeW4DNOj5GHXJjSA8",
-	"w40fM7PnZvc9pEYzQQUiqsD2YhnJ+ZyBxwrdcBKR7oR94krHDHPnrowcrSVoDqUU08RYlWNzzNJSKiM4",
-	"wWxUCcnlkpVDJeicNcNHqRSTnMOebnr3Yao7e8XFNmbTOtKn7sbBDQYdmi7YoENobpZzhRNWsd5hbyOn",
-	"7ybPieJimjMyoVWu0cslCBd3NOeZC3wnsJ4AazN8ZsJLDIbvhWS0ZPdag421FkkNHV5t7iBCx4YncJ04",
-	"8DCyBB81CHZgJqVinlYEXaCPslIsFI3YRPty2WlHo24/cpE1YQFO7uZyqmqxXN7xdG3jSvZx2Dv9kPXS",
-	"8/nLRVRsaaorFXdy/PTu3W8EX2g0e9G7isZeuM7ZzpbM2JeyzJpNdr7bQsl6FcUa5EtjtI5gr/rjnIr5",
-	"CN3TcyPV5cSbuVxZZtDsMvhwpxqpMdKOU/SrlnTiLs+a9QENRhN1gPqTGggBXNttLPA+WZp/UjLhuY85",
-	"06IgE7D0u3syGcQx5ZZVGZk3LuWciS1cpRJA6Na0iIDd8moRiVR8B7972oSofSoriDhMSrkgp41uzqNm",
-	"P4+R0G9Ue4A/rIbto7kaIVv0PIEWvKvlIo+a3FxEOntj7Erbgels6yROL2KzWFg3YiOVza4qGJADyIRT",
-	"RcoGnT7JeEZWsiILRoV/RM2zf4tqu9J0VcbQNz/f/voLsc8JFw5MarmGoarmQp1ArEKdGJUd/aZbT4Gb",
-	"V4zg31oD+a9sdWAg3VAoIo4QtGY3Oq2UlguA34XGdx+1BbQcHGMO4j4h062fAFbWqHQ2glKDrYzGgcjB",
-	"UOZb6xqd9yB9QNwDns5Bbr38t60BXFaxfLIP+HbOVi3enpiLokYHHgzc41PBxTTu3tgBazwYiWcn1ew1",
-	"nMAOXdTtc/c3IIdH6aGuLZuniyZpJKNIxqzFn6TSQCimT0eQspwCLWJT3RZDlIvhTOsixvTzFdAuMWYW",
-	"RHVILmUxpuk8aMybMhv+XTQA6x7ipxBHd5M6/52LEhRVngO0r5GoVA/dffnOpUo21+khmZdlsOpbUUDu",
-	"PQBwRDM1R+NyCrmYCdqdVCmjRKDyuDLaFupe3d2S3KYKNvIJ/Ui3rSmszAMd4bAd++firG1jI9PubFue",
-	"XdKpBP9YMfvYUNqGl8GOJT5VwZYPmyLaKvtnG1lfR2Nqp72zi019vQjwWRGNnYkpAPwzSSDeToRcJj4d",
-	"EEaFbBpweEoumJUdkmiW513y2iX+Wo8GpuovnbqkZZ6RMZvIkl2bI2ta9ILHWCkcgEUY/ms0DaS5kKUV",
-	"AHutS4hH27U2IXtUc14cywI369irCDECsDvVuv8IoHrU7kI7LIOA5U4w667xuHY2Y5c+FLo1WhZETe+T",
-	"HaijBpeLgh/BIMylajqDtvLB1ijn7tiNnWJ8bVSV65s0ZYVmkVxZD2PdlQ4O7234zVuho9jvW+bE8VeO",
-	"B27qjtQnLn6jmtUI4FhmPuX36UKJpcfO7VhcC3Np9/TaltoWesGyn+X4wLD9gWUUmit6y+zildj9/mS+",
-	"pdDCDZmUTM0IPPZqOmbxXxMV6TLqqGC7+Q40YEl6a4mD292d7j6e20+JH8mmOmM7HfXJVBIpumR0J7n5",
-	"J7MBCZRqoIOWcNTCUhpOp7OtdJKO+Tqu1lXiQHPshpSVQH+4WdasMvYTKg3r0M5KRHGdXvc8KJAdYD6D",
-	"7y56Vy+SLwkCnXDB1ewgNIkx8HXJ0xa3magWY1b6VFxF8AVFlqXUbG0N/wYtjZ53ya/OnByXjM6VUTX4",
-	"ApGDLkqBxqvNlEDMhpINt+hB6Jt1RcvOauj3IeY4Xgua6HrCa+biaS8KOt8zpLwZEna0eNBGWeTtod9E",
-	"z6xN7rCIVq4VbscIlmvkIDQU8iO6ZLTgStnXFdE8nTs8n4MJUKygFGljFQWRlZUQFugdQ5FhfxEmENX/",
-	"O2sr2srLWuCbUMHpaaJEbytbAiGmxWwRKoaDazll4LDxOY5OqFBItpOCEUbTmQ1wuOMjjcGAOj34dMhU",
-	"yqwNs9FaIcfFjNyBnFF1TRZ0NQ5iQ+a8IANnzopoEW+tkup3LF2iFZTkmUpWazlGkgIZYWcC3AtjNqVi",
-	"tzizM4sKrzotJ/AgWK9aJ8ECR1FxcwvutkhW0YGwUywU9nkr+9haLQDG8at9eV/1Ab+KK8Qh0hRGtx1S",
-	"gk294WhHryfeY37I/vYUtuaqzcV4N/o5h4rmMdNF1bVxFFOQczsuZWWsZa6bOrNRlknG9ynFslGgxE2r",
-	"fUF+fQigyH4EeUF0YSSoY0P2yeg5Bn4gKwAiYspDteGoB+hshG5voo7ifM6N96l43dpGHnpOmuuiqMjG",
-	"8hMUMHE0E2UuLadpF4W3b6NXax9dHAjb26vuTxu055bmhrk2IPUE/KSafVpPoY672HMumA3Y7HxXsZKj",
-	"i2TTnty/7ohtpe7az29L8SFcrN9Lrh8B5DuIbdrvhii5vj7XXet/F89NS6YfQpvbScuB1oy0NdyxVuCA",
-	"4WzqvVuO4HaTKEzZQZhj7/iqOzx+/68t6ZSRMb9GX2QwuE2QlGL6MJWY6eF4FSoDLjrXcbBWABxBUDuq",
-	"GLTWgPhOVkKrkH27mJqZxYxm0TzQXQ6jdcgUCuw6iUQBJrRGzuH8/MK0U5d6kOPLpgIfIO9rSl7zAgfU",
-	"FXenur7ic1AqiuvOsJLRTlS3q3hkTPBCprFifHwKoKmZg9LZEI3XO7wOvF9BUBWHTzChSzyRoN67sqdc",
-	"kJG1k0Z744UCR1tEs0KXWWvm8k8ua9mFBoyWFeoXwXSMMVOVeZuKH1Qi5fGc+gUXw9aTBHlmeWY+d8XO",
-	"bJRiKcu5NTxDXkZFPIr5kLhdyQRbbl8lOdFYtQreja+QpZI296ViWnMxVdsXQbClWQT7ji/9eE16MO1W",
-	"d3AsnTxqeZpOxoyWDNCLNM/JpCpt8ibEzlRCRuNStVWP3TixftJJHZ+E47VOfusLbY9IZGWCbawJr0lB",
-	"WzjEw2KAtZYQocyCmVPZqNPpeEKdBWwJdyoROA7RD7NptcVbykUNCYRUC/J7M7c/0rwhgCUFh80+hdn6",
-	"FlGHn0tIqwYHw8jxyZErzQbxPThgjcJs4WQOKdDWLHwIkPPzsziyo5mKs1/m2bZ6ob/7sqB+KerCoM31",
-	"bxb/qD2X5k3nVgEIjyxWxDQLkMiMTyasVNgEFA+gXBnjTBCa03LRb9SA0bJQWEaaS6HsIprlcpqHy343",
-	"K3efHFgtzFJjLFJRUpGZAWa++rElhMSXvnbrk3E1d/PlmlA1V11yo+YWimSTvOv1cBS1pIpUimWJq9To",
-	"cMW1F8vYue51Q2nozgLm0CU3zZNTNyfLjUMASfMAHYUkU+ziondFRnYNhvKOlSNfyRJ2B2cIlrSV1weT",
-	"p8ff7BQiNW4szMdCRNUh1dwa6VVhuXtR7k6/c87VL4Bf2OqaaZSZM68kDcgawMm80z+AwSVkzgrnAGxW",
-	"U1hjLBHTOgR1XV6ev3hEJVLD+RSAmQyppf9t643qslJ6d5Vz81LT2jkIQBem/QXGii1MimPwa+Z4Xk28",
-	"cYGOisHf6yGtIbuCam77HrVgfofWy66n5TuODlvTdH6Tan7HdtWoigVw0nm7ivgLhKs8bt68HOiKqDFT",
-	"6HktobRtSo28zGbnLVPTkUm1F8/GYgNUuVIqy5JrzYTjFAc6z7Y5vx5RhWyrYyxy7s2c9kLF+DeTBzrN",
-	"zPdPmKP/gJE/MCm/LheCwFwU9kZLM7y/6yd3CwVBIgigr7Uhrcv+EFflI0BCO45QEq/QYtNW52z1KDf0",
-	"hiTf8EnjOeaCpDmjZZfcMpojit0pfFhVZMlTBqaEsjqz0cuABK5tthbLc+Vjj1gsxjXSJb/YWk/WS4kP",
-	"ciwaPq2M1WM18A2lbt9E4S9QnOERhRMO8N0/tMjCdq//Q+esHpyPu6AryEl1ubjGmlJVOjNCIkWHqpz4",
-	"OnQQOTPdR3LtH1I+4mFs2Ct6m8cmSPVA3cYWPHLGoByzlcIKm2UlRtdkVNBKsVESFvK/JqOS0WwoRb6C",
-	"J0GKiL2O6JqMjF05FHJpGlEMLZ/XGg0kjNJj6iF1VlzDKrXuAkgmqYt3DUSIyarwUFXKFjbHEYFmgF3D",
-	"Ct41UJ1BAD1UWbdksTsjGDFFELm1LiA88NBMYinE8rs7JjJZupSz+u6CZtmKDQjPjpMRKsoxx6ZoDlgx",
-	"HYwwuEAhyLP0FRohrAu+HUvVa+4fqN6Pn3mQheNr+0U23rnbi9bGff4dgcuECFwL9gkSQwGqB0PwZQx8",
-	"JAhe3sTCwc8FLdtKw8NzHyXblLsbx+ids0PWwElcyZxqhhBCBMRTqyjUiwb1/dDFpcCqhCfgQAfnVGKI",
-	"ulKsVEmdUgGpaIrIkhTSZm1aUs8YKPALrK/tRhAl6/8Q+T+jitB/xXI8ruX3MV6sWFqVXK9ujRrqtDjV",
-	"7uq2D79RFlr7zLudnyeQPWqXmTRTAQ2jdaWiuxYKBjfzoVe7XhBINIJL7Fz1pAhYFFi0z25KqVFOZKWB",
-	"sR4dMVHKXB0dgXsgsd5USo6O7NiPjoACB8IcUfRbWOcsgPdUYrnu0RGcdtNQwYR1CPprnfDOFnCOg/Nj",
-	"IGzqB97M4jwVSYCoVc3QEXgvBmIgjo5+n0l05h0dESxV4FMoK01GhaumM4IMQ0z9Wyuy/40aiCC9zhUy",
-	"ODslkGq4YHoms4QUVM8S8rEyfZiRfYeXEB5jyRWbHmwWZiDQ3yxSdu0gbIRa8D+BsrNc+YAbQEzN3ik+",
-	"HSXESECpNHnRI4rIPHveHYibPF+fTUJGsFm2PIJZZhsOGKFBktKyXIWeTEd3AwERZ6QeTJo0k+b2CkxP",
-	"a7ZUU3AHZnYNPizbcWK2y9DCzBa2JCumnZdUI+QuKAbl5a/ZNDtU2LTaQQqhcEEgmpLAos0aAUrnJcVq",
-	"4/YGgoG4UURJLLwInleGkX+ugPgSH+fxuYF5Zl8xXNf7cy96pwMxcvEds/OazpkY9TcDEXQzDJEQ8FRh",
-	"s4Z1DwQi/ODlpXSTVHDS0GNuZuEFgMj8cfO+5Cnlwi+zUQ9cQUoIbECxE6lnRIFrHUMrG6ELKefNwYKn",
-	"cSBwny56p8TPGWDtNfDSTRcuGyM3pGR30ihaLu7DtLKLZl1h9gXThKFASIhPfUEFrsiYGZ1nxvLM0sFb",
-	"VjBqFKH69MIHVmcu4bE5sKhZOO87IpulMnoR6hUDwTH1eCq4cqW6FRm5K4PMmAjmb7hnmT221Jpy4xVB",
-	"ZRmPb/24rFz1V9xoamMteMmXewQ2n+dJ8eokduWaNUiOjvrkoncBn95AdcoczEmoW2JMyD45QlzxUUKO",
-	"sDrlkWkVkpwtqTi4y9GRZZFHRwPxDHgIBZUHILUlpmjZGi5nPaJ8nCSFenn2hGRU0zFV7DlkcJopeRSz",
-	"GQPCmM1fNlBxZDSOI18Q8wiqtGDiSmYj7VyRkdkx1PYHImM06wfnGLYcxofRGRunr/P08GCbjYerTVlm",
-	"9l6w5UA4oYAiCKUbnWhWutOOQCCqrIZtugbtiTZDM2ZbBnC3WM4VVhSxe4uVshQUgZClu0I3lcKowyxz",
-	"tZDhEg1cwoFwWemg3+Y8ZQLT4uy1ujcFTWfs+Kzb6yQdwBmA/Fb9k5Plctml8Lgry+mJ/VadvHn93Q+/",
-	"3P4A39QlPDrfslLP7Coe04IH7uh+59QF0MyDfue82+ueox9hBgrLCZCy+WvK9LbrAJVd0hH8ZwQKCxTK",
-	"rSXWZa/nIwvkZi3QYdgQSFN7FhwjAoy0IUIvk/FwgbZrFAZcQF8v9nXW6Xf+wjRER2Em9T3Vf7RneESu",
-	"nKzx4IblIKdehx3Afcgg8esLkWEBtl6JfBjW8P3aNcdnvd6WK44Pu9q4cQNi5H5j+8iZSK5atsi6WJUI",
-	"MWItnfhRBzcoB46SzltGszq0bDeg9uMh5UGNjJiVZIcWGHJYAAIbtaUk8E5MH7U2BJbTAjTIMDo7EMid",
-	"8WYbbvpm6ZwBAwrUwsbV2E6s145dO3QUD44tIHmh0DQqF2euUEV9z6kTFBidJTdkasZohOfVQIwQGzCl",
-	"xejaVhVHD3IljJpCHQH7UmdGKQHNBQLD+PVElvNRMhCgKmzG6g3/s2MxqsiMm4UzI+WKgBkXO2R4R607",
-	"Z1aJ+tZ6bZ+OOu1VuPdNawxyob/0wUBwRfzWb6CzWopYJgjH4qJ39eR3kDeuno0M6XunMky43rgO9jo8",
-	"JCPFPhr2PHF4BUNtT3GcvzOn2AmDttN8n1iRcuLALlG5cmuoyajLPQRMCMuA4NQ06k0uwUtacJYZ86Lb",
-	"KgpgL//ZBPMUy1xDe7awTdDJcbXBGAOvSZSNfmsLkjFbye24UszeduP8DLaejy+WG7nazFiJAwFxD/Ma",
-	"6mpGN7/2ui3YeBvQlXNrLRrVaDiWlcALlwwPReYE3xh+lTWURjtCYJKNNuwLI1CXvcfSvu7urjAzOzqy",
-	"WtnRUaMK8bOGh9PrcM+TgdD21jdYic0qE4E22QcgoTPpwof+Ag7DoY1B5VQivKrDOjrgJg+gfNRdrTfA",
-	"rCtUvsCakdlA1CUwTHulTb2DEr3+4pJRjHvD7XgH821fbSq40ZGW6cyoPYsMdJmZVNpqQjkttCxM18r8",
-	"i4vq0/pNjZ0X838/W5wvXn2an6evz5Yv9N9/Pht/7C2uvuutPs7P//z4YvFKnE4u1Nl//s/NmwD7HTpl",
-	"px/z8z9fzj6sLi+K5flstVxe0tVqMn3558fpXfpyef7hjOXLV38uyg9n8+mlmogr+nGR0vRV0anLE3fG",
-	"TAwv5h9P//FzL333cnlV/f1s9b/E5eLbV+r788lfXsze9Ip/L2/1f9z9/uk//zxtqNG97ikq3fsxi/oW",
-	"za8s1vxVYS1Mitvnte5raF3IpeG8j+Be1hPa6f/xPuRl3/I6BVpg0S5rRQe866QIK5hHmdiN89FYjrWF",
-	"VcGpQickRTgo8czD8z0bg8jBWU6bBcTC+BbPWFB7DH0PyVoeq5mQZRoqCTyLDfwX3riEnJha5dS60bBX",
-	"OzK8A9SMuvVMN268/DJ62WY/X5mM10vbt1DzRmF5aZ1GcDHR05MzuHXothp06O1DNAiS+Ac5Viepv/J9",
-	"C3krJylcfC3wlte3ybq7hViuAGbkPJ/u9WQg8BFa6+H92COkO69s5dxI9jcokarCjHsE8LURIAaTgbAZ",
-	"CljRlfyNzpnFttZ+tTqtA+N71mXPMC0IfDFuOkboN7x3/RpNwTMLovC/AGgRUbkYFtAzxksnQGnJBqLt",
-	"nMDN9j8j1v7B8q++476Tno7P2MvsYtKjVxfpC+Zhfv3zGhRpg8nNu84vL/eWGY3r+L+2NQT02XLK7GXn",
-	"Zj8aFeE9gQaVtDL5FCrwO0No/r5/s6L2ljALqbHxhRmjpR4zqoOT9vmDHN+fFPaOgDXnUGws9SsnP8vx",
-	"6+8B7lVUUZtF6BAgbr3JdTHyD3KMzBwLweOlE2NmCxTDyD/I8TfBjdBwVtz9gyC4jPIX3DnlOBvkKthD",
-	"f3F2ZmWGOSbQs4OYmBHCkanVcmP6+xo+5gOffaXQgQDF6S3cP6pJ/lZpuHPhy8gaaHovcr9o8xEhDGQJ",
-	"nlmbsPZ4GvwJnDwCi4TYDV7KKs9IJjforS4x9aQU5zfZVhVCbhjmIFAVeJXsW1ij221zDdMYiFyKqfVn",
-	"FCUDanHX9DlnEwCIGtgOe2XWNyrMTBiIOjVBVQUrFctYNnK35wGSgSrC7ozCmWJpJHcpn6uNZAy4XwPp",
-	"nUGkZ4HHiwpySRZcVNowe3DGGII9OyMjeG/IxXBS6apkaAmOgqsbRwQqELi7vsY0ndf1dSGS0g2tJ8yE",
-	"of6K4IGwCCQzAwx14OHcrCEPvutY+/Fj5O/R+xIHqVHq7SvLj7XydhFB4p59gZOKU4YbaQO6h9s0E9Cn",
-	"8Lii4nACIaZ2VcwQJEQgIVkjz4mF63tDPbHBs1Ejt29Uu5bd2ewPxEjORwn65q7JCMNj7gdnygj2SRNF",
-	"JwxLQWPADeLDAfrheiBc8MzfcQmywDB+0A+lAMgdfAc1NdcKkUUIEuo1ovb3GD3JVZv8IwD/nNZoHvij",
-	"dzrv0bPxeXqRXbIXk5fTV7OrD/OFKD4i8/NFQ9casdcj480ZWE4J70G+2L+D4CLj06uev3X49MzdD9yh",
-	"SzXMxkOQyiJl3QV4Mt/vrbk1CrF+9ZOHRUAjR+5X4UxWUjCrOCeuWDrecenjE+jle4LD+FfGCjg37joM",
-	"Q8Q5o6VAGAOq9VoCpeLBdKmvxz6BN340R0WV59beMEfQnIKEjIpKzUab15yj6fEMvIfmlaGVXCM4OM9R",
-	"g0IcFvD/Ol6ETr2oXQEXuDSLLz/i5PhCw7bg8yEUF6ly/NUpL1yGFtsBFthpBRYBbfYFArtPQG5/YUY5",
-	"UzNZ6uOc34GHKKxa2SwDbumtEurkc1mJ+8MVtreV2GkigHEU1mOE+n+ITQCXr7VpEStriA9jl95U5l56",
-	"oRFPBZGVplNU8irhbzdx8ARb8BGcTL5XzRcM4pt4kYn1QaOep4OCaI2iZ2DpW8RR4PPCIKiVcU4ZtU6L",
-	"pY9X5NJnjJtRGuXIOsRoWFIUUmIxu0LZKmgY0zSKVA22wuKaFvflHd8W2AWKZ1mJoasIOQoym4V08GoV",
-	"rIdTH3GxhvaGh1ESXA3wKB00qvBVT8AgOv3OjNFczxpXN/d7a+UwO2e9sxfHp6fHZ713p71+z/y/e/WP",
-	"9dqB0ff+0WlWX4y2dfoPX3iwH1Q13J9pVV/djxhWK2zhUJ6yfH3H5UYJvyfUUoMCgI0Eeoo1Bx1MEjmV",
-	"8gX6toBzXNpIXTadEn8Xqj1osnTZVLYkUw3ys78rmmvLXgTea45RwwXIakZz/IdFJALazNbQsKEa5a7A",
-	"scfX9B47FW+40rbw4Bfc+KCiX+u+24VLXKm6pwne0toAboZu3bX4+apZGSG1YYpwy08+u+HdB7u/Efj+",
-	"WusYW8NbzHMVAUm5DNcnRA4p3wtIc1tbEFxuZVBg8UAhbr/cJsmdverEMs+Z93OOXaKeTQm0zrN+MGKH",
-	"EEaUxkAgsDQhNgmL1ADTjRp4ycZ061RScywH4tmoWWlt9BxrJmoOVOaxIVKwMCIFniQQ5EkAjGoWXwz4",
-	"gnnbFvmqsyBvhL3MB6xPD2GyVRMW8g6SWvAWWcMqWuRiQLhP7wgJC+891LGIWbpPwhHMOAI6dptqlB2f",
-	"4wpr5RiArz4WJ8w8tySz6LvdtHFqVC8b2awqsRoW7qSxeqS7EYPCJcz1/XRcWfkhJL6OWjr5XZbzSY7Y",
-	"c6prd7zRm7Agetsm40weoQD5xfijLvvXmS1oemyzXy8np2mNzMzGQ3fZjC0b56CZtoReq+5jS+aFlfJ8",
-	"8P/sAFdAs+7cY93aTxJLYXlu9Xm7mo0cSaoc2SGUpd38vgWMJGRxYupInxRS+bpLQaIH9pCWDMAGNO+S",
-	"v0vuQEj4/kA4t7WvAGeBluhdc168JZCrra/PFaE5cKrSPkC/O2D/LfdzEWAwZ67r4GRgy9i63RjCR8vU",
-	"l/gfiGcepYMTqUsKfaOIkMvnpne8AIA8a14A4JxugCE3XPJ5l9w08D3myB0JqY9gspnLBS/ZeBVg0/sY",
-	"dLBeaN+aGQ/mAdSJISFmiO/EBP1aJwk9CTJoEwrUrOzTKUW53TXnK/k8wntoQ7EXG6FYWwamTnZ8BKJn",
-	"rdTaV7Zj3Ka16LLOZRX4tJ7U3dICh7g1VgtcfTBhgeFvs4wwechxFzTHW00Zh4DQdUVAb8Kvt+z0aReE",
-	"5qWvCMNVI2MMcxVcfZdRgjcBWOcQ1Q7z0MBIoAaEEAo7qLPehY3r2iI4ph97PwCCL2ytF4SRX4cMFoDm",
-	"8AKkBHpvB1wZIQ07sqNrSXNwFYH2yXRo1MVpMvm98xqCkoQ1aXqq6T3dvTz3SWtxzoBX28D2jOUZcXfv",
-	"xcbeQF20Dd2P9PLyn5iSsV7jKXKmf4FUJ3cA4OBG9YRfwtSop3KnIlQY8iHcCJowDJ9h6Q63pulcnUBq",
-	"6vFMYunkuA7xztdwwsRjEK/omAz87zVGD27jYIvCsG+bXZEF2AenS6NHtZHM6QPjNqdCWfzsel09GPXQ",
-	"jHoI0YEu+UW6G0Ib1SSaOXuARY+pvS4/9zHyNaj/HQPbugpWGS87/c7JHS1Pcj62NextMcATI3lPT9wt",
-	"EPchDLaYHQSD3VtE1nP/2tIxKD/WmuP0lKHnNnlIA1wtkrmRCjAx072Hi7oNdsdHMxX3+LSgYPGqdRmG",
-	"ux2yDwCvqL7CpaUf5NiXxnQ9XJOL3oX53ofRQN61SSDw+O4hfhx+Ap2HbZzaF1loT587rPzDpiB5bVgC",
-	"rkurrAvudGsbxmH1K76szLD19qPaX1qVUHQKCKldWIROT3sBpnVLQF7NUzrt0Kmx4YT+il47pxsSyGo2",
-	"aiFoECs8CCNb1mOUANEGeRjoGUMQFFeYEWJe/kbZEsKY1r1cc7Ml/hZ1OvV1E+rHmPFiL/7nNK/1VCvM",
-	"8E37sOmws15CSORCXG2fnPV6mC0e8caREZZ8c+Fu7AEzCsH8PHLgLFkWMypYdnQ0EB6oFeDXqZLCuY+y",
-	"UhYFRCRzJYPVRUZjr7vHJQRrHPQ4ecfKazceYy/7VMpFm8vI8pov4hasa9x9ffnk6/61WXAuHqqDAw2E",
-	"tSmzvkT6YaPuYlSGTrBosTkF6+i+p3OT7s89opLzxFXAzFjOYtfC/VgyqECxtGGaSckYobkRWOC3Akvv",
-	"hrhSCE2sFeRm9MnF2XktyWdQSyRGzVhE6UsSdLNM00N9jWZJkKzOzp+crN7IdL6Fqm4b64tJO/xJZJGZ",
-	"Vc3/65L1Tl2Cvkw/UUXrR4se8TG6ZiTP4iOAMYLSI+Ucxt2mPUHR1S/IYH5ieYaFXVsQ/NJYzu1WJOzB",
-	"Uy6/0YSXMxlU7HdHqj7D3yg82Y/XBFqAnDlenIGAs9qhajFhQuohVqwX0wYmDKRuWAylgZr3EGwjgx2r",
-	"QN+usIWFUHuAezfHbMZFVmfto0SkYkVqcD5ASjZZCvnhU8HLFa4ZylkUxYZnofconfdrCKkboLFTo3H3",
-	"L8yN3hzKi3pP2nWM9M3vNojy34q5vUGaYzHJ6CNzzsK5X7NYgxp1f7wH9zkr79zBq+vQ9E9OTs9ednvd",
-	"Xve0/+pl77Rz//7+/wcAAP//",
+	"3H2Lctu4muaroLRT1YmHlmXHzkWurSmfvkynp093T5I5vXNaWQsiIYkRBTAEaEWdStU+zT7YPskW/v8H",
+	"CEqgLo6TMzVTU3XSFknc/vvlw8deqpalkkIa3Rt+7JW84kthRAX/9ZOavPzO/iMTOq3y0uRK9oa9lxlT",
+	"U8bZOzWx/zDzXLOqllJU/V7Sy+0jJTfzXtKTfCl6w947NeklvUq8r/NKZL2hqWqR9HQ6F0tuPy8+8GVZ",
+	"0JO3g/PFgF9MnqSX2ZV4On02ez5/8W6xlOX7XmI/bERlh/jf9tk/Bqcv+Omfbz9ePP30T72kZ9al/Yw2",
+	"VS5nvU+fkt4roVVdpWLXQip6BlcjaDHfaJZLbXhRdCzLvXbg2iqhD16bffaAtdWye1m0kIQteSbYZB2s",
+	"jD0a80re/r//83/Hj7vWVssDl2W/dOiy7LP7lvXJDqtLJbUAIvytUpNCLO0/UyWNkMb+k5dlkafcrvis",
+	"xCf++Z22y/8YzPKfKjHtDXv/46yh8jP8VZ+578KI7Q18Y3dKvK+FNmzFNZPKMC2qO5Fdwy5OVLZmmq81",
+	"W83XfTgK+qod9EbrfCaXNNH2l3+VgtntWJaGccOUFJaL7BmUlSpFZXJcND1j/0n7k0sjZqLqfUp6UyFT",
+	"sf1tO+tZxaX9LB420ec14xMtpGGrucBfLOcua8ONgMXNczmzc5iqaskNDvb0sjmbYGzLdHkWzMudW9Ir",
+	"BNfiVnwoc0u9HCbvv5hxI05NvhTbJ570CjW7NWoh5Paifp9zwwo1O83lzB6H4Quh2VRVLDcJG08KA2Tc",
+	"j33WbijH72x+dlLnRZawsuAyYZaW1kxVljvwgDVfCsYt/+N/liKNj1BlotpHaN/LO1GoUtgX7Jf2Pf+T",
+	"mry2j9nHTSX4kjZ8+7QLNfMCmCgmOk1TcSSYXcO+gYeQ/RzX/+HOO/EUGW4rrSdy9OHUw/N1c3nrZ6km",
+	"70Rq7CxvGprnWZbbEXjxW8AWU15osYNTlvxDvqyXveH5AP4v6S1zSX/ZTctHa5WdWxRb3LdznsubshQy",
+	"O3KBlUhVlcE/cyOWet85wkiv4CU78JJ/eImvXdGO0H82W8Kriq+3luXG7VzNj4Lj5rWmO+d6vk2tP3I9",
+	"d0qp4Now/Po1sxu29oKpEiy3EkmKKB1r8b4lVLrE1MZK7GsJTqxzMYGW4UXx67Q3/ONA9ZEccBywVZ/e",
+	"buqZG0aqixkr5nihlVMrditA9BhViYyl9itMyEz3/ZTpjI+jJqu64sIET+QbzcQHnho2WRuhE7bKzVzV",
+	"hhW5FGwqRNbSE/ahYw7Kc+iLweDZ+YsXF1eXzy4HL16c72bV6HnCSjrP81XDNQ/KTvdnmYLny+3pvFOT",
+	"w+cSWBb7pgLf7ZzHKzRujqSd1L66LTGttLw5/Ts//fP29O3H58nTy5jQhI85FtvU8S3jFFW8VEyKFVup",
+	"apFY3Zxyac2wTLHcaPqzNQNKocpCDBln07ooWJZr+oEs1D67ccZPXgjGi8KKmJUoiv5IIkn+LOTMzHvD",
+	"C6cz3B/OY6RdKHSVNgScWrEll2trWmmWGztfWAmTanXNBkzJgmxG4PXc2GnwIr8DUecZ4+LqacALg5ja",
+	"0qvcpPN9tPIan/LP31aCk328/7VX+Gzzss7lfgsC330Nj35Keiuem1stUiWR3fwar652L3GDlD3Zuc3f",
+	"+LTfkRi5f5frsjYRa/nG2r2ishI4FVqzuSoy3fb+FmLdZ7+geWxPC6ycjBkVPJYwLjNnQzMteCEy++ws",
+	"v7MqTYGZWkuTF4zTiEuezq00RTq31FwWPBVIjpvCyp1ZxCrWc7Wyg5mQEeJ6053eIeb4prCFdxM3ldge",
+	"fz+d2n91ChP0HTe2vyiQETJhRLXMpbBajxvY2nTO5UywTAnNHo3Lxews5aWuC9HHodBr3RBO8M7tIpdx",
+	"78TTa/RXcvS7XBtVzbp+ck5W/PeNzaTvtMZLWlPf2t+k9+F0pk7pj+19CH88zZelqgzJ5nlv2JvlZl5P",
+	"+qlank1EZeanmbjDf50FWwpz/F5WqnAe6xEaYcpTs1dr/QAPfbIWmMzU3XEOU1lPijy9XYguq8Ux6/fZ",
+	"xdXV+QvLtAl7coH2i3XgJlyLp5fXVuJa7akpXoUasN/WAE8vo8YML24rkeZlHvXpkRlFWgmDnikMQCfM",
+	"eCWcWDAKvcuyyu+4EWzOiynTBgy+3MwDqdLfCJvMxLn3Sa6ex9UrzmBDN08EBlxQP7/9ePkk/vKdqHTU",
+	"Uf4b/tCOjO3ftS2LDebWOs6tjW1mkRBhRYWNI9XflM6dc38Eye4jKGt0kIRuU9VnUdC9j+aAjYzvErHQ",
+	"tt6DNYiMZSqt7T6yR9+9fv394z77nqdziAylaimIJK12giDHhhz+1f4tJoZLvi4U74hX0MgbrBlVWfSd",
+	"N2tcQ0SlzSQ3dSXa1nN7Mgux7pDaOp/tl9b4Oj4c2+SdBni4AL+cXmvih8p6d5YPJe1/cFL7cHX9u1PN",
+	"ZKODIaumQB/ELaEVcu0tolyzTKR5BsfOcscu4XgByzR7+6Mosp9Vuoh6TLfacNMRAYWfnLiy1AxWhlFq",
+	"wXIzZOP3tahFNgazbYwW3ZjN+Z2AKK+QGbq4TXx7yvNCZPGwJc5vly6DNWzSBryYBCuJUdfLTEiTm/X2",
+	"DrSNlQ32RmfHHsVf6rzI2Cs4MB1lMmcs7VoAvv9v9sk9hhA8eJAZ1DyaNCZR3Pz5lPR+UpPfKjWrhNZ7",
+	"ZX17M37wBMlWc8VW3KRzDGmwhVQr6bV2JTKeGpHtptsHCzxmyu4Kvhg4n5ETypQUe0YYPGRoE3SVc9i2",
+	"N3OuVqxQcmb3RKpVy3Olme2dmlGGF9ufH2AQEP1iy4pwQrER9g1g3Yi4bHgjqopbH8inRiC0YCUFkhum",
+	"A9Oi1mbLyokd0P5gOUzGnXizu3Sybjc6yP6V0HVh7iGpU74UKJ4TT9sg8cgSRWX+Tk0gs4HDxLT5zjSU",
+	"qCpVRUWB+JCb21RlbdK9OL98dvn8ydPLZ8EJnvq/Pj8y3aRqYw0VSEZK+6k/erpOUyEykNZebFdiWmv4",
+	"V8plKgr8ay1TURmeW2NTKmPlcGXgFytbQ4kcunpd3riVEKg7mFaJD9+Ce2uFCPm2c16WQmomxQfTZ+O5",
+	"0uYW3hoPR1IqSCuuuLSH5bWXst9N2KRG/ctnQpoEowYqY5AH8yp4JLOcUpTkQucQXJDW6uIznss+G9Oz",
+	"t5WAsEM2HtrJr7iGRPFITokjfJgCVX+uIVvp3mKPGtNQcmsvwnNKIkvxkbzjRS18sKsSPNN2OkSBmMF7",
+	"fE0MDzlqnOFIjqUQmb7FJeD07Gk26ThL3Su+priKVksBW4cvBHEEoFCa3iPYvbJMGJcsl2VtEjvLKp/N",
+	"m2lYudPaLxT+WhTTPruRa4YRHCQE+4KVFyMpxUpUrYBQrpmpBAe2o4TGZrTRmj1hFJWf/nn79iQqkyux",
+	"FBi2P1r+OC4JmXKP3dkWC59lddKnYKIurXkPu1OxTCV2I1tiy35tzPD5CUTS+uy1kNYrvBOsEPxOwAGN",
+	"wcYatz1xoA9X3sGscmjTsmBZDglntCS1YHeiWqPrMrR/WcP3Sq61yJiSdnbw15VlfczaxCJ6ewJNO+Rd",
+	"Z2SrleY+JnRl8qVQdStGuy2Bg8jAnjht4717Omwbd+3U8ebo+6hSK9l/xVd/FVrzmSAN+XqfI2CcLLDC",
+	"dA68CGaLUxnoDrgUNsj/Q5VITEX8bL9yI/UKo1xuFLXwb0I6XJv421GH57BakANqN3I5VfvYb8sM2VXw",
+	"odLFrt9EdkQVSMRFQtKJCDVcNC0oHCtmR9lN/azs7kZ+WxUH1HxE3T56dXuSxySGVZCpsAvvuzXeL6f3",
+	"GV5MN+kdkuYd3JdCNzjdmfTfaGY9OrslPrQVOL0xgj7WNQroPdDj5xfP9yQN92tpR9AN1cNOxMj5r2iW",
+	"hdHPrURILm/nVJxxYGnC3gyIsxqjcdOm4HAh1u6fLfsx11TeQeL3uAxLqqzy3Te2ew4mAaMua40h26YC",
+	"jsoZuipMPjeI0crrhHuWhOcSO9ff5kqKH8mhOYKBVW3K+n7hPLEsCygBtMY5mFdu+trwdNGnT4+jbBSP",
+	"aZfzz4hpu6VEt6fg8uuJNuEzmjvzVPiUf/4WTcaODBEFonhZVgqT/sHG6Tm/uHo6RBE0ffuxs4Yit77J",
+	"9gjfhcaqs3InhZo4n4lOlqRkJWa5NhWxCZdUAgl+V6smy4XDyLXamPWjyLQf/0t84gWXt2A9794l8F0x",
+	"Vs1WeVGwSS7RG8YpGnX/Oeh6ueTVem9hcMHla3p0k1YbkS1cBrZ99v6IYktuptBF4q+bKR7JzY68rPcx",
+	"t2dMtIAlrj4I1I78BENGc+rgwsYNz0wUous3qch5D36eKFUILvFncwtzxN3pKKap0zlEJQoxNQxk9pRx",
+	"WE6jUpTCcKRRbGLJHlX+AaYwhTHi0zfiQ7xKoC6zjv3YIJNmAxK3if7tZnC/iQc65CGBPJRX/ltXUdb3",
+	"oEoxgqKmTMB/VqqGvDWlQCHq8ujVD9+yF5dXzxI27qrKHz/uM4jh86Vmk4rLdG595nGqMjG+drQLamic",
+	"CcPzghI0GPkY99mNZHmGBz8R9szt6fuSGiMkl1hRBb6XyFiRLwRErDAMp7DSnYkPuTYxx9yFKyOstQLL",
+	"oVJyllivcmLZLK2UtooT3EadsEKtRHWrJV+IdvooVXJa5HCm29F9WOreUXGzrdu0WenTDOPKDUY9ni7F",
+	"qMd4YbdzjQvWsdHhbCPcd1MUTOdyVgg25XVhMMolWS7veJFnLvGdwH5CWZuVM9O8wmT4QZWMRHYvDfhY",
+	"G5nUMODVFQ5ifGJlQm4SVzyMIsFnDYITmCulhacVyZcYo6y1CFUjfqJ7u2jZ0azbD7nM2mUBTu8WaqYb",
+	"tVzd5enGwVXi/e3g/F02SJ8sni2jastwU+t4kOPHN29+Y/hA67OXgxfR3EtuCrH3S3buK1Vl7U/2vt1B",
+	"yWYdrTUoVtZpHcNZDScFl4sxhqcXVqurqXdzc03CoD1k8OJeM9Jgph2X6Hct6cVDno3oAxqMNuoA9SdN",
+	"IQRIbXewIPtUZf+Ts2le+JwzL0s2BU+/f6CQwTqmgkSV1XmTSi2E3CFVagmETq5FpNitqJeRTMW38HdP",
+	"m5C1T1UNGYdppZbsvDXMk6jbn8dI6DdufIE/7AaN0d6NUCx6mcDLvG/Usoi63LmMDPaz9StpADvYzkWc",
+	"X8ZWsaQwYquVjXYVHMgRdMLpMhWj3pBlecbWqmZLwaX/idvf/iVq7So7VBWrvvnp9a+/MPqd5dIVk5LU",
+	"sFTV3qgzyFXoM2uyY9x0Jxe4dcUI/hU5yP8m1kcm0i2FYsURFq3RQae1NmoJ5Xeh8z1EawE9ByeYg7xP",
+	"KHSbX6BW1pp0lEFpiq2sxYGVg6HOJ+8ag/egfUDdQz2dK7n1+p++BuWyWhTTQ4pvF2LdEe2JhSia6sCj",
+	"C/fymczlLB7e2FPWeHQlHi2qPWq4gD22qDvn/m9ADp9lh7pvUZ8uuqSRjiIV8xZ/VNoAodgxHUGqaga0",
+	"iJ/qdziiubydG1PGhH6xBtpl1s2CrA4rlConPF0EH/OuzFZ8Fx3AZoQ4F+LsblIXv3NZgrIuCijtazUq",
+	"NVN3b75xrZLtfbpP52UV7PrOKiD3HBRwRDs1x5NqBr2YCfqdXGtrRKDxuLbWFtpe/f2anFoFW/2Efqa7",
+	"9hR25p6BcDiOw3txNo6x1Wl3savPLunVMn9fC/rZUtpWlIHmEl+qFKv7LRF9lcO7jSjW0Vra+eDictte",
+	"L4P6rIjFLuQMCvwzxSDfzqRaJb4dEGaFYhrq8LRaCtIdihlRFH320jX+UkQDW/VXzlwyqsjYRExVJa4t",
+	"y9ovesVjvZQcCosw/df6NJDmUlWkAA7al7Aebd/ehOJRL/LyVJV4WKfeRIgRAJ1U5/ljAdVnnS58R2SQ",
+	"sNxbzLpvPu4727lLnwrdmS0Lsqafkj1VRy0pFy1+BIewULodDNopBzuznPtzN7TE+N7oujA3aSpKIyK9",
+	"sr6MdV87ODy3FTfvLB3FcV8Jp46/cj5w23bkvnHxG91GIwC2zHzL78OlEitfO7dnc6nMpTvSS1/q2uil",
+	"yH5SkyPT9kfCKLR39LWgzatw+MPJfAfQwg2bVkLPGfzszXTs4r9mOjJkNFAh9ssd+ACR9E6Ig9f7B93P",
+	"nru5xM9k25yhQcdDNlNMyT4b36nc/qeghARqNbBBK2C1EErD2XT0lV7Ss2/HzTpVCD+JI1i1Nd+2k4Ls",
+	"uh1vzHVZ8PUtYrxsvbKjQtwtZ1IJvridFVxDaAX8v+iiwJGOxxapbcBOohWxiyQKaJ4RkwLr9VJeQL+l",
+	"bPVcQanYlFdYk7URF9xa875+X2yA7YLgwJ/ZZM1W8zyd07yUvG7yFth4TD9Mpxv5q0qv9lcerKrcmBjX",
+	"vnQbieVnEG6xD2M53NHL3UxjcBAjeJbNLHbU6gMt+/7ko/TO4U7LpKN1C1yM7dCE709RFUM3NNrFFi/A",
+	"36oUOei8OhlsD7G16uwCRmgqj/ezbKW6Qrz2l28elF6sL2PiGQzU7TMFNZjToI72QGW1QYog1WFpiSNL",
+	"iIaBbzhZdxKjvpcVZAc6wpT2Anwbb2XTU0J5IaLhfKWDekVqtKrEUiwnotLoVasiE9ocmWwJmHLDX9me",
+	"4WaRC2xEMO3oPtfyyHjijV0eJnTtJLPaSnH0ejd7E2oZbUxIY2pvbyVW0LQQvHc5ePE0+ZJdDNNc5np+",
+	"VDlk0lsKU+VpR95H1kAULripGT6g2apSRmzs4V/hS+PHffari4eCHtfWV86XqJmcusLoK1EgFh1q1SK1",
+	"o8pHN+mfVnXrzyGW+dzI+ptmwVERFWsNOaQmarumydHiUQdFrSPHvhM1Oqk7kVoycqPxOMawXWNXA8qh",
+	"wa/Pxstca3pcM5OnC1eQ7urcOEIARr6xjlZBW6lDnUqxMmgcL2LwRQNYvY0d7TTGO/oPAILwYcocXtWE",
+	"4RNzw3d4RdYFMWomIOPgm/SdV8ShW1xJwQRP55Shd+yjpNAUlIKkBJsplXUVHXbal67owTHknOtrtuTr",
+	"SVDcYPkFPRDhwmAd/lmnq/U7Ym8ZDZhyVmt7N926gkBGOJiE+PhEzLjc74/RyjqUhusrDfwLsuCtTq/z",
+	"Iu4vvYZ8UaQt9si+CWek7RIfO+FuYB6/0sOH+r/4VjyiE7ZKOCNnR00kfurnHAPBm8gx2OB4uBWDX3Nw",
+	"qTHZjYm6W82LWOxNN+BuWmgAjZhUqp7NrYJqB32kJd0sPwRLbAthyy2re0N+vU9FLL0Eja3WPn40dmKI",
+	"fhk/xsoFaGuDkg7te42A1YP2Iuw92i6bjcs5N9+HknUbB3ksn7T3RXOZTdQHQOByNNPf5fIcYMaHFN59",
+	"jPcJicTR7fB7BwHXddWmvuaFFa6tnjAGiT4jPmw5TtEccZFLQRUHe5/Vosoxxr8dED0cOIu+0gzt17cD",
+	"PQ8363frE96/Ev0osUnv3aLm+vpSd2P8fTI3rYS5V7huJ2m5qmurba10bAw4EDjbdu+BUYdtlyjsOcU6",
+	"/cHpi/7t6dt/7sADMLGwEyTTgsltxyy0MMeZxMLcYmTHGQMuhtNzfRlQMQtVWVHDoBPE6FtVS6ND8e2K",
+	"Quwq5jyLAhnsy3jEg2VNF6SGpoam9BvX5zemm7ruF7MgLIsj9H1DyceGBdxY8TVoHW1MyhCKb29bkoPs",
+	"sy54qdIYmmw+g6rfuasFpxoDb3d4G/gwRGsdr/8T0lTIkWDeO9zuXLIx+Unjw2MwTaYoYllhzqcTeuNH",
+	"B7vhctvWygrti2A51pmpq6LLxA+gtPM4KMwyl7ednPSmiUE5tE4KsK9UtSDHM5RlXMbLcO5TeFIJKVa7",
+	"d0lNDcIuwrPxHSIq6cq/aWFMLmd69yZIsbKbQM947OJrNoBld+YzY3goUc/TDjIRvMKQNi8KNq0rQh+A",
+	"4g+dsPGk0l3w51sc6xedNAU2wF6b5Le50cQikZ0JjrEhvDYF7ZAQ9ytiaayECGWWwnJlC2jayYQGxoII",
+	"d6aw8wnS9/bQGo+3Usumph16BdnvbXCayOctAaw4BGwOQRYdUkk4vq4AFwQCDGMnJ8cOWxQKVIDBWsii",
+	"4WKOQRhtI/dCz9STi3geo91Leljr9C7A6989rrXfigbZur3/bfSqJnJpn3RhFUj0qHLN7Gchv5Pl06mo",
+	"NH4C0G94rq1zJhkveLUctkDMjCo13oOQK6lpE+12OcvDwbfYnfuUHAl3SdQYS7VXXGZ2gpmH7ydCSPzd",
+	"DW5/slwv3Hpzw7he6D670QuqpSWUkmY/HEWtuGa1FlnioIZdY0wTxbJ+rnvcUhqGs0A49NlNm3Oaz6lq",
+	"iwkA9QV6HwAlAYe4HLxgY9qDW3UnqrGHYobTwRWCJ036+mjy9AWke5VIU/gcNhRjSfAxcKSt/uAwKyir",
+	"/VlBF1z9AgV4O0MzLZxU+0jSqrmGemgf9A/quBO2EKULALbhgDYES8S1DquSr66ePP0MKG0r+TRU41pS",
+	"S//bAmabqtZm/zUd9qG2t3NUBXjYtx44K4SsjXPwe+ZkXkO8cYWOhsHfmiltlCYHcKSHslqwvmMvfGiW",
+	"5QeOTtvwdHGTmvxO7ANZjCVw0kW3ifgLpKt845d9OLAV0WLmMPIGIkLXklrAAu3BO5ZmIovqvv0B0XK4",
+	"dlhgVOvhJMWRwbNdwa/PgNHcGRiL8L1d00Flnf7J5J5BM/v+A4LM3GPm90SVafCusLMElb210qzs7/vF",
+	"vQZEq0gJ69c6kM5tv0+o8jOqXPewUBKHGCPchYVYf1YYekuTb8WkkY9zydJC8KrPXgteYBuWM/gQFmuV",
+	"pwJcCU02s7XLgASuqd1YFIX2uUdEO3Mf6bNfCKyQopT4Q4G3Xsxq6/WQBb5l1B2KdPEF0IU+A/nniNj9",
+	"fVGCdkf977tmfW9AiSVfA6iCA5Ow3pSu07lVEikGVNXUA6lC5swOHwGLuQ/+0f3EsDf0ttkmKAikmk0e",
+	"OuVMTcRaI0R0VcvxNRuXvNZinIQ30VyzcSV4dqtksYZfgh5Huk/vmo2tX3kr1cp+RAv0fF4adJAwS4+9",
+	"89x5cS2vlMIF0A3ZVM2NZFhUXCNT1Zpu5sAZgWWAQ8MO3rXaEoIEemiy7oBhcU4w1hRB5pZCQMjw8JmE",
+	"KITk3Z2Qmapcz3Rz+U4bd+nYKsPQUI7XGrYmrIUJZhjcABQABXiIYUjrQmyHqHoj/APXz+BrvsjCybXD",
+	"Mhtv3PV7G/N+8i2D2/AY3Gv5AZANoNYcpuBxeHwmCB7eroWDP5e86rrbBH73WbJtvbvFRm+cH7JRnJRr",
+	"VXAjsAYeO7o4GQrNpgFALYa4NHiV8AsE0CE4lViirjVUNPqeQOil1kxVrFQEO0Ckngkw4Jd4QYSbQZSs",
+	"/0MW/wgYvP+KeHLuy29jsliLtK5ys35tzVBnxenuUDf9+I2m3pBHPuz8OAH4A9pm1u5lt4LW3XXQp1Iw",
+	"uFoWo9rNhkCnLNzC6uD/IsWiIKJ9e27KrXGiagOC9eREyEoV+uQEwgMJRVM5OzmhuZ+cAAWOpGVRjFtQ",
+	"cBaK93RCUvfkBLjdfqgUkgKC/l5CvHQMguMQ/BhJ6l30Ff4QqUiClhDdTh1B9GIkR/Lk5Pe5wmDeyQlD",
+	"rB2PAVAbNi4dHNwYWuSxd33jlphv9EgG/eEOiefinEGv/FKYucoSVnIzT9j72o5hZ/Yt3qJ7iphhhG9h",
+	"N2YkMd4sU3HtStgYp+41BrjpufYJNygxtWen89k4YVYDKm3Y0wHTTBXZ4/5I3hTF5moSNobDInwfu82U",
+	"DhijQ5LyqlqHkUxHdyMJGWekHuz6t4vO6Q5nT2uENRhc4pxdQwyLBk6wU2Mk54TMzNbCuCipwZK7AM3Q",
+	"6197aDRVOLQmQAqpcMkgm5LAps1bCUoXJcW+F2o+GMkbzbRC5GCIvArM/OcaiC/xeR7f3F5k9IiVuj6e",
+	"ezk4H8mxy+/Ykzd8IeR4uJ2I4NtpiIRBpAo/a0X3SGKFHzy8Um6RGjgNI+Z2FV4ByMyzm48lz3gu/TZb",
+	"88AhKkNiA9C6lJkzDaF1TK1spS6UWrQnC5HGkcRzuhycM79m6MtqCi/dcuG2THbDKnGnrKHl8j7CaNo0",
+	"CoXRA/YTlgIB0SX1iEC5ZhNhbZ65KDKig1eiFNwaQg33wgtkM1fws2VYtCxc9B0rm5W2dhHaFSOZI3bG",
+	"TOba3TWh2djdeWfnxLAB0f2WEdtycuUma4bGMrJv83NVO/hyPGhOuRa8pdL9BD6fl0lxeC3auTaI1snJ",
+	"kF0OLuHVG4BXLsCdBOAt60IO2QnWFZ8k7AThlU/sVwGlg0jFlbucnJCIPDkZyUcgQziYPFBSW2GPMYGQ",
+	"XQyY9nmSFABfiUMybviEa/EYmiXsknwVs50DljHbf1Gi4sRaHCce0fkEYMaw8zKjTHuu2dieGFr7I5kJ",
+	"ng0DPoYjh/lhdoby9E2jOTK2PXi4m1tk9uylWI2kUwqoglC78akRleN2LATimixsOzRYT7ydmrHHMoLL",
+	"MYtcIyQWnS1CPWpAMVKVuwM+VdKawyJzYP5wCxRu4Ug6WBWwb4s8FRL7uule+JuSp3NxetEf9JIe1BmA",
+	"/tbDs7PVatXn8HNfVbMzelef/fzy2+9/ef09vNNgUPX+Iiozp1085WUehKOHvXOXQLM/DHtP+oP+E4wj",
+	"zMFgOQNStv+aCbPrPltNWzqG/xmDwQJI743GuhoMfGaB3WwkOqwYAm1KvOAEEXU2yUYnI3OBtWsNBtxA",
+	"D3j+MusNe/8qDGRHYSUVXwojKg1hwq4Oj8idyU09OHQ/VlgS3i47gAv9QeM3N/rDBuy80/+4WsO3G/f0",
+	"XwwGO+7oP+5u/tYVvpEL+ukn5yK56x5k1kdYPawR6xjEz7oJwIaBkt4rwbMmtUwH0MTxkPIA5CnmJdHU",
+	"AkcOEYzwo4SFhJc6+6y1JbCCl2BBhtnZkUTpjFez5XZskS4ECKDALJysI2q9CezS1FE9OLGA5IVK05pc",
+	"uXBIS81F3U5RYHaW3bCZnaNVni9Gcoy1ATNejq/pWgyMINfSmincEbDH6rRGCVgukBjGt6eqWoyTkcTe",
+	"2a1cvZV/NBdrisxzu3F2prlm4MbFmAwvWXd8RkbUXyhq+3DUSXe5f2p7YwDm8aUZA4srtrnijaOzRouQ",
+	"EAS2uBy82DGPEK7zyPk0bLQ1pe+cyTDNzdZ95tchk4y1eG/F89TVK1hqewh2/tZysVMGXdz8KSGVcuaK",
+	"XaJ65bWlJmsuD7BgQpIAAq5pASavIEpa5iKz7kW/UxXAWf6jCeYhtrkp7dkhNsEmx90GZwyiJlEx+hdC",
+	"1BQERXpaa0HXtbk4AwHSebT3yN2c1kscSch72MfQVrO2+bW3bcHH2ypdeULeojWNbieqlnhjoJWhKJzg",
+	"HSuvspbRSDMEIdn6Bj0wBnPZRyzpcXf5kl3ZyQlZZScnLRj9R60Ip7fhHicjaejaUtiJbZikwJocQiGh",
+	"c+nCH/0NUlZCW4fKmUR41xQFOuAqKqB8tF0pGmD3FaCbEPQ4G8kGw8l+r6LWO8CY9zdvjWPSG653PVpu",
+	"e7jE4EpiXqVza/YsM7Bl5kobsoQKXhpV2qG1/a9c1h82rxruPV38+8XyyfL5h8WT9OXF6qn5208Xk/eD",
+	"5YtvB+v3iyd/vn+6fC7Pp5f64j//5/ZVtsMen4nz98WTP5/N362vLsvVk/l6tbri6/V09uzP97O79Nnq",
+	"ybsLUaye/7ms3l0sZld6Kl/w98uUp8/LXoOv35sIeXu5eH/+958G6Ztnqxf13y7W/0teLf/yXH/3ZPqv",
+	"T+c/D8p/r16b/7j7/cN//nneMqMH/XM0ug8TFs010F9Zrfm7LjuEVE6/N7avpXWpVlbyfob0okhob/jH",
+	"21CW/SVvWqAlok6SFx3IrrMyvIIjKsRuXIyGJNYOUQVchUFIjuWgzAsPL/coB1FAsJy3ETDD/FaeiQA8",
+	"E2MPyUYfK0CwoNDQSRBZbNV/4ZWBKIk5GacURsNRaWZ4ibWddSdPt65s/jJ22fY4X5mMN+9m6aDmrZtR",
+	"FAWN4Ga9hydnCOvwXSCqGO3DahAk8Xdqos8gCrWPvLXTFC6/FkTLm+vQ3eV4otBQZuQin+7xZCTxJ/TW",
+	"Vzz3N4ONke68sVXkVrP/jBqpLu28x1C+NoaKwWQkWygZ7K98Iai2tYmrNW0dmN+jkL3AtiCIxbjlWKXf",
+	"it4Nm2qKPKMiCv8XKFrEqlxMC5i5yCunQHklRrKLT761M/kJa+3vrf/cCnvDXno+uRDPssvpgL+4TJ8K",
+	"X+Y3fNIURVIyOdzw3vDq6mCdAZN2Sbev7Q0BfXZwGUYc4TxaV5p4Ag2gIDP1ECbwG0tomCRSFcA30DWX",
+	"VFJD+YW54JWZCG4CTvv4Tk0+nZV0yc1GcCg2l+aRs5/U5OV3UO5V1lGfRZqwQJyiyc1tGu/UBIU53mSC",
+	"tyZNBCHsw8zfqck3Hl6LeMVdoAuKyxp/waWJTrJBrwIx/eXFBekMyyYwsisxsTMElmnMcuv6exA6ACxy",
+	"3VcaAwhwuwqV+0ctyd9qA5cGfRldA58+iNwvu2JEWAayQlgqbFj7fBr8EYI8EkFC6IBXqi4ylqktemsw",
+	"Eh+U4vwhEyweSsOwB4HrIKpET+ElE+6YmzKNkSyUnFE8o6wEUIu7Z9YFm6CAqFXbQXc+fqPDzoSRbFoT",
+	"dF2KSotMZGN3/StUMnDNxJ01OFPE9nO3yjpwP+vA/Rpo7wwyPUtkLy7ZFVvmsjZW2EMwxhLsxQUbw3O3",
+	"ubyd1qauBHqC4+Du4TEDBAJ3WeWEp4sGIB4yKf3Qe8JOGO7vuB9JqkBC9Lu8EOSrbV+CArHr2PfjbOQv",
+	"gv0SjNTCKv3K+mMDnzWiSNxvX4BTcclwpXpA93AddAL2FLIrGg5nkGLqNsUsQUIGEpo1ioJRub531BNK",
+	"no1bvX3jJrTseHM4kmO1GCcYm7tmY0yPuT84V0aKD4ZpPhV4lwEm3CA/HFQ/XI+kS575S5pBF1jBD/ah",
+	"klByB+8BKPQGkmaEIAFwGK2/z7GTHFzyH0Hxz3lTzQP/GJwvBvxi8iS9zK7E0+mz2fP5i3eLpSzfo/Dz",
+	"qNcbH6H7/fHqJ4RTwov8Lw8fILiJ//zFwF+bf37hLrjv8ZW+zSa3oJVlKvpLiGS+PdhyayGJf3XOQxTr",
+	"CMv9Kp3LykpBhnPibvvAS5p9fgKjfA/AjP8mRAl84+5zskRcCF5JwvUEs94ooFRkTNf6euobeOOsOS7r",
+	"oiB/w7Kg5YKEjctaz/GvrU5HdD0eQfTQPnJLmmsMjPMYLSiswwL53+SLMKgX9SvgBrL27QGfwTkeKZ9u",
+	"LDiG4iIw/V+d8sJt6PAdYIOdVUAV0PZcILH7AOT2r8IaZ3quKnNa5HcQIQphl9v3WBC9OUzKqM0FpVaV",
+	"4ItTAOdFywVCQgD7qRueCdDxrUPr67sKrgPwP2xuJtRHKPS2X4G2UKyediXgECKmeoM8S6w+g/oh7MSn",
+	"qipVZNcg8KcFFgNx0/hHHL6N6qWZAFEZtaq4UalWgiOmmrWaumwWAq68N5XTdv/xkYCRNqCPCd8YU+gu",
+	"w54uxWklSp5XvRZwcK/SK7jk6+LDs/cv/qyer57cXS2eLi/lwMzmPIDWHfY+fmR9WSvZzzP26ZP7nFU3",
+	"DXToH4iX27sYXDw9PT8/vRi8OR8MB/b//45wqMMez+x3Dxs9On/ll+caIXsmTxfCsMtn5+cOjbVrwh4Z",
+	"tjXJCzfJY9RUgOL6uQ7Xg3j5oihIKSBntRIzc+76C4S1vIl1a6nPPla1/HS8r/Wqlnu9e4hrhFCqAN1J",
+	"rCIzH45ChrR6A8sOfJQr94Ynxt+4ZKo2fIb+WS09grbjdMJqhfiwH9XkSwGlCXiJHskGdNFMgGXYwiuE",
+	"IB0VCwbhaqxfIPPU+ZEUb1z5VGOhPNiDnaX1ayiWzUM4exBb2BilCcAQyxGsD9TUSSKwO5Vs+pwV1WSC",
+	"z1jV8taBuY4DUAKpXGeEDvbDeX64Wbd0u9g4Ca6l+iz3MSr36gfQ7b1hby54Yea9FgruYAPJNiZ/+i/+",
+	"vgn72SmnQuDU6LfO/+4xQ4cBIOnhoqP+6imAEGi0w7jwlOWhWVdb6JsP6GAG2J0t7AuOcKGuwhkllfbY",
+	"mjvq6lzHV3NlD2f+Hn5iNFW5RkhCU2s0O/1d88KQeEGga44J/yWY2YIX+B9UTAyFogR/Q1lW7a5fJPa1",
+	"o8e44udcG8IM/YIHH4Bxdp47bVziUCYfpu6CN7GrdtUFlepbKd8CNUkpwxge+dlHN71Pwelv1ax8rX2M",
+	"7eFrbFGXAUm55vQHLPrTfhQwxAkWFKLlVYCNeqQSpzd3aXIXanJqOS+ET1FMXI8tdfNS3HsYzNgV92OB",
+	"1UhiTXjCqH+SNbXhW/CVydZymy5wy5Yj+WjcBkkcPyYTPAcq82VdSoowmQxBYFDkSVDT2MZNDeSCfZrw",
+	"+ZoG5htJF0lC4MhXHxLgyVLdQT8aXB0NoqJDLwaE+/AxzBAz874mKjbYP4hEsPMI6NgdqjV2fHs67JUT",
+	"AB44sNO1RJJZDt1pUokJmpetRnSdkIWFJ9lnwb0GlmboOja8f1aT/pAKH0cHm/3e4Slauwkv4+k6ZFzJ",
+	"ZxhAfjP+aBA7e/MlT0+pcf1qep42LlM2uXUXHRLio6uqJvTLTtuH0C5DkEtft3NxhHvUhoz8L+Yg0W62",
+	"2pu5dmSHVWjdkbPXUN4MDdjY9TVkpdIeMi3o0SInrBJQJ8SLPvubyl39ID4/ki7j5MEbqUYaA+MuAL8C",
+	"cqW7nXLNeAGSqqIfMGUGbTsk/VzxBrgz101dQeDLEOQ+Vt9gSMRfLzWSj3yBHS6kQQP7RjOpVo/t6Hj5",
+	"FHvUvnzKxcuh/cNKycd9dtMqzbMsdyKVOYHFZg7GoRKTddBWMsR8ISWQ/NfsfLCFp+npCsv98r3lfL82",
+	"/X0PUtS3XcXXBuXqVbLaHVX3IFyfEfinKorLrSoKQnBq+pQ/oxhvAyXxK/sx7tA6bFkXbQ7C0Q8aKe2o",
+	"ZHptvRa4tWQqAsefGgSx789JF3THO10ZV7xkGjBP78JvftnZ065+JK88mFOuW82e2GbkoJnGCV7iQXFd",
+	"bly5Uqu8CS0grH6iSV0MLqkkg/Cr7Dh0tQfWTRFME3aAXIcCFnpE4AHo5vXRDrjtRVlxRLPr6FByYF6H",
+	"NCm1IK3aQv7glqQATbQhTU81g4e7E/JT0omrG8hqqkmZiyJj7t7n2NxbBVNdU/czvbr6B3ZTbcKzRXj6",
+	"F+hSdAwAjBu1E34JuxofKhOCVf7QyuRm0K6g8s3RjrkNTxf6DLrKT+cKUc/jNsQbD7+GmAGgXjEwGaTO",
+	"mvJauEhHLEsrvqkxKgvKlpwtjRHVVh+2r2mhdihNpe+bkJgw61s761tI7PXZL8rdTt8Cgmm320IbSczs",
+	"da31n6NfA+j+WJ28A5/L8qo37J3d8eqsyCd0/QTheJ5ZzXt+5i5w+RRWsJfzoyrYD1aRzdq/tnYMkAM7",
+	"2xMfsmqkSx/yoCQeyRxyenZhdnhf6e0O2LGPEToe8ekoYAedDnXDjaFMRblQq47mK1yY/05NPKqtG+Ga",
+	"XQ4u7fs+Aw76rksDQcT3APXjSp8weNglqT0+Snfn63HILduK5KUVCbgvnbouuE+4axrHQc98WZ1BV2VE",
+	"rb+0rgAvDgipW1mEQU+6fJ3CEtAS95BBOwxqbAWhv2LUztmGDAAJrFkIFsQaGWFMiDzjBIg2aKHCyBjW",
+	"L+Yam7nsw99oQv9GRIbVRpgtoQgKBvdyvfEzNqvh1lQ5Lxo7lZQZPkk/tgN2FCWEHkwsiR+yi8EAgR4i",
+	"0Tg2RrRGV6mCI2AzMLifJ66uUlXlnEuRnZyMpK+xDFpPuFbShY+ySpUlZCQLrYLdRUGDBjptIXjjYMep",
+	"O1Fdu/lYf9l3QS+7QkYka75IWLCBp/z6+slDdnZ5cC4fagKGBsLa1llfonO4BZka1aFTxBu3XLBZmPtw",
+	"YdLDpUdUc5458NpMFCJ2o+MPlQDwmBWlaaaVEIwXVmFB3Ao8vRvmUEzaZZLQVjVklxdPGk0+BxigGDUj",
+	"/tmXJOg2wtp9Y412S5CsLp48OFn9rNLFDqp63dpf7LfLH0QX2VU18r+5bcKZSzCWHSdqaP1AhV8+R9fO",
+	"5FF9BAhGMHqUWtCFzXHrCfCSv6CA+VEUGWIydzTfKOs5d3uRcAYPuf3WEl7NVXDZhmOphoe/0cjZn28J",
+	"dNRgF3jnDdaKNgFVKueUytziZRNy1irnBK0b4hi1Gl5894TVwU5UYGxXEiYYWg9wZe5EzHOZNYAbqBG5",
+	"XLOmrwZKSrZFCvv+Q5lXa9wz1LOoiq3MwuhRuhg21d9ugtZPjebdv7A0+vlYWTR40KFjpG//TkmU/1bC",
+	"7WekORHTjD4z5zycTxseawAv+cdbCJ+L6s4xXgMhNTw7O7941h/0B/3z4fNng/Pep7ef/n8AAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -49,6 +49,7 @@ var Routes = map[string]Route{
 	"GetSettings":         {LiveSession, kibibyte},
 	"PutRun":              {LiveSession, 4 * mebibyte},
 	"PutSecrets":          {LiveSession, mebibyte},
+	"PutRoles":            {LiveSession, mebibyte},
 	"GetState":            {LiveSession, kibibyte},
 	"PutState":            {LiveSession, largestState},
 	"GetStateLock":        {LiveSession, kibibyte},

@@ -72,7 +72,7 @@ LEFT JOIN LATERAL (
     WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
 ) f ON true
 WHERE w.install_id = ANY (sqlc.arg(install_ids)::text[]) AND w.state IN ('succeeded', 'failed', 'cancelled')
-  AND w.kind NOT IN ('action_run', 'run_script') AND NOT w.plan_only
+  AND w.kind NOT IN ('action_run', 'run_script', 'role_switch') AND NOT w.plan_only
 ORDER BY w.install_id, w.finished_at DESC, w.number DESC;
 
 -- name: InstallIsMadeOrRemoved :one

@@ -1,0 +1,40 @@
+package job
+
+import (
+	"context"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/roles"
+)
+
+// admitRole refuses an action whose role the customer has not switched on, whatever
+// order there is for it.
+func (j *job) admitRole(ctx context.Context) error {
+	if j.deps.Roles == nil || j.spec.Kind != jobspec.KindAction {
+		return nil
+	}
+	known, _, err := j.deps.Roles.Read()
+	if err != nil {
+		return err
+	}
+	r := roles.Judge(roles.Asked{Spec: j.spec, Scripts: j.deps.Scripts.List(), Find: j.deps.Scripts.Find, Roles: known, Now: j.deps.Now()})
+	if r == nil {
+		return nil
+	}
+	j.recordEvent(ctx, string(jobspec.OutcomeRefused), r.Text)
+	refused := refuse(r.Outcome, r.Remedy, "%s", r.Text)
+	if j.tick != nil { // what did not run was missed
+		refused.result.Outcome = jobspec.OutcomeNotStarted
+	}
+	refused.result.Differs = []jobspec.Difference{r.Differs}
+	return refused
+}
+
+// declareRoles makes the roles of an accepted release those that the customer can
+// switch.
+func (j *job) declareRoles(release jobspec.Release) error {
+	if j.deps.Roles == nil {
+		return nil
+	}
+	return j.deps.Disk.Insist(func() error { return j.deps.Roles.Declare(release.Roles) })
+}
