@@ -32,7 +32,7 @@ func FuzzNumbers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if !json.Valid(raw) {
-			t.Skip()
+			return
 		}
 		if err := checkNumbers(raw); (err == nil) != numbersExact(raw) {
 			t.Errorf("%q: %v", raw, err)

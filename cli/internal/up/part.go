@@ -48,7 +48,7 @@ func (p Part) digest() string {
 	var files []string
 	for _, file := range append([]string{p.Path}, p.Starts...) {
 		if info, err := os.Stat(file); err == nil {
-			file = fmt.Sprintf("%s %d %d", file, info.Size(), info.ModTime().UnixNano())
+			file = fmt.Sprintf("%s %d %d %d", file, inode(info), info.Size(), info.ModTime().UnixNano())
 		}
 		files = append(files, file)
 	}
@@ -59,6 +59,15 @@ func (p Part) digest() string {
 	data, _ := json.Marshal([]any{files, p.Args, p.Env, p.Dir, user}) // strings and numbers: cannot fail
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
+}
+
+// inode tells a file from the one that was renamed over it, which may have the same size
+// and, on file systems that count in ticks, the same time; 0 where there is none.
+func inode(info os.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ino
+	}
+	return 0
 }
 
 // start runs the part in a process group of its own, so that Ctrl-C in the
