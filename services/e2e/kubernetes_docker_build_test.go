@@ -136,6 +136,16 @@ done`
 	end := func() {
 		_ = daemon.Process.Kill()
 		_ = daemon.Wait()
+		// The kernel ends the daemon itself a moment after the one that started it.
+		for range 1000 {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(address, "tcp://"))
+			if err != nil {
+				return
+			}
+			_ = conn.Close()
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Error("BuildKit listens though it was killed")
 	}
 	begin()
 	t.Cleanup(func() {
