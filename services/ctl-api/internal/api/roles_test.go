@@ -21,7 +21,7 @@ func TestRoleOfARequest(t *testing.T) {
 	c := d.org("initech")
 	folder := with(hello(), "permissions/setup.toml", "type = \"maintenance\"\nname = \"{{ .nuon.install.id }}-setup\"\ndisplay_name = \"Setup\"\ndescription = \"Sets up.\"\n")
 	folder = with(folder, "break_glass.toml", "[[role]]\nname = \"rescue\"\ndisplay_name = \"Rescue\"\ndescription = \"Rescues.\"\n")
-	c.released("hello", with(folder, "actions/mend.toml", "name = \"mend\"\n[[triggers]]\ntype = \"manual\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n"))
+	c.released("hello", with(folder, "actions/repair.toml", "name = \"repair\"\n[[triggers]]\ntype = \"manual\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n"))
 	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
 	must(t, made, err, http.StatusCreated)
 	for _, tt := range []struct {
@@ -41,7 +41,7 @@ func TestRoleOfARequest(t *testing.T) {
 			}
 			answers[string(kind)] = resp
 		}
-		resp, err := c.RunActionWithResponse(t.Context(), "acme", "mend", nil, ctlapi.ActionRunRequest{Role: tt.role})
+		resp, err := c.RunActionWithResponse(t.Context(), "acme", "repair", nil, ctlapi.ActionRunRequest{Role: tt.role})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestRolesOfAnInstall(t *testing.T) {
 	d := newDoor(t)
 	c := d.org("initech")
 	folder := with(hello(), "break_glass.toml", "[[role]]\nname = \"{{ .nuon.install.id }}-rescue\"\ndescription = \"Rescues.\"\n")
-	synced := c.released("hello", with(folder, "actions/mend.toml", "name = \"mend\"\nbreak_glass_role = \"{{.nuon.install.id}}-rescue\"\n[[triggers]]\ntype = \"manual\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n"))
+	synced := c.released("hello", with(folder, "actions/repair.toml", "name = \"repair\"\nbreak_glass_role = \"{{.nuon.install.id}}-rescue\"\n[[triggers]]\ntype = \"manual\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n"))
 	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
 	must(t, made, err, http.StatusCreated)
 	exec := func(sql string) {
@@ -75,13 +75,13 @@ func TestRolesOfAnInstall(t *testing.T) {
 		}
 	}
 	exec(`update installs set release_id = '` + synced.Release.ID + `', state = 'live'`)
-	ran, err := c.RunActionWithResponse(t.Context(), "acme", "mend", nil, ctlapi.ActionRunRequest{})
+	ran, err := c.RunActionWithResponse(t.Context(), "acme", "repair", nil, ctlapi.ActionRunRequest{})
 	must(t, ran, err, http.StatusAccepted)
 	if !strings.Contains(ran.JSON202.Notice, "the runner knows no role") {
 		t.Errorf("before the runner told of roles: %q", ran.JSON202.Notice)
 	}
 	exec(`insert into install_roles (org_id, install_id, written, name, known, kind) select org_id, id, '{{ .nuon.id }}-rescue', 'acme-rescue', true, 'break_glass' from installs`)
-	ran, err = c.RunActionWithResponse(t.Context(), "acme", "mend", nil, ctlapi.ActionRunRequest{})
+	ran, err = c.RunActionWithResponse(t.Context(), "acme", "repair", nil, ctlapi.ActionRunRequest{})
 	must(t, ran, err, http.StatusAccepted)
 	if ran.JSON202.Notice != "role acme-rescue is off, and only the customer switches it on" {
 		t.Errorf("with the role off: %q", ran.JSON202.Notice)
@@ -94,12 +94,12 @@ func TestRolesOfAnInstall(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	want := []ctlapi.InstallRole{{
 		Name: "acme-rescue", Known: true, Written: "{{ .nuon.id }}-rescue", Kind: "break_glass", On: true, Since: &at, Until: optional.Of(at.Add(2 * time.Hour)),
-		SwitchedBy: "ada", Reason: "ticket", Actions: []string{"mend"},
+		SwitchedBy: "ada", Reason: "ticket", Actions: []string{"repair"},
 	}}
 	if diff := cmp.Diff(want, list.JSON200.Items, cmpopts.EquateApproxTime(0)); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
-	ran, err = c.RunActionWithResponse(t.Context(), "acme", "mend", nil, ctlapi.ActionRunRequest{})
+	ran, err = c.RunActionWithResponse(t.Context(), "acme", "repair", nil, ctlapi.ActionRunRequest{})
 	must(t, ran, err, http.StatusAccepted)
 	if ran.JSON202.Notice != "" {
 		t.Errorf("with the role on: %q", ran.JSON202.Notice)
