@@ -18,6 +18,7 @@ export BERTH_TERRAFORM BERTH_LIBEXEC=$PWD/.bin
 export BERTH_MODEL_SECONDS=$((minutes * 60)) BERTH_MODEL_REPORT=$PWD/.bin/model.md
 rm -f "$BERTH_MODEL_REPORT"
 
+version=$(git describe --always --dirty) # before the report is written
 status=0
 for seed in "${seeds[@]}"; do
   echo "== operations with seed $seed, $minutes minutes" >&2
@@ -28,7 +29,7 @@ mkdir -p "$(dirname "$report")"
 cat >"$report" <<END
 # Random operations: the last long run
 
-\`MINUTES=$minutes make model SEEDS="${seeds[*]}"\` of $(git describe --always --dirty), $(date -u +%F), $(nproc) cores. Each line is one run of \`TestModel\`
+\`MINUTES=$minutes make model SEEDS="${seeds[*]}"\` of $version, $(date -u +%F), $(nproc) cores. Each line is one run of \`TestModel\`
 ([services/e2e/model_test.go](../../services/e2e/model_test.go)): three installs at a time, to which people do what the column says, at any time and in
 any order, two in three by the API and the others by the command line, while services, agents, engines and the Build Runner are killed. "held" means that the laws of
 [model_laws_test.go](../../services/e2e/model_laws_test.go) held after each operation: one attempt on a resource, nothing applied that was not approved as it
