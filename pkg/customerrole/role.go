@@ -29,8 +29,8 @@ type Role struct {
 	// the install's state allows. Known: all of it was.
 	Name  string `json:"name"`
 	Known bool   `json:"known"`
-	// Written is the name as the app writes it, in its canonical form. Nobody but
-	// the app decides it, so a role is told from others by it.
+	// Written is the name as the app writes it, in its canonical form. Only the app
+	// decides it, so it is what identifies a role.
 	Written     string `json:"written"`
 	Kind        Kind   `json:"kind"`
 	DisplayName string `json:"display_name,omitempty"`

@@ -132,7 +132,7 @@ func KeepMetrics(list []Metric) (kept []Metric, problems []string) {
 // helpText is a help text as it is kept: of one line, and cut.
 func helpText(text string) string {
 	text = strings.Join(strings.Fields(strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")), " ")
-	return cutText(text, MaxMetricHelp)
+	return CutText(text, MaxMetricHelp)
 }
 
 // problemsSaid is how many problems of a run are said one by one.
@@ -150,11 +150,11 @@ func SayProblems(problems []string) string {
 // CutMetricsError cuts what is said about numbers that were left out to
 // MaxMetricsError, and takes out what is not text.
 func CutMetricsError(text string) string {
-	return cutText(strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", ""), MaxMetricsError)
+	return CutText(strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", ""), MaxMetricsError)
 }
 
-// cutText cuts a text to so many bytes, between two characters.
-func cutText(text string, most int) string {
+// CutText cuts a text to so many bytes, between two characters.
+func CutText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

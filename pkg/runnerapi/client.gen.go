@@ -1395,7 +1395,7 @@ type ClientInterface interface {
 
 	// PutRolesWithBody Tell which roles the customer has switched on
 	//
-	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. Each switch has an id, and counts once also when it is reported again; workflows that wait for a role go on, and the actions that a switch starts are started.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1404,7 +1404,7 @@ type ClientInterface interface {
 
 	// PutRoles Tell which roles the customer has switched on
 	//
-	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. Each switch has an id, and counts once also when it is reported again; workflows that wait for a role go on, and the actions that a switch starts are started.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2007,7 +2007,7 @@ func (c *Client) CreateRegistryToken(ctx context.Context, body CreateRegistryTok
 
 // PutRolesWithBody Tell which roles the customer has switched on
 //
-// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. Each switch has an id, and counts once also when it is reported again; workflows that wait for a role go on, and the actions that a switch starts are started.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2026,7 +2026,7 @@ func (c *Client) PutRolesWithBody(ctx context.Context, contentType string, body 
 
 // PutRoles Tell which roles the customer has switched on
 //
-// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. Each switch has an id, and counts once also when it is reported again; workflows that wait for a role go on, and the actions that a switch starts are started.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3748,7 +3748,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutRolesWithBodyWithResponse Tell which roles the customer has switched on
 	//
-	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. Each switch has an id, and counts once also when it is reported again; workflows that wait for a role go on, and the actions that a switch starts are started.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3757,7 +3757,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutRolesWithResponse Tell which roles the customer has switched on
 	//
-	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. Each switch has an id, and counts once also when it is reported again; workflows that wait for a role go on, and the actions that a switch starts are started.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5447,7 +5447,7 @@ func (c *ClientWithResponses) CreateRegistryTokenWithResponse(ctx context.Contex
 
 // PutRolesWithBodyWithResponse Tell which roles the customer has switched on
 //
-// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. Each switch has an id, and counts once also when it is reported again; workflows that wait for a role go on, and the actions that a switch starts are started.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -5462,7 +5462,7 @@ func (c *ClientWithResponses) PutRolesWithBodyWithResponse(ctx context.Context, 
 
 // PutRolesWithResponse Tell which roles the customer has switched on
 //
-// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. A switch counts once, by its id, however often it is told; workflows that wait for a role go on, and the actions that a switch starts are started.
+// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. Each switch has an id, and counts once also when it is reported again; workflows that wait for a role go on, and the actions that a switch starts are started.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

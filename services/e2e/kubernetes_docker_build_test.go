@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -118,6 +119,13 @@ done`
 	if err != nil {
 		t.Fatal(err)
 	}
+	listens := func() error {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(address, "tcp://"))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err
+	}
 	var daemon *exec.Cmd
 	begin := func() {
 		daemon = exec.Command("unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child", filepath.Join(tools, "buildkitd"), "--config", file)
@@ -125,27 +133,18 @@ done`
 		if err := daemon.Start(); err != nil {
 			t.Fatal(err)
 		}
-		b.eventually(time.Minute, "BuildKit listens", func() error {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(address, "tcp://"))
-			if err == nil {
-				_ = conn.Close()
-			}
-			return err
-		})
+		b.eventually(time.Minute, "BuildKit listens", listens)
 	}
 	end := func() {
 		_ = daemon.Process.Kill()
 		_ = daemon.Wait()
 		// The kernel ends the daemon itself a moment after the one that started it.
-		for range 1000 {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(address, "tcp://"))
-			if err != nil {
-				return
+		b.eventually(10*time.Second, "BuildKit listens no more", func() error {
+			if listens() == nil {
+				return errors.New("it listens though it was killed")
 			}
-			_ = conn.Close()
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Error("BuildKit listens though it was killed")
+			return nil
+		})
 	}
 	begin()
 	t.Cleanup(func() {

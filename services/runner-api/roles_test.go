@@ -10,7 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 )
 
-// A switch counts once, however often it is told, and tells one event; the install is
+// A switch counts once, also when it is reported again, and makes one event; the install is
 // woken only when something is new.
 func TestRolesAreRecordedOnce(t *testing.T) {
 	t.Parallel()

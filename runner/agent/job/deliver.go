@@ -107,7 +107,7 @@ func (j *job) openStream(r runnerapi.RunRecorded) {
 // runOf is a result as the report of a scheduled run.
 func runOf(tick jobdir.Tick, r jobspec.Result) jobspec.Run {
 	run := jobspec.Run{
-		Action: tick.Action, ScheduledAt: tick.At, State: "failed", ExitCode: r.ExitCode, Error: cut(r.Error, maxError),
+		Action: tick.Action, ScheduledAt: tick.At, State: "failed", ExitCode: r.ExitCode, Error: jobspec.CutText(r.Error, maxError),
 		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Outputs: map[string]any{}, Metrics: r.Metrics, MetricsError: r.MetricsError,
 	}
 	switch r.Outcome {

@@ -237,7 +237,7 @@ func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
 	}
 	clean.Outputs, clean.Modules = outputs, j.withoutSecrets(r.Modules)
 	clean.Metrics, clean.MetricsError = metrics, metricsError
-	clean.Error, clean.Remedy = cut(clean.Error, maxError), cut(clean.Remedy, maxError)
+	clean.Error, clean.Remedy = jobspec.CutText(clean.Error, maxError), jobspec.CutText(clean.Remedy, maxError)
 	return clean, nil
 }
 
@@ -343,11 +343,4 @@ func observe(ctx context.Context, spec jobspec.Spec, r jobspec.Result) {
 	if !r.FirstInstructionAt.IsZero() {
 		engineStart.Record(ctx, r.FirstInstructionAt.Sub(r.StartedAt).Seconds(), attrs)
 	}
-}
-
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return text[:limit-3] + "…"
 }

@@ -48,7 +48,7 @@ func (s *Set) turnDown(a runnerapi.Assignment, why error) {
 	}
 	now := s.deps.Now().UTC()
 	report := runnerapi.ResultReport{Attempt: a.Attempt, Fence: a.Fence, Result: jobspec.Result{
-		JobID: a.JobID, Attempt: a.Attempt, Outcome: jobspec.OutcomeNotStarted, Error: cut(why.Error(), maxError), StartedAt: now, FinishedAt: now,
+		JobID: a.JobID, Attempt: a.Attempt, Outcome: jobspec.OutcomeNotStarted, Error: jobspec.CutText(why.Error(), maxError), StartedAt: now, FinishedAt: now,
 	}}
 	s.owe(&attempt, func() {
 		err := control.Retry(s.life, s.deps.Log, "report result", func(ctx context.Context) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,13 +15,6 @@ import (
 	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/scripts"
-)
-
-const (
-	// notAccepted is why a script was not run.
-	notAccepted = "this script is not accepted"
-	// acceptRemedy is what to do about it.
-	acceptRemedy = "deploy the install (`berth deploy INSTALL`): it shows the scripts of the release and asks for them once"
 )
 
 // pinnedRelease is what the plan of an acceptance keeps for its apply.
@@ -37,7 +29,7 @@ type pinnedRelease struct {
 // apply runs what its own plan pinned.
 func (j *job) admitScript(ctx context.Context) error {
 	if d := plugins.Refused(j.spec, func(digest string) bool { _, found := j.deps.Scripts.Get(digest); return found }); d != nil {
-		return j.refuseScript(*d, "this plugin is not accepted", acceptRemedy)
+		return j.refuseScript(*d, "this plugin is not accepted", scripts.AcceptRemedy)
 	}
 	tick := j.spec.Operation == jobspec.OperationTick
 	if j.spec.Kind != jobspec.KindAction || j.spec.Operation != jobspec.OperationRun && !tick {
@@ -57,21 +49,18 @@ func (j *job) admitScript(ctx context.Context) error {
 		if err := j.deps.Runs.Refused(ctx, j.spec.Action.Name, carried, by); err != nil {
 			return err
 		}
-		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted", Got: carried}, notAccepted, acceptRemedy)
+		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted", Got: carried}, scripts.NotAccepted, scripts.AcceptRemedy)
 	}
 	if tick && !accepted.Script.Unattended {
 		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted to run by itself", Got: accepted.Digest},
-			"this script was not accepted to run by itself", acceptRemedy)
+			"this script was not accepted to run by itself", scripts.AcceptRemedy)
 	}
 	if !tick && !accepted.Script.Action.ReadOnly {
 		return j.refuseScript(jobspec.Difference{Field: "script", Want: "a check", Got: accepted.Digest},
 			"this script may change something: each of its runs needs a decision", "run it with `berth actions run`")
 	}
-	for name := range j.spec.Action.Inputs {
-		if !accepted.Script.Takes(name) {
-			return j.refuseScript(jobspec.Difference{Field: "action.inputs", Want: "only inputs that the accepted script names", Got: name},
-				fmt.Sprintf("the script takes no input %q", name), "leave it out, or declare it as an input of the action")
-		}
+	if o := accepted.Objects(j.spec.Action.Inputs); o != nil {
+		return j.refuseScript(o.Differs, o.Text, o.Remedy)
 	}
 	j.mu.Lock()
 	j.attempt.Script = accepted.Digest // on disk with the next phase
@@ -79,13 +68,18 @@ func (j *job) admitScript(ctx context.Context) error {
 	return nil
 }
 
-// refuseScript is the refusal of a run. A tick that was not run was missed.
+// refuseScript is the refusal of a run.
 func (j *job) refuseScript(d jobspec.Difference, text, remedy string) error {
-	r := refuse(jobspec.OutcomeRefused, remedy, "%s", text)
+	return j.refuseRun(jobspec.OutcomeRefused, scripts.Objection{Text: text, Remedy: remedy, Differs: d})
+}
+
+// refuseRun is refuseScript with any outcome. A tick that was not run was missed.
+func (j *job) refuseRun(outcome jobspec.Outcome, o scripts.Objection) error {
+	r := refuse(outcome, o.Remedy, "%s", o.Text)
 	if j.attempt.Tick != nil {
 		r.result.Outcome = jobspec.OutcomeNotStarted
 	}
-	r.result.Differs = []jobspec.Difference{d}
+	r.result.Differs = []jobspec.Difference{o.Differs}
 	return r
 }
 

@@ -22,12 +22,7 @@ func (j *job) admitRole(ctx context.Context) error {
 		return nil
 	}
 	j.recordEvent(ctx, string(jobspec.OutcomeRefused), r.Text)
-	refused := refuse(r.Outcome, r.Remedy, "%s", r.Text)
-	if j.tick != nil { // what did not run was missed
-		refused.result.Outcome = jobspec.OutcomeNotStarted
-	}
-	refused.result.Differs = []jobspec.Difference{r.Differs}
-	return refused
+	return j.refuseRun(r.Outcome, r.Objection)
 }
 
 // declareRoles makes the roles of an accepted release those that the customer can

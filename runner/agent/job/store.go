@@ -75,7 +75,7 @@ func (j *job) withFullDisk(r jobspec.Result) jobspec.Result {
 	if r.Outcome == jobspec.OutcomeSucceeded || !room.Full() || strings.Contains(r.Error, "disk full") {
 		return r
 	}
-	r.Error = strings.TrimPrefix(cut(r.Error, maxError/2)+"; "+room.Problem(), "; ")
+	r.Error = strings.TrimPrefix(jobspec.CutText(r.Error, maxError/2)+"; "+room.Problem(), "; ")
 	return r
 }
 

@@ -24,12 +24,13 @@ type Asked struct {
 type Refusal struct {
 	// Outcome is stale where the order is good and its role is off: it is planned again
 	// then, and waits. Everything else is refused.
-	Outcome      jobspec.Outcome
-	Text, Remedy string
-	Differs      jobspec.Difference
+	Outcome jobspec.Outcome
+	scripts.Objection
 }
 
-const acceptRemedy = "deploy the install (`berth deploy INSTALL`): it shows the scripts of the release and asks for them once"
+func refused(o scripts.Objection) *Refusal {
+	return &Refusal{Outcome: jobspec.OutcomeRefused, Objection: o}
+}
 
 // Judge says why an action may not be planned or run, nil when it may. That an action
 // needs a role follows from the script that was accepted under its name: an order that
@@ -47,11 +48,8 @@ func Judge(a Asked) *Refusal {
 	if !found || action.AdHoc {
 		return notAccepted(*action, accepted)
 	}
-	for name := range action.Inputs {
-		if !script.Script.Takes(name) {
-			return &Refusal{Outcome: jobspec.OutcomeRefused, Text: fmt.Sprintf("the script takes no input %q", name), Remedy: "leave it out, or declare it as an input of the action",
-				Differs: jobspec.Difference{Field: "action.inputs", Want: "only inputs that the accepted script names", Got: name}}
-		}
+	if o := script.Objects(action.Inputs); o != nil {
+		return refused(*o)
 	}
 	written := script.Script.Action.BreakGlassRole
 	if written == "" || a.Spec.Operation == jobspec.OperationPlan { // a plan runs nothing
@@ -59,9 +57,10 @@ func Judge(a Asked) *Refusal {
 	}
 	role, declared := customerrole.Find(a.Roles.Declared, written)
 	if !declared {
-		return &Refusal{Outcome: jobspec.OutcomeRefused, Text: fmt.Sprintf("the accepted release declares no role %q", written),
-			Remedy:  "declare it in break_glass.toml, sync the app and deploy it",
-			Differs: jobspec.Difference{Field: "action.break_glass_role", Want: "a role of the accepted release", Got: written}}
+		return refused(scripts.Objection{
+			Text: fmt.Sprintf("the accepted release declares no role %q", written), Remedy: "declare it in break_glass.toml, sync the app and deploy it",
+			Differs: jobspec.Difference{Field: "action.break_glass_role", Want: "a role of the accepted release", Got: written},
+		})
 	}
 	if action.SwitchedOff != "" && script.Script.WhenRoleIsOff && a.Roles.wentOff(role.Written, action.SwitchedOff) {
 		return nil
@@ -84,8 +83,9 @@ func off(d Document, role customerrole.Role, now time.Time) *Refusal {
 	case last.On && !inTime(last.Switch, now):
 		text = fmt.Sprintf("role %s is off since %s, when its time was over", role.Name, last.Until.Format(time.RFC3339))
 	}
-	return &Refusal{Outcome: jobspec.OutcomeStale, Text: text, Remedy: "ask the customer to run: berth-runner roles enable " + role.Name,
-		Differs: jobspec.Difference{Field: "role", Want: "on", Got: "off"}}
+	return &Refusal{Outcome: jobspec.OutcomeStale, Objection: scripts.Objection{
+		Text: text, Remedy: "ask the customer to run: berth-runner roles enable " + role.Name, Differs: jobspec.Difference{Field: "role", Want: "on", Got: "off"},
+	}}
 }
 
 // demanded are the accepted scripts of a name, when one of them needs a role.
@@ -99,13 +99,15 @@ func demanded(list []scripts.Accepted, name string) []scripts.Accepted {
 
 // notAccepted says in what an order differs from what was accepted under its name.
 func notAccepted(action jobspec.Action, accepted []scripts.Accepted) *Refusal {
-	r := &Refusal{Outcome: jobspec.OutcomeRefused, Text: "this script is not accepted", Remedy: acceptRemedy}
-	r.Differs = jobspec.Difference{Field: "script", Want: "one that was accepted", Got: action.Name}
+	o := scripts.Objection{
+		Text: scripts.NotAccepted, Remedy: scripts.AcceptRemedy,
+		Differs: jobspec.Difference{Field: "script", Want: "one that was accepted", Got: action.Name},
+	}
 	for _, s := range accepted {
 		if want := s.Script.Action.BreakGlassRole; want != action.BreakGlassRole {
-			r.Text = "the order does not name the role that the script was accepted with"
-			r.Differs = jobspec.Difference{Field: "action.break_glass_role", Want: want, Got: action.BreakGlassRole}
+			o.Text = "the order does not name the role that the script was accepted with"
+			o.Differs = jobspec.Difference{Field: "action.break_glass_role", Want: want, Got: action.BreakGlassRole}
 		}
 	}
-	return r
+	return refused(o)
 }

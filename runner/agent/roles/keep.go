@@ -2,7 +2,6 @@ package roles
 
 import (
 	"context"
-	"reflect"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/chain"
@@ -25,7 +24,10 @@ type Record func(context.Context, chain.Record) error
 // until ctx ends. A crash between chain and file records a switch twice, with the same
 // id; none is lost.
 func (s Store) Keep(ctx context.Context, record Record, failed func(error)) error {
-	changed, end, err := s.watch()
+	if err := s.make(); err != nil {
+		return err
+	}
+	changed, end, err := dirwatch.Watch(s.Dir)
 	if err != nil {
 		return err
 	}
@@ -127,36 +129,15 @@ func (d Document) Report(now time.Time) Report {
 // Tell reports the roles, at once and each time that they change, until ctx ends. put
 // tries until the report has arrived. An install that never had a role says nothing.
 func (s Store) Tell(ctx context.Context, put func(context.Context, Report) error, failed func(error)) error {
-	changed, end, err := s.watch()
-	if err != nil {
+	if err := s.make(); err != nil {
 		return err
 	}
-	defer end()
-	var told *Report
-	for {
-		d, found, err := s.Read()
-		if report := d.Report(s.Now()); err == nil && found && (told == nil || !reflect.DeepEqual(*told, report)) {
-			if err = put(ctx, report); err == nil {
-				told = &report
-			}
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			failed(err)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-changed:
-		}
-	}
-}
-
-func (s Store) watch() (<-chan struct{}, func(), error) {
-	if err := s.make(); err != nil {
-		return nil, nil, err
-	}
-	return dirwatch.Watch(s.Dir)
+	return dirwatch.Teller[Report]{
+		Dir: s.Dir,
+		Read: func() (Report, bool, error) {
+			d, found, err := s.Read()
+			return d.Report(s.Now()), found, err
+		},
+		Put: put, Failed: failed,
+	}.Tell(ctx)
 }

@@ -33,11 +33,13 @@ func FromChain(records []chain.Record, now time.Time) Document {
 
 // Restore stores a document for a machine that has none yet. One that is there stays.
 func (s Store) Restore(d Document) error {
-	if _, err := os.Stat(s.path()); !errors.Is(err, fs.ErrNotExist) || len(d.Log) == 0 {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	switch _, err := os.Stat(s.path()); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
+	case len(d.Log) == 0:
+		return nil
 	}
 	return s.change(func(to *Document) error { *to = d; return nil })
 }

@@ -2,7 +2,6 @@ package secretstore
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/berth-dev/berth/pkg/customersecret"
 	"github.com/berth-dev/berth/runner/agent/dirwatch"
@@ -18,29 +17,18 @@ func (s Store) Tell(ctx context.Context, put Told, failed func(error)) error {
 	if err := s.locked(func() error { return nil }); err != nil { // the directory is there
 		return err
 	}
-	changed, end, err := dirwatch.Watch(s.Dir)
-	if err != nil {
-		return err
-	}
-	defer end()
-	var told []customersecret.Version
-	for {
-		list, err := s.List()
-		if err == nil && !reflect.DeepEqual(told, list) {
-			if err = put(ctx, list); err == nil {
-				told = list
-			}
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			failed(err)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-changed:
-		}
-	}
+	said := false
+	return dirwatch.Teller[[]customersecret.Version]{
+		Dir: s.Dir,
+		Read: func() (list []customersecret.Version, ok bool, err error) {
+			list, err = s.List()
+			return list, list != nil || said, err
+		},
+		Put: func(ctx context.Context, list []customersecret.Version) error {
+			err := put(ctx, list)
+			said = said || err == nil
+			return err
+		},
+		Failed: failed,
+	}.Tell(ctx)
 }

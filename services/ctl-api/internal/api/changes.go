@@ -45,7 +45,7 @@ func (s *Server) ListChanges(ctx context.Context, req apigen.ListChangesRequestO
 			return err
 		}
 		out.Items, err = convertAll(rows, func(r ctldb.ListChangesRow) (apigen.ChangeSummary, error) {
-			return changeSummary(r.Change, ref(r.Change.InstallID, r.InstallName), resourceOfChange(r))
+			return changeSummary(r.Change, ref(r.Change.InstallID, r.InstallName), apiref.Resource(r.Change.ResourceID, r.ResourceKind, r.ResourceName))
 		})
 		return err
 	})
@@ -125,7 +125,7 @@ func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change,
 	}
 	c := rows[0].Change
 	out := apigen.Change{
-		ID: c.ID, Install: ref(c.InstallID, rows[0].InstallName), WorkflowID: c.WorkflowID, StepID: c.StepID, Resource: resourceOfChange(rows[0]),
+		ID: c.ID, Install: ref(c.InstallID, rows[0].InstallName), WorkflowID: c.WorkflowID, StepID: c.StepID, Resource: apiref.Resource(c.ResourceID, rows[0].ResourceKind, rows[0].ResourceName),
 		Kind: apigen.ChangeKind(c.Kind), State: apigen.ChangeState(c.State), Release: apiref.Number(c.ReleaseID, rows[0].ReleaseNumber),
 		InputsVersion: int(c.InputsVersion), StateVersion: int(c.StateVersion), EffectDigest: c.EffectDigest, ApprovedEffectDigest: c.ApprovedEffectDigest,
 		Replaces: c.Replaces, Fence: c.Fence, Error: c.Error, Remedy: c.Remedy, Wait: waiting(c.WaitReason, c.WaitOn, c.WaitDeadline, nil),
@@ -190,13 +190,6 @@ func changeSummary(c ctldb.Change, install apigen.Ref, resource *apigen.Resource
 		}
 	}
 	return out, nil
-}
-
-func resourceOfChange(r ctldb.ListChangesRow) *apigen.ResourceRef {
-	if r.Change.ResourceID == nil {
-		return nil
-	}
-	return &apigen.ResourceRef{ID: *r.Change.ResourceID, Kind: apigen.ResourceRefKind(r.ResourceKind), Name: r.ResourceName}
 }
 
 // installFilter turns the query's install, an id or a name, into an id.

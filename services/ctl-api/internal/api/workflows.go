@@ -391,7 +391,8 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 			step.Progress = progress[row.ID]
 		}
 		if row.ResourceID != nil {
-			step.Resource = resourceRef(byID[*row.ResourceID])
+			of := byID[*row.ResourceID]
+			step.Resource = apiref.Resource(&of.ID, string(of.Kind), of.Name)
 		}
 		if c, ok := byStep[row.ID]; ok {
 			if err := addChange(&step, c, out.Install); err != nil {
@@ -510,10 +511,6 @@ func waiting(reason *model.WaitReason, on *string, deadline, retryAt *time.Time)
 		return nil
 	}
 	return &apigen.Waiting{Reason: string(*reason), On: optional.Value(on), Deadline: *deadline, RetryAt: retryAt}
-}
-
-func resourceRef(r ctldb.Resource) *apigen.ResourceRef {
-	return &apigen.ResourceRef{ID: r.ID, Kind: apigen.ResourceRefKind(r.Kind), Name: r.Name}
 }
 
 func jobView(row ctldb.JobsOfStepRow) apigen.Job {

@@ -10,3 +10,11 @@ func Number(id *string, number *int32) *apigen.NumberRef {
 	}
 	return &apigen.NumberRef{ID: *id, Number: int(*number)}
 }
+
+// Resource names a resource; nil when there is none.
+func Resource(id *string, kind, name string) *apigen.ResourceRef {
+	if id == nil {
+		return nil
+	}
+	return &apigen.ResourceRef{ID: *id, Kind: apigen.ResourceRefKind(kind), Name: name}
+}

@@ -30,8 +30,9 @@ func (h *Clearance) ListInstallRoles(ctx context.Context, req apigen.ListInstall
 				return err
 			}
 		}
+		known := roles.Of(rows)
 		for _, row := range rows {
-			out.Items = append(out.Items, roleView(row, roles.Of(rows), app))
+			out.Items = append(out.Items, roleView(row, known, app))
 		}
 		return nil
 	})
@@ -45,7 +46,10 @@ func roleView(row ctldb.RolesOfInstallRow, known roles.Known, app *appconfig.App
 		On: r.SwitchID != nil, Since: row.SwitchedAt, Until: row.Until, SwitchedBy: row.SwitchedBy, Reason: row.Reason, Actions: []string{},
 	}
 	for _, a := range app.Actions {
-		if role, found := known.Find(a.BreakGlassRole); found && a.BreakGlassRole != "" && role.Written == r.Written {
+		if a.BreakGlassRole == "" {
+			continue
+		}
+		if role, found := known.Find(a.BreakGlassRole); found && role.Written == r.Written {
 			view.Actions = append(view.Actions, a.Name)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -30,13 +29,6 @@ func (h *Fleet) now() time.Time {
 		return h.Now()
 	}
 	return time.Now()
-}
-
-func resourceRef(id *string, kind, name string) *apigen.ResourceRef {
-	if id == nil {
-		return nil
-	}
-	return &apigen.ResourceRef{ID: *id, Kind: apigen.ResourceRefKind(kind), Name: name}
 }
 
 // kindSandbox is written as resources have it.

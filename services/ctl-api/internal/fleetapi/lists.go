@@ -113,7 +113,7 @@ func (h *Fleet) ListRunnerJobs(ctx context.Context, req apigen.ListRunnerJobsReq
 func runnerJob(r ctldb.JobsOfRunnerRow) apigen.RunnerJob {
 	out := apigen.RunnerJob{
 		ID: r.ID, Kind: r.Kind, Operation: r.Operation, Mutates: r.Mutates, State: apigen.JobState(r.State), Attempt: int(r.Attempt),
-		Resource: resourceRef(r.ResourceID, r.ResourceKind, r.ResourceName), WorkflowID: r.WorkflowID, StepID: r.StepID, ChangeID: r.ChangeID,
+		Resource: apiref.Resource(r.ResourceID, r.ResourceKind, r.ResourceName), WorkflowID: r.WorkflowID, StepID: r.StepID, ChangeID: r.ChangeID,
 		ActionRunID: r.ActionRunID, BuildID: r.BuildID, StreamID: r.StreamID, Error: r.Error,
 		QueuedAt: r.QueuedAt, StartedAt: r.LeasedAt, FinishedAt: r.FinishedAt,
 	}

@@ -2,10 +2,10 @@ package orders
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/customerrole"
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // Roles lists the roles of an app that its customers switch, with their names as the app
@@ -17,7 +17,7 @@ func Roles(app *appconfig.App) (list []customerrole.Role) {
 		}
 		written := customerrole.Canonical(r.Name)
 		list = append(list, customerrole.Role{
-			Name: written, Written: written, Kind: customerrole.Kind(r.Type), DisplayName: short(r.DisplayName), Description: short(r.Description),
+			Name: written, Written: written, Kind: customerrole.Kind(r.Type), DisplayName: jobspec.CutText(r.DisplayName, maxText), Description: jobspec.CutText(r.Description, maxText),
 		})
 	}
 	return list
@@ -25,10 +25,3 @@ func Roles(app *appconfig.App) (list []customerrole.Role) {
 
 // maxText is how much of what the app says of a role its customers see, in bytes.
 const maxText = 900
-
-func short(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "") + "…"
-}

@@ -1,6 +1,6 @@
 // Package roles decides what follows from the roles that customers switch: which step
-// waits for one, and which actions a switch starts. Whether an action really runs is decided by the install's runner, which
-// takes nothing that is said here for a switch.
+// waits for one, and which actions a switch starts. Whether an action really runs is
+// decided by the install's runner, which takes nothing that is said here for a switch.
 package roles
 
 import (

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -30,20 +31,15 @@ type Starter struct {
 // Advance handles the switches of an install that were told since, in their order. One
 // that does not exist is no error.
 func (s *Starter) Advance(ctx context.Context, installID string) error {
-	var org string
-	err := s.Store.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
-		org, err = tx.OrgOfObject(ctx, installID)
-		return err
-	})
-	if err != nil || org == "" || org == installID {
-		return err
-	}
 	for {
 		left := false
-		err := s.Store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) (err error) {
+		err := s.Store.TxOf(ctx, installID, func(ctx context.Context, tx *database.Tx) (err error) {
 			left, err = s.next(ctx, tx, installID)
 			return err
 		})
+		if errors.Is(err, store.ErrNoObject) {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("switches of roles of install %s: %w", installID, err)
 		}

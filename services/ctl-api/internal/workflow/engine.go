@@ -104,6 +104,7 @@ func (e *Engine) moves(ctx context.Context, workflowID string, of *traced, limit
 	return done, err
 }
 
+// movesOf is moves in the transaction that has loaded the rows.
 func (e *Engine) movesOf(ctx context.Context, tx *database.Tx, r *rows, of *traced, limit int) (done bool, err error) {
 	handedOver := false
 	for n := 0; ; n++ {

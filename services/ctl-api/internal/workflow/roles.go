@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
@@ -50,22 +51,24 @@ func gatherRoles(ctx context.Context, tx *database.Tx, b basis, r release) error
 // one.
 func (r *rows) readRoles(ctx context.Context, tx *database.Tx) (err error) {
 	r.roles = nil
-	for _, row := range r.steps {
-		if row.ChangeState == string(model.ChangeApproved) && roles.OfStep(row.Step) != "" {
-			r.roles, err = roles.Read(ctx, tx.Queries, r.workflow.InstallID)
-			return err
-		}
+	if slices.ContainsFunc(r.steps, func(row ctldb.StepsToMoveRow) bool { return roleOf(row) != "" }) {
+		r.roles, err = roles.Read(ctx, tx.Queries, r.workflow.InstallID)
 	}
-	return nil
+	return err
+}
+
+// roleOf is the role that the approved change of a step needs; "" for none.
+func roleOf(row ctldb.StepsToMoveRow) string {
+	if row.ChangeState != string(model.ChangeApproved) {
+		return ""
+	}
+	return roles.OfStep(row.Step)
 }
 
 // roleHold is why the approved change of a step is not carried out yet; nil when it needs
 // no role, or that is on.
 func (r *rows) roleHold(row ctldb.StepsToMoveRow) *flow.Hold {
-	if row.ChangeState != string(model.ChangeApproved) {
-		return nil
-	}
-	if role := roles.OfStep(row.Step); role != "" {
+	if role := roleOf(row); role != "" {
 		return r.roles.Hold(role)
 	}
 	return nil

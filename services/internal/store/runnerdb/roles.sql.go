@@ -86,7 +86,7 @@ type RunnerSwitchedRoleParams struct {
 	Reason     *string
 }
 
-// A switch counts once, however often it is told. That of a clock that is ahead is of now.
+// A switch counts once, also when it is reported again. One from a clock that is ahead gets the time of now.
 func (q *Queries) RunnerSwitchedRole(ctx context.Context, arg RunnerSwitchedRoleParams) (int64, error) {
 	result, err := q.db.Exec(ctx, runnerSwitchedRole,
 		arg.InstallID,

@@ -14,7 +14,7 @@ WHERE (install_roles.name, install_roles.known, install_roles.kind, install_role
 DELETE FROM install_roles WHERE install_id = sqlc.arg(install_id) AND NOT written = ANY (sqlc.arg(written)::text[]);
 
 -- name: RunnerSwitchedRole :execrows
--- A switch counts once, however often it is told. That of a clock that is ahead is of now.
+-- A switch counts once, also when it is reported again. One from a clock that is ahead gets the time of now.
 INSERT INTO role_switches (org_id, install_id, id, role, name, enabled, switched_at, until, switched_by, reason)
 VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(id), sqlc.arg(role), sqlc.arg(name), sqlc.arg(enabled), least(sqlc.arg(switched_at)::timestamptz, now()), sqlc.narg(until), sqlc.arg(switched_by), coalesce(sqlc.narg(reason)::text, ''))
 ON CONFLICT (org_id, install_id, id) DO NOTHING;
