@@ -18,10 +18,12 @@ func TestHostEnds(t *testing.T) {
 	in := s.probe("acme")
 
 	in.change("told to end")
+	release := in.hold()
 	w := in.deploy(true, "one")
 	in.sinceEffect("begin one told to end")
 	in.signal(in.pid("runner acme"), syscall.SIGTERM)
 	in.back("agent")
+	release()
 	got := in.settled(w.ID)
 	if got.State != "succeeded" {
 		t.Fatalf("workflow: %s", in.explain(got))

@@ -37,6 +37,7 @@ func TestNewerExecutables(t *testing.T) {
 	}
 
 	in.change("upgraded")
+	release := in.hold()
 	w := in.deploy(true, "one")
 	in.sinceEffect("begin one upgraded")
 	newer := []string{"ctl-api", "runner", "engine"}
@@ -48,6 +49,7 @@ func TestNewerExecutables(t *testing.T) {
 	if code != 0 || !strings.Contains(said, "on disk, for ctl-api, runner acme;") || !strings.Contains(said, "stopped runner acme, ") {
 		t.Fatalf("exit %d, and not said what is older and what was stopped:\n%s", code, said)
 	}
+	release()
 	in.back("agent")
 	after := pids()
 	for name, pid := range before {

@@ -111,15 +111,29 @@ func (e Facts) withoutWord() jobspec.Result {
 		if e.hostEnded() {
 			r.Reason = jobspec.ReasonHostEnded
 		}
-	case e.ExitCode < 0 && e.Stop == "" && e.BadResult == "":
-		// It was ended, with its agent or by somebody: not by what it had to do.
-		// It changed nothing, so it may begin again; runner-api counts attempts.
+	case e.killed():
+		// It was ended, with its agent, by the switch or by somebody: not by what it
+		// had to do. It changed nothing, so it may begin again; runner-api counts
+		// attempts.
 		r.Outcome = jobspec.OutcomeNotStarted
 		if e.hostEnded() {
 			r.Reason = jobspec.ReasonHostEnded
 		}
 	}
 	return r
+}
+
+// killed says whether an engine that left no word was ended from outside, although
+// neither a person nor the job's timeout wanted the job to end. An engine that is asked
+// to stop before it listens for that dies so, too.
+func (e Facts) killed() bool {
+	switch {
+	case e.BadResult != "":
+		return false
+	case e.Stop == "":
+		return e.ExitCode < 0
+	}
+	return e.Stop == Shutdown || e.Stop == Switch
 }
 
 // ofEndedHost is the result of an apply whose engine stopped at a safe point
