@@ -194,7 +194,7 @@ func TestParseStatement(t *testing.T) {
 		"another type":     {"consent.v1", "consent.v2"},
 		"another answer":   {"approve", "perhaps"},
 		"no origin":        {`"origin_id":"o"`, `"origin_id":""`},
-		"for ever":         {"2026-11-20T11:00:00Z", "2027-11-20T11:00:00Z"},
+		"for ever":         {"2026-11-20T11:00:00Z", "2028-11-20T11:00:00Z"},
 		"until before":     {"2026-11-20T11:00:00Z", "2026-11-20T09:00:00Z"},
 	} {
 		bad := strings.Replace(string(good), change[0], change[1], 1)

@@ -15,10 +15,8 @@ const StatementType = "consent.v1"
 const (
 	// MaxReason is how long a reason may be, in bytes.
 	MaxReason = 500
-	// MaxLife is the longest time that an approval counts: as long as a plan is kept.
-	MaxLife = 90 * 24 * time.Hour
-	// DefaultLife is how long one counts that does not say.
-	DefaultLife = 7 * 24 * time.Hour
+	// MaxLife is the longest time that an approval counts.
+	MaxLife = 366 * 24 * time.Hour
 	// slack is how far the clock of who signs may be ahead.
 	slack = 5 * time.Minute
 )

@@ -72,10 +72,15 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err := datadir.WriteJSON(j.deps.Dir.Plan(j.spec.ChangeID), record); err != nil {
 		return err
 	}
+	asked, err := j.consentFor(record, whole)
+	if err != nil {
+		return err
+	}
 	result.Lineage, result.Serial = effect.Lineage, effect.Serial
 	return datadir.WriteJSON(j.dir.Plan(), runnerapi.Plan{
 		Attempt: j.attempt.Assignment.Attempt, Effect: effect, EffectDigest: record.EffectDigest,
 		Pinned: record.Pinned, PlanBytesDigest: record.Pinned, Summary: summary,
+		Consent: asked,
 	})
 }
 
