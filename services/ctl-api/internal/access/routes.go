@@ -152,6 +152,8 @@ var Routes = map[string]Route{
 	"GetPlanTree":          {auth.InstallsRead, WhereChange},
 	"GetCapsule":           {auth.InstallsRead, WhereChange},
 	"Decide":               {auth.ChangesDecide, WhereChange},
+	"OverridePolicies":     {auth.PoliciesLift, WhereChange},
+	"ListPolicyReports":    {auth.InstallsRead, WhereFilter},
 	"ListActions":          {auth.InstallsRead, WhereInstall},
 	"RunAction":            {auth.WorkflowsWrite, WhereInstall},
 	"ListActionRuns":       {auth.InstallsRead, WhereFilter},

@@ -386,6 +386,27 @@ func (e ConfigItemKind) Valid() bool {
 	}
 }
 
+// Defines values for CustomerConsentState.
+const (
+	CustomerConsentStateDenied CustomerConsentState = "denied"
+	CustomerConsentStateGiven  CustomerConsentState = "given"
+	CustomerConsentStateNeeded CustomerConsentState = "needed"
+)
+
+// Valid indicates whether the value is a known member of the CustomerConsentState enum.
+func (e CustomerConsentState) Valid() bool {
+	switch e {
+	case CustomerConsentStateDenied:
+		return true
+	case CustomerConsentStateGiven:
+		return true
+	case CustomerConsentStateNeeded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DecidedChangeOutcome.
 const (
 	DecidedChangeOutcomeApproved DecidedChangeOutcome = "approved"
@@ -1190,6 +1211,72 @@ func (e PlanNodeKind) Valid() bool {
 	}
 }
 
+// Defines values for PolicyAnswer.
+const (
+	PolicyAnswerAllow PolicyAnswer = "allow"
+	PolicyAnswerAsk   PolicyAnswer = "ask"
+	PolicyAnswerDeny  PolicyAnswer = "deny"
+	PolicyAnswerWarn  PolicyAnswer = "warn"
+)
+
+// Valid indicates whether the value is a known member of the PolicyAnswer enum.
+func (e PolicyAnswer) Valid() bool {
+	switch e {
+	case PolicyAnswerAllow:
+		return true
+	case PolicyAnswerAsk:
+		return true
+	case PolicyAnswerDeny:
+		return true
+	case PolicyAnswerWarn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PolicyFindingResult.
+const (
+	PolicyFindingResultError   PolicyFindingResult = "error"
+	PolicyFindingResultFail    PolicyFindingResult = "fail"
+	PolicyFindingResultUnknown PolicyFindingResult = "unknown"
+	PolicyFindingResultWarn    PolicyFindingResult = "warn"
+)
+
+// Valid indicates whether the value is a known member of the PolicyFindingResult enum.
+func (e PolicyFindingResult) Valid() bool {
+	switch e {
+	case PolicyFindingResultError:
+		return true
+	case PolicyFindingResultFail:
+		return true
+	case PolicyFindingResultUnknown:
+		return true
+	case PolicyFindingResultWarn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PolicySide.
+const (
+	PolicySideCustomer PolicySide = "customer"
+	PolicySideVendor   PolicySide = "vendor"
+)
+
+// Valid indicates whether the value is a known member of the PolicySide enum.
+func (e PolicySide) Valid() bool {
+	switch e {
+	case PolicySideCustomer:
+		return true
+	case PolicySideVendor:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RehearsalOutputSource.
 const (
 	RehearsalOutputSourceGiven    RehearsalOutputSource = "given"
@@ -1984,6 +2071,7 @@ const (
 	WhyCodeAlarm              WhyCode = "alarm"
 	WhyCodeAtWork             WhyCode = "at_work"
 	WhyCodeBehind             WhyCode = "behind"
+	WhyCodeConsent            WhyCode = "consent"
 	WhyCodeControlPlane       WhyCode = "control_plane"
 	WhyCodeCustomerSwitch     WhyCode = "customer_switch"
 	WhyCodeDecision           WhyCode = "decision"
@@ -2021,6 +2109,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeAtWork:
 		return true
 	case WhyCodeBehind:
+		return true
+	case WhyCodeConsent:
 		return true
 	case WhyCodeControlPlane:
 		return true
@@ -3064,10 +3154,13 @@ type Change struct {
 	ApprovedEffectDigest *string    `json:"approved_effect_digest,omitempty"`
 
 	// Artifact What a build made, in the org's registry.
-	Artifact  *Artifact  `json:"artifact,omitempty"`
-	CreatedAt time.Time  `json:"created_at"`
-	DecidedAt *time.Time `json:"decided_at,omitempty"`
-	Decisions []Decision `json:"decisions"`
+	Artifact *Artifact `json:"artifact,omitempty"`
+
+	// Consent The customer's word on the change, as the runner tells it; left out where the runner asks for none. `needed`: the runner carries it out only once the customer agrees.
+	Consent   *CustomerConsent `json:"consent,omitempty"`
+	CreatedAt time.Time        `json:"created_at"`
+	DecidedAt *time.Time       `json:"decided_at,omitempty"`
+	Decisions []Decision       `json:"decisions"`
 
 	// Differs Because of which fields it was refused, stale, or lost its approval.
 	Differs []Difference `json:"differs"`
@@ -3099,8 +3192,14 @@ type Change struct {
 	// Plan What people are shown of a plan. It holds no secret.
 	//
 	// Example: {"create":0,"delete":0,"no_change":false,"objects":[{"action":"update","address":"terraform_data.greeting","fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"input"}]}],"replace":0,"update":1}
-	Plan       *PlanSummary `json:"plan,omitempty"`
-	ProposedAt *time.Time   `json:"proposed_at,omitempty"`
+	Plan *PlanSummary `json:"plan,omitempty"`
+
+	// Policies What policies and guardrails say of its plan; left out where none looked at it.
+	Policies []PolicyReport `json:"policies,omitempty"`
+
+	// PolicyOverride That a person let an effect pass which policies deny.
+	PolicyOverride *PolicyOverride `json:"policy_override,omitempty"`
+	ProposedAt     *time.Time      `json:"proposed_at,omitempty"`
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
@@ -3337,6 +3436,26 @@ type Customer struct {
 	// Name Example: acme
 	Name string `json:"name"`
 }
+
+// CustomerConsent The customer's word on the change, as the runner tells it; left out where the runner asks for none. `needed`: the runner carries it out only once the customer agrees.
+type CustomerConsent struct {
+	At *time.Time `json:"at,omitempty"`
+
+	// By The names of the keys that answered.
+	By    []string             `json:"by"`
+	State CustomerConsentState `json:"state"`
+
+	// Still How many more keys have to agree.
+	Still  *int       `json:"still,omitempty"`
+	ToldAt time.Time  `json:"told_at"`
+	Until  *time.Time `json:"until,omitempty"`
+
+	// Why Why the customer is asked, or what they said.
+	Why *string `json:"why,omitempty"`
+}
+
+// CustomerConsentState defines model for CustomerConsent.State.
+type CustomerConsentState string
 
 // CustomerPage defines model for CustomerPage.
 type CustomerPage struct {
@@ -4631,6 +4750,99 @@ type PlanTree struct {
 	Outputs       []PlanNode `json:"outputs,omitempty"`
 	Roots         []PlanNode `json:"roots"`
 }
+
+// PolicyAnswer What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+type PolicyAnswer string
+
+// PolicyCounts How many verdicts of each kind a policy gave.
+type PolicyCounts struct {
+	Error   int `json:"error"`
+	Fail    int `json:"fail"`
+	Pass    int `json:"pass"`
+	Skip    int `json:"skip"`
+	Unknown int `json:"unknown"`
+	Warn    int `json:"warn"`
+}
+
+// PolicyFinding defines model for PolicyFinding.
+type PolicyFinding struct {
+	Component *string `json:"component,omitempty"`
+
+	// Document Example: Deployment shop/web
+	Document string  `json:"document"`
+	Message  *string `json:"message,omitempty"`
+
+	// On What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+	On     *PolicyAnswer       `json:"on,omitempty"`
+	Result PolicyFindingResult `json:"result"`
+	Rule   *string             `json:"rule,omitempty"`
+}
+
+// PolicyFindingResult defines model for PolicyFinding.Result.
+type PolicyFindingResult string
+
+// PolicyOverride That a person let an effect pass which policies deny.
+type PolicyOverride struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+	Reason    string    `json:"reason"`
+	Until     time.Time `json:"until"`
+}
+
+// PolicyOverrideRequest defines model for PolicyOverrideRequest.
+type PolicyOverrideRequest struct {
+	// EffectDigest That of the denied change, as it was looked at.
+	EffectDigest string `json:"effect_digest"`
+	Reason       string `json:"reason"`
+}
+
+// PolicyReport defines model for PolicyReport.
+type PolicyReport struct {
+	// Answer What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+	Answer   PolicyAnswer `json:"answer"`
+	ChangeID string       `json:"change_id"`
+
+	// Counts How many verdicts of each kind a policy gave.
+	Counts PolicyCounts `json:"counts"`
+
+	// Engine What judged, with the versions of its languages.
+	Engine string `json:"engine"`
+
+	// Findings The verdicts that stand against the change, the worst first.
+	Findings []PolicyFinding `json:"findings"`
+
+	// FindingsLeft How many more there are than are listed.
+	FindingsLeft int `json:"findings_left"`
+
+	// Install A thing by id and name.
+	Install  Ref       `json:"install"`
+	JudgedAt time.Time `json:"judged_at"`
+
+	// Override That a person let an effect pass which policies deny.
+	Override *PolicyOverride `json:"override,omitempty"`
+
+	// Policy Example: no-privileged
+	Policy   string  `json:"policy"`
+	Severity *string `json:"severity,omitempty"`
+
+	// Side Whose rules they are. The control plane enforces the vendor's, the runner the customer's.
+	Side PolicySide `json:"side"`
+
+	// Step Example: component/web
+	Step       *string `json:"step,omitempty"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// PolicyReportPage defines model for PolicyReportPage.
+type PolicyReportPage struct {
+	Items []PolicyReport `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// PolicySide Whose rules they are. The control plane enforces the vendor's, the runner the customer's.
+type PolicySide string
 
 // Problem Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist.
 type Problem struct {
@@ -6331,6 +6543,7 @@ type Why struct {
 //     runner's switch;
 //   - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
 //     runner knows no such role, or not its name;
+//   - `consent`: it is approved, and the customer has to agree to it;
 //   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
 //     has a key that two processes hold, says that it cannot work;
 //   - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6350,6 +6563,7 @@ type WhyItem struct {
 	//   runner's switch;
 	// - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
 	//   runner knows no such role, or not its name;
+	// - `consent`: it is approved, and the customer has to agree to it;
 	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
 	//   has a key that two processes hold, says that it cannot work;
 	// - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6909,6 +7123,12 @@ type DecideParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// OverridePoliciesParams defines parameters for OverridePolicies.
+type OverridePoliciesParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // GetConfigParams defines parameters for GetConfig.
 type GetConfigParams struct {
 	// Wait How long the answer may be held back until there is something to say, as a Go duration of at most `60s`; absent or `0s` answers at once.
@@ -7245,6 +7465,33 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListPolicyReportsParams defines parameters for ListPolicyReports.
+type ListPolicyReportsParams struct {
+	// Install Only those of this install, by id or name.
+	Install *string `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of installs of this app, by id or name.
+	App *string `form:"app,omitempty" json:"app,omitempty"`
+
+	// Change Only those of this change.
+	Change *string `form:"change,omitempty" json:"change,omitempty"`
+
+	// Side Only those of the vendor's policies, or of the customer's guardrails.
+	Side *PolicySide `form:"side,omitempty" json:"side,omitempty"`
+
+	// Policy Only those of the policy with this name.
+	Policy *string `form:"policy,omitempty" json:"policy,omitempty"`
+
+	// Answer Only those with this answer.
+	Answer *PolicyAnswer `form:"answer,omitempty" json:"answer,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // CreateRegistryTokenParams defines parameters for CreateRegistryToken.
 type CreateRegistryTokenParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
@@ -7515,6 +7762,9 @@ type CreateBulkJSONRequestBody = BulkRequest
 // DecideJSONRequestBody defines body for Decide for application/json ContentType.
 type DecideJSONRequestBody = DecisionRequest
 
+// OverridePoliciesJSONRequestBody defines body for OverridePolicies for application/json ContentType.
+type OverridePoliciesJSONRequestBody = PolicyOverrideRequest
+
 // CreateCustomerJSONRequestBody defines body for CreateCustomer for application/json ContentType.
 type CreateCustomerJSONRequestBody = CustomerRequest
 
@@ -7700,6 +7950,9 @@ type ServerInterface interface {
 	// GetPlanTree Show what a change would do, as a tree
 	// (GET /changes/{change}/plan/tree)
 	GetPlanTree(c *gin.Context, change ChangeID)
+	// OverridePolicies Let a change pass that policies of the vendor deny
+	// (POST /changes/{change}/policy-override)
+	OverridePolicies(c *gin.Context, change ChangeID, params OverridePoliciesParams)
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(c *gin.Context, config ConfigID, params GetConfigParams)
@@ -7874,6 +8127,9 @@ type ServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(c *gin.Context, params CreateOrgParams)
+	// ListPolicyReports List what policies and guardrails say of changes
+	// (GET /policy-reports)
+	ListPolicyReports(c *gin.Context, params ListPolicyReportsParams)
 	// CreateRegistryToken Make a token for the registry
 	// (POST /registry-tokens)
 	CreateRegistryToken(c *gin.Context, params CreateRegistryTokenParams)
@@ -9599,6 +9855,55 @@ func (siw *ServerInterfaceWrapper) GetPlanTree(c *gin.Context) {
 	}
 
 	siw.Handler.GetPlanTree(c, change)
+}
+
+// OverridePolicies operation middleware
+func (siw *ServerInterfaceWrapper) OverridePolicies(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "change" -------------
+	var change ChangeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "change", c.Param("change"), &change, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter change: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params OverridePoliciesParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.OverridePolicies(c, change, params)
 }
 
 // GetConfig operation middleware
@@ -11936,6 +12241,89 @@ func (siw *ServerInterfaceWrapper) CreateOrg(c *gin.Context) {
 	siw.Handler.CreateOrg(c, params)
 }
 
+// ListPolicyReports operation middleware
+func (siw *ServerInterfaceWrapper) ListPolicyReports(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListPolicyReportsParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "change" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "change", c.Request.URL.Query(), &params.Change, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter change: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "side" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "side", c.Request.URL.Query(), &params.Side, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter side: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "policy" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "policy", c.Request.URL.Query(), &params.Policy, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter policy: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "answer" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "answer", c.Request.URL.Query(), &params.Answer, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter answer: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListPolicyReports(c, params)
+}
+
 // CreateRegistryToken operation middleware
 func (siw *ServerInterfaceWrapper) CreateRegistryToken(c *gin.Context) {
 
@@ -13464,6 +13852,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/changes/:change/decisions", wrapper.Decide)
 	router.GET(options.BaseURL+"/changes/:change/plan", wrapper.GetPlan)
 	router.GET(options.BaseURL+"/changes/:change/plan/tree", wrapper.GetPlanTree)
+	router.POST(options.BaseURL+"/changes/:change/policy-override", wrapper.OverridePolicies)
 	router.GET(options.BaseURL+"/configs/:config", wrapper.GetConfig)
 	router.GET(options.BaseURL+"/configs/:config/diff", wrapper.DiffConfigs)
 	router.GET(options.BaseURL+"/configs/:config/graph", wrapper.GetConfigGraph)
@@ -13522,6 +13911,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/members/:member", wrapper.RemoveMember)
 	router.GET(options.BaseURL+"/orgs", wrapper.ListOrgs)
 	router.POST(options.BaseURL+"/orgs", wrapper.CreateOrg)
+	router.GET(options.BaseURL+"/policy-reports", wrapper.ListPolicyReports)
 	router.POST(options.BaseURL+"/registry-tokens", wrapper.CreateRegistryToken)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
@@ -15290,6 +15680,47 @@ type GetPlanTreedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetPlanTreedefaultApplicationProblemPlusJSONResponse) VisitGetPlanTreeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OverridePoliciesRequestObject struct {
+	Change ChangeID `json:"change"`
+	Params OverridePoliciesParams
+	Body   *OverridePoliciesJSONRequestBody
+}
+
+type OverridePoliciesResponseObject interface {
+	VisitOverridePoliciesResponse(w http.ResponseWriter) error
+}
+
+type OverridePolicies201JSONResponse Change
+
+func (response OverridePolicies201JSONResponse) VisitOverridePoliciesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OverridePoliciesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response OverridePoliciesdefaultApplicationProblemPlusJSONResponse) VisitOverridePoliciesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -17753,6 +18184,45 @@ func (response CreateOrgdefaultApplicationProblemPlusJSONResponse) VisitCreateOr
 	return err
 }
 
+type ListPolicyReportsRequestObject struct {
+	Params ListPolicyReportsParams
+}
+
+type ListPolicyReportsResponseObject interface {
+	VisitListPolicyReportsResponse(w http.ResponseWriter) error
+}
+
+type ListPolicyReports200JSONResponse PolicyReportPage
+
+func (response ListPolicyReports200JSONResponse) VisitListPolicyReportsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPolicyReportsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListPolicyReportsdefaultApplicationProblemPlusJSONResponse) VisitListPolicyReportsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CreateRegistryTokenRequestObject struct {
 	Params CreateRegistryTokenParams
 	Body   *CreateRegistryTokenJSONRequestBody
@@ -19389,6 +19859,9 @@ type StrictServerInterface interface {
 	// GetPlanTree Show what a change would do, as a tree
 	// (GET /changes/{change}/plan/tree)
 	GetPlanTree(ctx context.Context, request GetPlanTreeRequestObject) (GetPlanTreeResponseObject, error)
+	// OverridePolicies Let a change pass that policies of the vendor deny
+	// (POST /changes/{change}/policy-override)
+	OverridePolicies(ctx context.Context, request OverridePoliciesRequestObject) (OverridePoliciesResponseObject, error)
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(ctx context.Context, request GetConfigRequestObject) (GetConfigResponseObject, error)
@@ -19563,6 +20036,9 @@ type StrictServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(ctx context.Context, request CreateOrgRequestObject) (CreateOrgResponseObject, error)
+	// ListPolicyReports List what policies and guardrails say of changes
+	// (GET /policy-reports)
+	ListPolicyReports(ctx context.Context, request ListPolicyReportsRequestObject) (ListPolicyReportsResponseObject, error)
 	// CreateRegistryToken Make a token for the registry
 	// (POST /registry-tokens)
 	CreateRegistryToken(ctx context.Context, request CreateRegistryTokenRequestObject) (CreateRegistryTokenResponseObject, error)
@@ -20993,6 +21469,51 @@ func (sh *strictHandler) GetPlanTree(ctx *gin.Context, change ChangeID) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetPlanTreeResponseObject); ok {
 		if err := validResponse.VisitGetPlanTreeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// OverridePolicies operation middleware
+func (sh *strictHandler) OverridePolicies(ctx *gin.Context, change ChangeID, params OverridePoliciesParams) {
+	var request OverridePoliciesRequestObject
+
+	request.Change = change
+	request.Params = params
+
+	var body OverridePoliciesJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.OverridePolicies(ctx.Request.Context(), request.(OverridePoliciesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OverridePolicies")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(OverridePoliciesResponseObject); ok {
+		if err := validResponse.VisitOverridePoliciesResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -22789,6 +23310,32 @@ func (sh *strictHandler) CreateOrg(ctx *gin.Context, params CreateOrgParams) {
 	}
 }
 
+// ListPolicyReports operation middleware
+func (sh *strictHandler) ListPolicyReports(ctx *gin.Context, params ListPolicyReportsParams) {
+	var request ListPolicyReportsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPolicyReports(ctx.Request.Context(), request.(ListPolicyReportsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPolicyReports")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListPolicyReportsResponseObject); ok {
+		if err := validResponse.VisitListPolicyReportsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // CreateRegistryToken operation middleware
 func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context, params CreateRegistryTokenParams) {
 	var request CreateRegistryTokenRequestObject
@@ -23887,839 +24434,861 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3P2LkuO2liaMvgpCpyNsdzPTyqyLXZmxo7t8a9fetstTVb19pl31SxAJSXRSADcBpUr2XxHzNPNg8yQn",
-	"sNYCCFIgRSrlmu4T0zHbleIFBBYW1vX7/pikalMqKaTRk5s/JmvBM1HBf377hq/s/2ZCp1VemlzJyc3k",
-	"zVqwe1HpXEmmlmy35oalXLKFYOmay5XIErZUFZu/WF78yE26nl9OkolO12LD7dPMvhSTm4k2VS5Xkw8f",
-	"PiSTkld8Iwy99vnSiCr+3rkU783cvtasBSv5SrCFWKpK3DK+0EIapiT8tMwrbeAC+/Lc3v+Praj2k2Qi",
-	"+ca+n8NbwoFt+PsfhFyZ9eTmydV1cjDQBEf2d/z2wwH+kps1m+94buYJ41LvRMW4Zlopaf/XBPOWa7bO",
-	"V2tRMbPmdsS57h3njG5sjHepqg03k5tJLs3Tx5PEfkC+2W4mN8+m0y+unj27fvL4i8fTZ8+ukskml/jT",
-	"1H9XLo1YiQo/rCxffPOy+gle2f6u55LxsmSLPcszpipmB+ZHW3KzDgZblpNkUol/bPNKZJMbU21FxxRf",
-	"XX8Jw/L/jk54Wf6dVzlfFCI+NisU9t1WJDi7p2tvWCGMFaeEZfkqN5pxmbGttIKdqkroBP4gFf6M0tLx",
-	"Se6ZZ/2ur7Z5kb34Jv49dpbt1yzsRR2jgt/OOqSvYe8eGxPu8I5B4Y/nHZWSy3wVG9VzlsJvKJeJFczF",
-	"HgQVlna7WeD2yyWbr0VRqH97NO8aNzzo/OOuNv0CC6oz16wSG3Uvsktmf7RjEJr+vtxqkbFdbtZqa1hu",
-	"upRESq/rG3JkkFtt1EZUPVufpXTNoO3vLj7rVH6TL5dvVHwmlbE6VEmR0FLjsWDWIA9KFntmdz9KQ9fk",
-	"GdU7XvGeb8rCXvgEdey40Vd8Z//7cGoLrdwpYUe9qni5tl/BmRHvDX5MrlnB5Wrbc45l9ILGkKVV9b9O",
-	"7IMmySRT9v/fiGrD82zyLj7M/att5Ez7Oy/yjBsBm4pGC2K7U9siY2telkImpBaYVGady1X3UPezats8",
-	"xDKx5NvCTG6WvNDCD22hVCG4hLF9ey+k+VsuM304vpd2ic1aaMHu7BUJ09sUpnFOqmrJ80JkcxCI+U5V",
-	"d8tC7S7/eQ42Ci8K1GtSbeUt0+JeVLxgvBKMF0ZUkpv8XnSezfaVja/JjdjolpA/fXww4SBGL/DaJ/WJ",
-	"zKuK7+GTv6uE+F3E1d4SfsP92LEP8ZKz7sIXmdiUygiZ7v8m9rFxVaIUVjCsFWQFWlstdyf2IDoLle3Z",
-	"ShgdWGfORFrxXN42b4GHcInbG+5tqUP2ePrs8q10n49Gaz0BwWgv7HAf9OVLsGI7DFJrI8+tFWfgC2gj",
-	"5JotuB2rkpfsl7WQLAeN7j5JSVhAqXZJ67bmR15ds3lZiVTJLLdvnZE09306Wd0jz4IXUhteFL1WYI7X",
-	"DDoK6NqzyuAPfCGKTh2gtHDCB2pzIQo4FeZ3Yv+Xe15sxbze4ZutFcCiYGuFNpbX8r9O7Pv+knLJq71V",
-	"lrGND08/uvOvnzy1vo21RO0z/p9f/5+/vPuXv1z+8z9NejXC1dOIRvgh3+Tm8Nu/Vzu24dIec2Jjzw7w",
-	"idb2GDFso3SnxVDA86Ka2Gok70o8mU4D7+Eq6j38KOzx2mdFbOCKQYKDl55Vbn4UpsrTY6atFlUeqPr2",
-	"qOwjzjqql8vnZdkrzeDmWq1RlknH3LWdRfC/xuz7l0va+YNGQrt64GhqHTBmRK+2Ulpp6l+tCq7qWC38",
-	"8ayr9dpwI5bb4pXQalulHa6o5jJbqPd2YjjzcZVkkOBX7snnHbYojwq+EWXHmOxPZx3PG3Un5LEBGXtR",
-	"wuZG3c3+z//63/PEGpZgyGuRVqLLU4fbzjraX3iXzi2UXMHJTUbMhu/ZQrC1KDK24Okd20qTF/aKCo51",
-	"rTYCbGNmFNN8n6Cl/++KZduKG4qlkc5m86dTPa9DWhWbT/WcXgWaXclUBDZAa9/teEu11y7Mo6luOjFf",
-	"Nk6oTz99Ov1/f726ePLuX3+dXjx795n+fz99Op1OG3/84yp5/OGzjf4sco7ZSROLtVJ3ceN1hz8O2xF0",
-	"8XmXlDyAYzLoPYWOodHPZxzbB/soXSqpBRgSP1dqUQgIIaRKGiFBFHlZFnkKEvN5iVf8y28aw5H1m/+p",
-	"EsvJzeT/83kd2/0cf9Wfu+fCGw8nwMUfdlzDttOiuhcZ2udgiWu+12y33l/CfNJTIW6bGoqLlpUqRWVy",
-	"ceix/XFo+awFL8x6lq5Fehdc4F1AuwDlFqPT3szq+0IcyAt7k727aUslk4JrA37ooMdYt/iDW/dwK9F2",
-	"jNlyVm1GnFVrHaGB4b7i4M72WE2Vr1YUFx/x7W/wttgTt9Jud5lZgY1tADw7mTa8Mtq6LQuIoYhiyZRE",
-	"JZyuRbYtBAZRcwPKjzwYr+cu2fM0FaXJSU9WohBcgy60/8xEmutcyctJ1OWv99SvOPNNSW3JTOOjgjnz",
-	"guNWpA59qMVvIgXpCIVltOg6qTj4of6AP076Pn9B95B/5itxOGIvJCOkJSYmUrw3x+7+yV7T/hx8b/ew",
-	"KczUHDX3qmPQ/kJhm+VZdO7TSnAjshk3jSxJxo24MDlMduc9i330kaKqVBX/5X1uZqnKQjHwvlEyWeYy",
-	"1+uRg8HvCmaikrPp1W/Z9fsv/vHs9+rL3aP7J3dPN4/l1KzWPPqE2qbvW8BXYgmuJzg3uiNYDbFTjSGO",
-	"3LBdpQyGW8EG4pqVKpdGQ9DsTpTmFq01yYpcm6a66x3LVqKfFpNGGuHMr0Mr8wYRSTsksTRMbY3LEHYN",
-	"XmZ4gsX8cHqV/ZQef9s92T0UX7ETNAnBowNpUFvjDjKeYUSHFz8HOwEtiObOSSbvL1bqgv5oz/rLV3z3",
-	"o9DaKgDYfaWqxgq8U+Ij77Knwvh7TMRdmv9jK7Yim9/AFPLc6FsIySop3OrhUfSJZmong1NnDlIwd4YI",
-	"N/a+y7dyvsm1pidqZvL0jpVchwkUcBtx+VsPAVlwYXMcmdXCWykptr5NUyHwfMEY3CSZpFymosD/xndH",
-	"gut2AirBN13aik6rDqGmCWe5ubFyt+VFwtLKegvWw4Sd52aryJeCpfu0EI141sReHlsXZ8LGB9bW6tkk",
-	"Cfx50tf16N0y1zLe0KkNpdx7NpzvVCPD7WMebK/Qdu7e35TkaB1+ZVmpezGLBmGe449hlNgFY6ptzHwK",
-	"1MWFvsvLC1XiOC5AWqykWS3TsKrjg21mMZ48efQ06TRY68moVBHZ7a+2EvPvNHRVCAgmCZ7h9ygt6ig6",
-	"L0vYmJfsFYXDrWaQandDcfHrazbfyjupdnJmnzWHPQ0aX/DKui+QY92thWxYn5lIC/s7kwoTRfbmhInC",
-	"xY7pyXpbok6dJ0znMhVwoWZrfi/svWK5FKlhe2HQC++Pag1dkg+dsvWmVhJN2fHC22EJKTlzivNwUV5I",
-	"9h9vvm5qi3/+/An7Z/x/MaVhdw9p/4ipIN4b1LukktyrfShjt84LlGWXS8jRyyzye1Bbw44U/MMfR5Vc",
-	"awfDr9ENnH2v0tfwNUf3bvOzq62dYPvv2zqdv5WX7I14bxKWb/gKc6dlwXPJIA2BppIRm7LgBmpRdB1m",
-	"Rc0Kl9j56Fntw/n3P3t7J9eML9TWXLJfYOZzY0enXaIWBR/VChlJ/hm3lFyv1WPg512eTebtqXv/QB3U",
-	"nIlv5X1eKbmx8+CKdzTWVpQFl0yv1Q6c0ByDT5o+Jnzt1XTaY4Yd06sbOsMi0SWQB7cKuYQ4WJavhDaJ",
-	"1VaVYEKucilAiqwRXapM3+I61SYRZQk1VYSEKzG9fnz6UtxtF4KKYQ6G/+/5PYycp6nQmhkVbuNPNEuL",
-	"rTYYkT/5RLLvr6QwQs8g5PXeDBtH7l/vDpUE7MjGgRKu9VkEV0aTXWC2lUKVhWApaDhzyV4YjUtud771",
-	"i0QW2fVsjg/6/KfnP347b+plCMttrTYME4rPL/6TX/w+vXj2rv7Py9nFuz+mydNHH6J5Ri2kzk1+L2bn",
-	"3ng/qsqZ7hu2g08L9B2F7u0+3NMfeCEyqt+0N9Gfjars7MiMSXEvKtiv8haLeZoiR5tBlULCht74iJTh",
-	"dwL/FHqDhVp5O4HMVH98n233x6UWkkN0TljvBCsgilwK0KpgrXCm16IoLtnPKD1aCFegkhtf3FRwmTCt",
-	"IO621QYS2GDO+NRImIF+en31+PGRyHMysees2pqZhkoD3cgGP7KT0bJJl8YZcvZOOmi0UWUpssuwEPXR",
-	"0yPp4xGmUeMkt5McPckLjlV3LRPbHoIde1W856kp9jeMsw1P1zkUk7FKpKrK7H/9phbtrWh/Yo++iG0v",
-	"nlqrtBDZaqSb3LixIwyV8q3uUjlYioXzf5aQWCYMz4tjsYqWRZnpxIdG7FbDs00Hgxoa1TgIghWbPzUI",
-	"BrVcTZtyzXM5W4g1VnlFYrxcR+vA13u3JYQxRceSVGIjsn3HYhrFMoWmG53xh/eD8hvuvFOtGu4EJ0p+",
-	"GOHz/NIf99rtbnteC+7GJamGO7+DJ/GW/om7T2ROIapqZa0Pu1Yt5edKV3rzgeE80Vg6v/QssQlQUB8p",
-	"LlFo9Y1Ic8r1jFiVRoA93BGr/j14pLojmaDjPEO1cOxzv8Gr2h9cD679vOgkYJFN25FyRm7vdIMiI/1w",
-	"mgrtTx9luS4Lvp8dJhe/F0WhBuUGynKcVoTStaNi+gNeFU18rrvGRlGWEdMaU1QuHxbOTTs9Rh9xXEGV",
-	"5Vk2bVl+rC1blqcFEVuiFmzEx9NnUdu9JXtHt+6pgtM7O/aaaEK0Y3L+o8wom/DfeG4+xL/NdTo1dtsf",
-	"dXnYyqWGORqIv/5BRksQFwoqAfPJh3eBu+fnZgtTiIpscj29fnoxfXQxvX5zNb25enIznf7npL7GvmbC",
-	"ixyq0sCZm9xMxPYiFdJU3FoIrjHt5tGH9rQfag7/DTFbylm9EXPI/qoDJ0iKndCGGoASxgutKHpiXHtN",
-	"rtFjhBgxBoKd/SAzUaFRNnTzu5V5hbXWEVUQTHOsgCWc86GHR7gGTUMYl+PgBlqfgwwCVZEtmR8kU1Kg",
-	"fR6maQ8f2NXp+LXaSirld8FDtQRf1QfcnM/Ny/IWXUUlBUshKp+bddOqDYuJI6UR9eTWY2rMT2OCa2F6",
-	"17/PznQy+G370U6IljgefIJ3ZSifSVWp9rgMFAXl8GIZy0ixU5kfDa+Th9GnvuuRn3LGNTaZD1DE/NBf",
-	"1sKsqbEKtgVEwn0M6hffUJegVoiVIXVuqDfivQmrNZ8+Zn/Lv2o5H/GQWWvG8AUdc1Wpe158r7aV7ilB",
-	"dR2ZmEHHniZfXOVia6j4MiFzkV2y5+4WrFiA+3hh98ye3QlRugItnkF4yqUSIGyO4TIvFl9cB7GeL794",
-	"eqRVoP6sl/4wjq+b0yp2dPRRpai0kuzTeVmpTWnmnzFVQX6fLSAuuNGioFYtJ/d4pRX1IMMak3c3rJ9V",
-	"kaf7iE6Qs6Wiou8j2gCe82pbCI3Hghl9z8PPiiPRAPcxfXKHM/GQfDYvdE/5DAXIIZ9qFKMFajQYeykL",
-	"hez6qIit4zvm5ZJx6GO/YWu3eazkRyTNbZ/Eno4URKLsmOZ7nzvD6IxLMQTiN2pHSDXToljO3KTFQ8fu",
-	"V+waVozrO0qK273qKjlYpgSmU1N7QCeQkYQYOpTG212cqo392NysH5SogWx4R8eIX347WOzm0TBoWOy6",
-	"vEe7pHptuQVJYfiCW7Ap7L0bvod1ySipLzal2Y8x4ax4Va8UHtN1r9Wj1pl9Yjy6Fvm+TYVb/DA4He6X",
-	"wQI97AiI16HFhO7w+MM9OsNpj1QPGCuG+MINpnDsDpP7hcr2n2hqV7hh80D7zt1O9yloTNk0ZEaL6j5P",
-	"BeNpinZmpmqhjp/UHfL4rZUS3+gLW7UWpJOl56A3Ly4JblSR6W7PbZ/QdCw9WDbKCAd4QhUp2nDogg7A",
-	"GugE18xKnYKm1MotQ3ZYYxB3wpQWwSL5lRheyL7JtY72wfsjAWSIV9a7E1kjaB5KLhbhHTxlimqB4wSA",
-	"eqbuYvrQDofDLo7pcDxDNZsbkNMN6n9/XsVi8w/WotHZvkWV9ycLczLR282GVy2X88rK03UwpE+5lJ/d",
-	"sitcNFwUtqzUhvFsk0ts2FqoRdSrVHkWPZ8FT9f1SQcfeHig7ceIXduddBWc4DI6iaz3KYysnoLuXSme",
-	"F8VptpFURgyIQT2oYixc4cALhJWZJBM7HG5UZd1Bh9cRNYorky952pU2JXwatuGZSJrJmEqscm2q/aFy",
-	"GRf3x9JmnRvVFkhVrbqj3p9DgPrzqMuaTHT+u5gt9gYHdIChdCQiEQwomfRkHb4Cz+s7nhfbKhJkWNY/",
-	"9E3Em3wjrBP2rTQV7M6VUtnom/RWlyI1umMhCbSLLYTZCaqXNDuVUFHxnShyCLbxrRYBUtIQZfMa33x0",
-	"Y/oRRqeyUItIZ85ISWouu5ck3HxjpYBe3nhq19BxCHpsyLq+a9BM1x8a4AhMp9MjE+9eEx08QEzFrNWB",
-	"GXUeKJDeI8ld98GV1M+oCXFsE09YHjlggKek9Lo7gc7S6rMospFVDr/h7uj73L+qxQSj8/dC2gmORXQ3",
-	"m9wkzChVYGTYjhhrU33G3UO7uJU9oazjSL5/x3VtdTXLbrA73qmreBLBSU1H/UwltlpkM2uoxP1sPNKw",
-	"ds19ZB29NkrdMXu0RqPlNS5A31rArnqNlz60oeb4e+DKvkj+q1yjB456Hx7tYiKNeuwuzZhgt/mQ0UA3",
-	"fTTli7AVYXDadZPU4X4SHD/PreU+mgqGIZwj5I968eME++FdJ0fhDpf7q3bX/agW9aQFFRrpbr5lc8o2",
-	"zH14iv5wydAdtw4MpqTIl2mYE0dTrSFy1vRs0Zvu2X/tt/VBLX4UkWeVmxtqBUB1VgmtCuuBGnWLBeDY",
-	"oObKvlXF3jz/93/75sW/f/v6DYGb2P13a/dhZW7Y37999frFy5/oCrTL8OYaCDW1KhOuj+qm2lpqDrZQ",
-	"KS9uIk/kVbqmlozIwyqROps88vFLVWRQiU2tN85i9h9EecPKfKK9IB68pZ3EgqFOEvuKiauxh07gykTd",
-	"F9iE0fEtKi7TdcIMX9nJx4W0B92uyo0R0q8SXQCr0fidvsOj4B5e01HyV6romBL3RAyF2vPplgVrU89h",
-	"UNKOK0QRHzvbdGIOSNJ1C7s7Wk5vhYytRa3+D77+O0WAgs6fhA+UCqAmdqq6s0cvhjYv2QsD0FZS+fTU",
-	"re8eJcQVzHX54Ry6oO02czuXMD72yqEG9VR61vfhi3B+vKrrf1C83DCZdNQcfrUt7rpghjaCYRYis4ZJ",
-	"LgkEjJIVsc6hLSnt/qOtuMPc/p/UR/8AGzla1EA6hmJ9oDuzau86I0Oz+m6MWT2i12ek6VDc2cPrwHoY",
-	"/kKM3jiwBNqlmSgLtYfeEFfVq7eNLHxMlk8OW9Zlfqc+oqsn3ErznDI896La16kte5K6ZmjlGqAIlsZd",
-	"hB1q2uRF4UXAp4LFfS52E2x7xsHal0WnqNNaBhOHNDKi5Lh2knDn9e/6egFjVi7t03HN08G27QEIrBOZ",
-	"2JhEqFVaCOhCU1uTqk2k6RCm6eC5P/OtdkthZS27sWrZLxfCx8Qj7qWACH0820ULG/+RBCCe3XU7/4aw",
-	"aeFiMK/w3wsBynJA2ZEbYP1CEpZ6eF3L8F1emHgzf56u/RrconQTIBilZ1b5vZB1Tw9Y57ls9CWdx8Y/",
-	"kHdqcYgmAX2I+AzvEe/LvKKVDy+OlWAiwM8xhfo9XPV3UWU5roGb4SPDva3bA6kBGZHaXF9lsMV7vZMj",
-	"7lLLV9nk0oXmYqhU48prQdV3LJo1iA7n+dF1s3mQX/w+e/cvcRC3qHDD0RVxhGLZ4ZfkmSDYWOIrMNEj",
-	"gk30kNRZ3Zx08sk9qjuItGN46NZaAvTLDHTFMJ0R6wI69Tt6YTxOeMyg6JJD0aMA00GFkcMJcdPWpS7P",
-	"E48p7j5aOKa4C6IxHc35vTDlrqQlWsPyUYIf1gp3h9SxeaXjrG13tqw2UEUIwTFHa2AOiXxInDuzI3cm",
-	"HQhYjZagla8+zGsAp9B2G2PdlgWXMyWLSGziZ+ictYM8RKs/vRCqI5wNBgmM16o+e/ZLITIII8e61M5g",
-	"ineddtBscxuWzdujD6slwIm6ZCCdCLnOUDY8EhMvywFHe4+JS7IW201fv/573L0FDGuuITLDL7QoeWXN",
-	"X9dN/umr775mj6++nH7maHYguMbmiDh4A/wJn6f6fn7DOEN8dFYR1Lpk3P43fCAUHNjNB/nr/3jz3cWX",
-	"l+xrVWw3UkMpbIgSAZKjqsxOphQ7LKG3yo0VXBsoqxWuLoMzXULPwloIR5Vg+J2g4izr9m4LzhZilUus",
-	"xmPzT+aIUUHjnf+Qy7s5+3ReieIvb0GZvZ3MP4P4B7i8WVYJ7cvsAXrFzpsTN4AADz6eGaVcCyVVPrjS",
-	"ITt+EMxmce8kzxL75cldLrO31VtZyarbh054uhEJ7XZ7dcyT/5qXmpBoevoND+1GeS8KVXZganzz+vW3",
-	"zF1iXRmD8wz/wbUzOnS+koQrAFLfkUub5R24mL+pha+FBjHo6Ou9E/tZnnWA6d2JvaskxeHkI8uo4M3H",
-	"NDdN88uKmlVKvi8Uz2ZdUeA3B+FfGh1ktsE7RKFqIX6seS5pc6BTCa+NzoobwiFyTwhoey+zy4WozPoS",
-	"vvPy/gqxbY8pnLAjlNawXojWyw+mI5AvN79RbRVOakfXdmvmmOaRGhiemjiGYbPe7AbqlbEE8hPtKI4w",
-	"2l9R3XGWx2UQIqlRSYYUzA2GWgnOCj7ZKZK8YmoXj14f2aPtxt6oO0BVisbhNYZliHF3UehRscKloPT2",
-	"gMQlSXLXF+Vab0dGKmv90Z3OCNtoNzPMX0QtPYCimKEUd2oTt2Hp8rosUC1EB75lLmfU698Z5wJqpSKz",
-	"CoEwVvxzxXuRbo1gebMiUcZfJlW02uBHgGfJDVsplSGYeezuZqyzoTH20eurVdf0qypf5bJzJhGOpcbX",
-	"4wjNopaAt6KhyA2JauAAqYSp8gPNSMKd6yOfBTYqKIhj26XMpVUm9gY325ghkgqxrFDNiPe57gCJQPuw",
-	"a1Yc5UDn7z0YE8lElyI99gX2Giej9gQNzuOuQxhDhz2RTKhMsdoRobIc9r6LDqP6jIcewfc4OmYogsBE",
-	"mwNpgxZUvwbUPtaMJnYZwyiUDXXTRNtobfXwCMOOutCeDpcsaRx8XumH0t4QgeaStWbDT3yo+RpKOKo7",
-	"EjrP2idATMydenZ6IXrMWqPiFVQcHZqJCxVDTLEbGEB8aDvUSLxrrtciS4CL6enjZkpIPJr+JSZ+9p7D",
-	"d7z+/vnF9ZOnTpTtQBK2Fu+bz3y2/PJpNv3y6ssvH6dfZE+fPOPXS8H5NH3yhGfTqyf80WL5eHm1uF5M",
-	"F19eX6fZ1ZPsaXr1ZDFdTqd8+mV8C2P11bgSIfGPhs68uh5f5GifQdOR4Mw3B3Nk9SKNLtYbmcXn94XR",
-	"sFowqYGukzWFhoxvtwQfS1/cytcgC6SD/7J+Dn7BLZt2PH2I3TAqPBUK9LE6WHxg8EVJMGcd8y1jEbRG",
-	"S9GQ7kMIKTtrbHZgzB2iVZ1S23kSggrA14y+x+qmEdWzdEfM48ry5VLEGrC+ElgSDS151gZY5qLIdCvI",
-	"ndjjpBBgvBdKI42NW57BhdTfwCBAeUaGiMs1Dqnrl0MSRwJCuz0oB8o1y1S6BUTNnCC3qYGTROaEQtAj",
-	"DkNL4aZcKpmnvCAr63JcbS5ZrSNLfRv+x0GjsnQJjlJpOy6Z6QBoPGzAO7/rcpZa46NoThFEtXJrdOg3",
-	"dHpVA/Mqv6nF8G1Kdcxt8Xeu1REtLFfib/ZKssCP0uQUXL6mTiCCNlF65IyPB0Tqzghh/VjBU9ERWwq7",
-	"/XzJMnkq0CsPngw4MR2+wrAKZseARuMdlC/C6fflyGh49oqRNqLscjyGVBz/QinQBwLdh/fWg/KWuSvg",
-	"aG2M9heGZ1J9opD0Hy3vCGT3MPfCIeY9vyG8bfuLpiJSwjwHMlu4CuJSUQzVWzZfqmolDNIx4OVoFDHX",
-	"m0nh4XZSxgheZWqHrL6AoG1dAns/ar6VAN8CkDdmei9Ta01Wgt/NVgXXuvaFEMMgmtXBGThHspAEsd7X",
-	"HyFrGAr/wQJeAMFrye2nzm/YQuRyBVtViuzW/oZqZ34Tbe++fSsvfIN1Nk/YHE86+7AEfihyuJmom3bA",
-	"PCczqITBm6WaoeYgGYK4Qq7RBL9lc4QNmd8AtRMRgOUZkwpvp6ES6Yav/wHsJUTaBr3jIGvhlLQ2N96t",
-	"t6WotMjgARwSVFWD5oBqHZ1uYqQCM5YbfII9cbOK72R7BNYG82WgYH6lXEpl2EpBRSmCENEwrIk2v/E5",
-	"ySK/Fww42Qn9v0beheCCxqApUs5Yo851xryVzEXMauyVhVhxeetxI+xNGVKWI1hxrt2CExcyjInsR1oV",
-	"eigabPYrMgXoNZDOQAoTb4IyUjD4nK1MRWV4bieISxek2vA9Rn8dbOwtTj8u/zK3y6S2prnnvaBO6vOw",
-	"RlcBOEYnffhnK3zY/45rSlEBidURIFhQUOyEwCpct56oRIuwgCKoN/Zf1aMvXtetzKcUw1oD4GHFsKc4",
-	"L0fMYmq99Qg/HtR8lDH8Ue3ac5idpwD5jjAHm7ZdyxEBBVCXL+VGY1Ehz41VLId4G0Ntw5PMrUoVxYKn",
-	"d7MUTs+jN1sThBdfw8UnW2v/nUyxo8YUsUwesJsTBj82/1HhEkLX/7bNVrFWglGckJVIO4k7MANPr0xc",
-	"nca4Xmv4sJdUbxUDdsgLIU33poffU8E2LjdD/DrDJRqOyuGa7p6qNseVeMYRAt2z3CD8dHeKwMu6oK8V",
-	"OhuhrFUHX2m1lYMkHILq6i4+SjcVL+9FVRECz4j+P0gvYsXM4Yr/HStpHEpMZaDR938+//GHITB2I8gQ",
-	"lrN7XkUHEOBEcvZGVBW3c842iqhFNfv+6x+sov3r65c/nXNUH4ZMdi8tVu82PFi2A56MevJ1LldFwNuD",
-	"GUUouqEsRi6h4biGfGnSY73x+SnshNmAvnIQp4DeEDK4Yz1Xs8znj8lOLA4EBmINecr1DXsEYtuiyHhy",
-	"SJERTuMbtVoV/ZN4uGtiFfMB+1BIQM/0LjfpWkBz2Kd2WT/D+qzlkn0K2+EzKmtrPMDaTpVgcwPDs/I3",
-	"t14BWyBoLLSTeCIygCJSyCSWoRetm9PfnkjPowkjGD5pDos8xona1WjrFxSvumQ/OOrLKPNmf2HR8A09",
-	"HP1hsZVZIWZjcTrSIo8Ehv5UctexQ1wKK3pZTxEQdcACXgCgIolCC8zch3Xwei9TkR1bur5BfYdD+S6P",
-	"gDmNKIVvW+jL0wLDHTPiS4Cx3cg85IOBp/kbscxlHmUuPqFzr4dHTScsE6XVpjLNBbH2PGT4uNcf2AKI",
-	"Jb2NJXuURFupxkefuxrzoLggl6u5b7PVrogMKr0pH3HL5vTWbO4Q2VwcEmmMrNxveCZu2RydeX8dtv/i",
-	"H9HBCvt4G4EIN5q6vCEIDozq6KvxLwAn04NaAUQh1dsF1OV25IOyxN0oF7R6SQ0i1NSUTRUY7REc0RoY",
-	"CNxhNQUUjHTHCcIqwo4fT4AiaYD0HAGYtjZBvf0aN/w6yRb2i4eXzt7FA+gUM8eOBc48uIELojc774FH",
-	"PuRpRJq+sF0hjrZNr4kTBJ+CHHNYSWucET1DI/p42WwwvruA5Kg17Y3SonDduwXuLKF6tIs+Uow+aHNs",
-	"BQtPMDgODtStnn1slhaebo5LQEi4MpRTxU3VWdbYTfvHXeXTEHX+7xOgEJnTeat++uu6/5t2dwb9mi19",
-	"D8F/yKvs1baq8UYxKYAZlQgUrUfRrJMd9KQ/ucOzp9Whr7vSlzTF/EpVtXRFFlVCGM0cWjz1HK8+FVfv",
-	"aMlZW6lmIh2pVB34aqTOOUaPPUfKgfltE8I6OUQZvmXzO1GaeVJnLCnPFjY5UErwNsy5Jj4taBRB+YIN",
-	"zTPoYoSXpWuR3rUycTCyFrNBMrnDrHuYb/OPighn1EjFVTws53VlvhVaFjCXR8+KlmxEprjgcgZZzzlz",
-	"qT/dSEDdUk22KCk0XecpXa9blPsC3A0N3SyNqaMZwwTk3tUpwxCi+9d9wokobIWOQD69bJBchIlun772",
-	"wT74MwHc5PCVCTYuejTGulRv5/pqtBDykj1H8lgfF6R8JKSvpG/4G0hbWFMJtvqQT48lnaheTuIQTM4N",
-	"vZxMzFrIBhMNeKCTg0CmR83ERZxbuZsjOQNbCEwzORkworxEzxgrcex/0aHkFIWVfuocJfgjJzSXbG5H",
-	"jHfmmtl/lHa97e3wOmxChsYbiJ3SHTNn7xvdvpn6gl342T0g8cg3lZU9/ziIuWJtkB22I7OHpmuR3mkX",
-	"bm0MLQAJxMIRKs7QrB7XDXs8fWY1p5nBvRC8be5smn37M/1P8F3H1V+H5utQawWvRPaiTkz36oSDXKML",
-	"Y0OT7jIvsOkI+Elc8DDDdziO97ilN1OeSGeIvUe0O6EXPjN1qH5QXsOF9g/QIEdlRfQIbBlXmhJ0ntKN",
-	"wOqUATTtQTG/L10GeBr2vIac9BxxtOnoub6/0j/dtfuueTvWD97VRaqqcjyGZh0rPRroxEzRn0u+CBEm",
-	"TIn3Qnnbi7BgYrC3ki+XLS5DSh9YU+4ocykRGSLbqPdTNPAeLhCbmrYXGTs3kxobmMoTqfQdK/PhTr4E",
-	"FT55O3m+Vvu3k0kyQbMM/ga0q/DHktv1O4ipXN7zSl8C/fiHd8kA/kWHNQyffDSw7kK7j+zxoobdtwju",
-	"e/LhQ3IyXref4D+GNyW89Kvddt/dhw8OPeP3nkYci6FVeCU8qP6YLsGkgceDopH6kDopwNqwto60DM9N",
-	"+wCDWR+tNgLPbFFo8SCckdS7/DWdQ0a+58b5oyT97+JxVNgPp32XrsGwgUjOPsuZBgqu0cKYXK70gz7S",
-	"bdNItGEXMBWEjcfe4sVjAODoNq6jfFgKzb6UIiqDo8a/0MmQI0K6ywrT0Z0i4E0DxGYjDM+4sZu8DhBX",
-	"DigUVTCdDbNVpbal+5cvno7TNybWFwRAD/hHs7K6RD47eNFCqbu6nkrPAIzW3sBlug6bTGeODuVuuxCV",
-	"FEboWaok6LxkYqp8tYIx05Pov9Nim4leMskuaqYdeToVkbbac7nZVjmWfNJvFy9SXVqAeqoO+Tnsba0Y",
-	"Ce2A2iM++NKVMh1FctIcLwbCd9LV+LD4sJ3bE0Djr/n1k6c3Z2g/DWyZL64acHH0jl+nF8/4xfLdH08f",
-	"f/in2CR8K6METd+rHeNBzs8Xilfo2wMzrFGgbIQkg86XTFv1tKuAs08CNoYrS0/qsnT8i6e9umVzLHTN",
-	"IMhCl4AHC35THliF8LJaW2c55iEv2XNooNm73hmZIeUZNtG0+iGompleGt0K38pKFRshzWnBhP7+HwcB",
-	"0SD9XCkpbh1BE3ym3WBrbie5Ug4h+USNHauk8p/4GpXWwdY6BdWjHfoTshoZ+gunLlqv14dz4L+kVRm8",
-	"Vjsrozt0zzGB7NqrAuxhIWfuX4NCcCE2gFf9/gMa9dsxBfHtPSVXW3bgMgpMaiVH+jbpnW8eo2DFmme1",
-	"QNU9DGoJ0XPNilxoxxw0sH2al53VxGNkwmEBDG95fZHpBAvmE8R4oMAEBP5v3QISXzD643ACJ5452JlI",
-	"amvKLXIAA2PKCe2vzsnsRJ+J6NDXhu91ECu0Z+Y9sRyLe+rOdbgawW65N7NHi6diunjyOF1O08fZI8Ef",
-	"Z1eLq8Vj8ZRPl8+y656y+2OINm2kQ+9X30EXiQ9kVoKO27pmJmwKANrXoKukC9PgEDeAxDd3FCaV4Bs3",
-	"BlWtTqnXwN573DIJBcaDLDnIXufeO0diFDdxjEdRVXEcNDSfMHOFeIpxqkyoZ4jWwvxPtcWeIC0c/jbu",
-	"9m1pT2YMpsBc3yDxMrImzGGa5ieVxRDegR8TfV9sasNSt4gbA0E0KtHg1L2k8ywsfCXzPAlAaDzxDVnu",
-	"QVXeYcwNEfdaIE7GlPrm88/pL5ep2nyu17wS2edYSnu555uin5JjYNVh9MMRvKjwn+kqDyFWC3WiuaHA",
-	"lvNY2EZUKzCCjGptwvr9O7G4NCo+8jux78ajarz5ls2xtmWOL4V5b5+POE8z+xW/Tt9dgquBGOhn5u6D",
-	"GcThJ341k8FkbqGj2H26nppMcEGo9rz+9fXLnxI2/9Rz3382t8s5/xSaMxi8lwEi1mfzh6TcMd7VILgg",
-	"77PfYoH7otNVCfG7OE89zZECXiGzh9mTy+r30QWvNSN8xJ7s4FiwIpxGgSybMSRH8uorZ4Pq/WYqM+iQ",
-	"eteJpTWOSl6avOjoEaIGXqAXJt4RmIXhPUI7Ie4QnLe3YwyuIgmyd/lMW5QJxU4X4pE0NctGycRsBbu+",
-	"vplOL6ZPb6ZT9u3WSuPnX4mqyOUwexyXLGAg84tPIxtXkomf9UMew5BeVup3IWd9ayAVW8ITWK79Avi8",
-	"BgLZ2dm/dSxb5ElLyozsRnRujjJZ6uUagHHUPTFhu1NH4cpZmgJwEruR8Tp3sF+cIe9pH0H+pe45gVi5",
-	"CotB8uOm6dRIgvu8NhJ1b/IqTmDUPcjTBjdanZ/4NSepx1MU2PBp+/eKx3pEn7NKFTXL8m6tCnBtGKB0",
-	"U8I8x9iOcywTMHlrBPZoErmz6u+Yd9rvGlZEPd2bdAIC8vbU2D92TEwZgY37SWVCu/qGPF37chesU4C/",
-	"RRhtKr6LctHbE8WI9yFAbchFeqptJbIxaTX41G+zeDqi4PsoGJljJiJ0gLJQe2i3AdRx8IMWe/jfBIQE",
-	"HkPGI7jJ1vi4ZAgK5qupcqNFsaRzRh4ihP9aF7u/S6gg/1eK1u/EYvLuXewMOVqof1AIrLKx02fl4jgd",
-	"PDzXLY+f207xgzWJHdmbjgQRCmE9v8eTGk6XjfzcV6hRYnOpWkWTiwFnVJ1FdaPpnJOfVOykPpG8p035",
-	"GOuk6MswDZjcBt5tK5SEynVlP8uH/7zqPI2FF7peXi4dhgPch52r2Uwtl3EN5IqD1ly7PleskQpStcvl",
-	"gzKth80jfWjU8Z77sGOkUz5edfFjSEdgSMjSrrIzFnlxoY9opIKXeTxSMXw2OjqDAONnbtVfkBZ3NadY",
-	"tkehcSQ28YMC1KS6gQYeQbygTCuo76VQ6NzjKXKPNQxQw/qWzSnp6keQFlttXHDHaxWcu2YyClHsD9p4",
-	"/GthR2FGN7afIonfB0Q2ilyKCMbbGJKTIE9by8Cl3Cp5WUvCZba4xMC8vtxWp8vDUMLU772Sa3NZiPRu",
-	"DCKZSKP8RU5ZDX+UUzM0sigIyMeH6KixOWhmwk/rnti/1+92Yk2IJBPHDrcHL8r9d0ySv1dFFuealyrA",
-	"GbMGj9O6wB5bVbnIoMVXql3C7AvUdrVmuXFo4565gAHVT7NumzjlXFdsQqjt5IPrNcGqtA2JTof0FD4i",
-	"XxWLTogjjJst9rN7ITNVRSfMbfZDkt5YgIW7UMRaFZlj4L2eXj+9uLq+mF69mU5v4P/+84Z9VfD0jn1X",
-	"5Rnfnxh2siYsmqRDQxhdhLstzVeLXru9/GBz+1rvOCHtTQtQmv2kDK43GNQ+iIuJxThwV+O5UbgCXRZ8",
-	"P3NWz2EZCpQPxX45NJRWlRCE1xaxltzUxWKc/lviP3sLw9lyTpJ9/7O92FrdOQTff2u6xP2mR2MKmjPm",
-	"Pt+3svrbwyF3rj1U3A438u1a25MYc8ZoE9hrG/3AkL93ggPY9/2FUv8lFyLBPE0nE/NhATa65QPFPr7O",
-	"tITkkdQfGlzcv5K9CDTHAIW6gHsIoueSfQtmH659rqEtzN6YYIIbAWlgUJpx7XGMgnJov/tuoBp5MhQy",
-	"5oUvIQ8eRibCr05aSfCoHjnY6PVEU/gtkCD6S/v4obV3o4y/gpf5DJNr9RuwDiN4Af6hNdHvAoSG6w9J",
-	"L7HiCW0G5884jYuMB5olYpN1YlNM6UDVaoPdqFqYAezFNVBEd6gdBeg/EHF3XHR2KzUWQ31s1soay2xw",
-	"38SH6Kf7np1TC+V9981abavBzdbfw8Xh7f93m3fOvyvCfp4B03gqxXPWzlPr86PY/1n4C1BnLWe84FUM",
-	"feg5/J3xBaALURyaileB0TG1HlAhHB5lhFwdOFKPQdvCRaA31oJXmg/AVnUXngprrwqhZ11kY/Crq1EJ",
-	"+rsaITAlPTzeLaU9areq9t68e3V28LOxjVIDg4Skkcag42+l3palipPh/xLiBJJ36zCMACsaey5zzegd",
-	"LFMCPVaeGphmaDBWMh0w0cN7iH/hlewI+bdwYSMlqgiJ2utmX46CO8HiCa+y6h6Mtno+0PchVMqBJq4B",
-	"m0i9NXf8AKqAMbUEJDq9YA9xzmapzIxaTDOIMNbhbqd1sLAMarkccyzQM/OCuJKcS4GDnCQTgvAHeG7f",
-	"ihe+KepYjO07o48+1rgjShML8tvZrwEetTC0HdqfPI6Xdbj+l9EIi2so2nFJyTeHRe+mjhnFFnXJzQ1w",
-	"A9zDss/ZgriIckNlzDuuE4hCF2pf/yxVvYOASJjfCUnRLzsvCSMxhsSys6HZXhwAwdOb607Ldx2fOuuj",
-	"RYfWeDfKpJnjCBZJSLVdrX1BC1VH/QkqPu6F+k4rJ6gkXAM2pH5oHXAT8ef02pr2uE6rzBi7U3tQI7A4",
-	"g/55FUv6nhWtIYqi0ztVrXLPQ8G1JtpcFdmcCq9EkUHJgD2SIBCSeNj8uRS7uYNduGVS5FjsR2coQAH7",
-	"GImSqHyOdqRRMKUvhCfFLk6HWnS1uvTEkjr61Y5F1WA2z1ET7zy3j4MVRm87EfYFfckeUINmIB2b3EdD",
-	"CTzYkwzhgzq0c33KJC7pAbWpDfQaXptmD2tzBkti1g0M8TzLmhgNx4AfHjSaYfgUlwfIEP9/AApRH/Gx",
-	"NqTKNIBnUAL8LbrJvzt+4se7pW6bNr3TiKNJfpBR9XDBq6TlBJe1YWkY731cRpY1VhbyYDCNA+ekTz9R",
-	"qd1A7PA3NWR4C/7kk9pJhNWsttL5ftYmRvtfyXFmcSuX1eOnamxt800qDyy560+SjS8N8cjDjf56XKB4",
-	"DQVkqiMBnsK55ABBk2uGLBsMMMF2ORrxRFW1EGH0w1WboES+N1TnF2/zinfd17gFAFJArdABsD40Ry15",
-	"hagG6IF4GpAW/E0lSp5X0RiXPNYX0SEJtVqvFHBwC6Tc2q33IQ2Wn5S8XQo1eoF9RUQ877xr12ABVQvW",
-	"1xcOBtyhX3rXawRniqsGW+xjg1CNT228H3nBtrrmN3aT94l2veAwdwtRmfUFztxDZupIhh4hwJbL8Vn6",
-	"ZELFUR3tnQCAV4Ns2Is9LFYtkn/8wbAiKM/Yhw+dwtlRy0Z1JW4gNfW69A6gPqaGz2jjYnH0Q729rhb8",
-	"VJW50F35bFQPVGoeYG5h9VkSVA2DLOq9TAeDreCIvlbl/gFhWB9Mip9uZRkcZWvo9STtilj1uG3tTkVq",
-	"Bl4VuajcHTquTs98kDX6P6PQupDtSpjmRUDb6XZ49IEbnnUYPYFiIAXqSJ40vqf/CAmrh2cl13qnqizu",
-	"bYoo9sdPhBoQYgfVKBWQ1+gbhxZm6HcFz8JjtvOJI+n0TbeCFgYQSeq+CxrLp1goapeF5eYz0MVUBdJq",
-	"u61j0IdlUbrjbADasPy+Bk5EKAMfPEMaM+P5gSrBM5qPETv1P/S4lDXyJdYCrEMMPbbmWcKmoRnjKc78",
-	"bFwfzW/7oh/SAl7uaAskVJVQR9TdJB5VlWfU4KR7H67DVWWaIKP0/c4ipX/6bAOgg+xhVnZN/MpaqhoZ",
-	"p8PcgJWrOaR/nAnkfSWR3bK12rGdKAr7I2SOcs3m+P45QuaQUwY/0L8gyyC1EbzF5SHFbhK4m2iTFK7K",
-	"h+7FOHPzmuAPSP+hqpWC0/vIJ29jUdlhFJNBCMoefkczXuQff1XlmAXFNZmdkkAtBSBO91CCQtMPMsQu",
-	"7GffeDKWecK4xGpxqkGtvdpbNsfgwxxUCHFj6XlS50YgS7DYN9IHPifgN4VbUPdxPqiRTFxyLFpx2i57",
-	"Rky0Y44/XOXn1eFxd3o8GhFf2EZwCV2wYf4EeG3QzQ0qeRvhjCS4fNYgroGQE2yDms7X+m5WhDEFE7+P",
-	"I1IdMqzWB2IAu2E33qruunL7RZlZU/Bb+6L9vvHbqb5x3B5zUzdyW7RVomf89KtaS3+fpoStfU4Vjrri",
-	"o4abTyrJOqxHOsReK5RceWy0OGJ6AzgM8cxu2RS2v/YofWRfI7IgGLsJoFuyL66nFCDLN1ZSv/ziKeZ4",
-	"8J/TDiio/wKVUOPCqD01ZSdm1RzKw5ikYAN++kiJXccG65VD/UpoqnM/tUouq/azatsRCepgX8OKWleH",
-	"UKNe+MKfEURxzcqIMVYsNtNSAh7jT3iqigSJ82HnzF8sL37kJl3PjxeeYDzXzUgyqEbzr2oR6wQvc5GC",
-	"c2O1rev4dfTw9sTI70Wku4Qb6wuYuHJQS1OHu9YcziO1bRrmV7EN7MnDIixUiEpzw8T7HECZzFazqygS",
-	"A9XvPAjC5Te1GAnh4gFPD+cEQIAT4piAzwBk2W07Cmp/iT36H1uxHfk9AEUw/h7TqO3H99oD33Hi6W2a",
-	"Ou/In+o1n77n1+tAj6kE38zyrCORUKgVwa1pF9QmMbO7psgaJNYBc5s2vfCNI1jdYvVd9brWtVhO+hvf",
-	"FK5TxwZ8/SfP8N8QSqvNGbJSVW7Wm/DFIrt+8uTq2SSZvMf/eJecBwelvZHuxP40ev5OnECxj5b1OcgC",
-	"xA3LJdP5SnKzrUQLGzDLdWn17MXVcppeL2JDKLeLIk9nhExW3/rj12r31f/4n9/87frvu+f7b5//++LZ",
-	"t1//svn29+XT7/7HovrqP5/tvij0+n+s/6F2plr88M13u8fV//f5+//cfvuX+HuqUh133P4m9j/TlSCh",
-	"xgroiFWJiTVNYz2GJBCUxgwcrRq0wzuDmWyF9+MYx8F8HkYrnHjMQYA0g+Zn9MYcKnlSe8J0kYv22l/g",
-	"7MQaSDpIP9Esz4Q0udknbK4FL4JGbRkExREWVFMpIS+gTC9hcxfSmyO6qKgu4LVNT652lN0nNCDBBS/i",
-	"OeBaHH/wluuAHqfrJ8c7nL6rBJU/wvxhDC8JALZ8T9cyL4yodKuhqcJmppRLXsXamZ4+jqzuj1zmS6FN",
-	"nKV0LE5iO2PrcLs9B+dACAlXVjXL9azuJxyIP97DHfMj33eCCELVQSwL5oIKWOiyFx1xbbXsCIC4eP+N",
-	"dQHd7FnRxuAxQgpimov99PzHb+dNDdzfJcq77APsxqcScojBQNe3z5e6Vmq5d7g98ddeOuz5Y929cKir",
-	"pVWNOJXRBRBtUpIUNmlNTJIeIZZz/W4Zx3ZbDsWtv/5BuEcTnm1yGfKDbDVs6UKtZtuqINjQm88/v7r+",
-	"4nJ6Ob28uvnyi+m1HXu18sNQ1WrIKHKZG5Fit7+6ExLOWvuf/d/gnZ/J9PLqcjo55A2pZ2WAs+cmYThq",
-	"TRzetr17aea0qO7zNN4262c1ns4MjVSrpq2YJDV5mkbc+Tv0mQ6dBFyQATNQT/4fI/in7TZxXRiubu0r",
-	"UZn1AJ+SFqjOVVeriV+JYEChu+kmK74xHK/4wxE7s1zzRTGWA3ITZf08o3i1jd2jW70T9XqEgB6eLXTy",
-	"XyyUGdWzQgvtl/iInYcLeg5Tj0Tj41h7+LIzFt6+DCDyENyeIkrNGs6jtX3d9aAHb6izwc3XsFc0Bb62",
-	"0J4ZjcT+0WH4bdIw7h53e2YDxuvLv8bPyp+wI0YWzzq4wZoaaQPYrhgJAEzN+1wguV+PPd0Lc9WJTPij",
-	"MFWeDu+8qiswKUdfbSXCQwlCzIaLPwczjEL0+CdfkFfyCsgHpHJ+TPTs4qajWosq6ahuGyrtEGIFe+iG",
-	"Keu1KMpBPL1aVCfq2FboM8xawvjd0Am4cJ1ro1YVHPTW+dtuNrzKBR77UIahAMyQXDK8asW3Kwo4uG42",
-	"/NnqWfsbIrXuy44ITnHUBesKYdUidLgdIMw0K1Dmo0Z3GvUU3riqLOe50WxBFI5ouhuQll7714uutouQ",
-	"qYRgQuKZ2m7KlCpaYfYTktlmDKeNcc1+roB3R2y1q+w7dATC6fgD/vGXtxOrBd9OPkyGQ5W8aZRyH/3i",
-	"IVz59KFBkxjpCxwC0UbQTHWrj/Oc0aCIPtYZDcNWeZRq5pjiAVXj+TaB/wkZbYerH++cHGYzNtahJK1K",
-	"us1zg4gy3ja/4e8H7oKN9bUHXpoPvbLeSpGWhbamvmRvPPgf8puBhgM2mtYXDtsSMAy/HKA/CN09nLSx",
-	"+wUkH197RILOJ/0okB9pC+Ra53L1VaEWkYKiDf46gkzTBbB6MxzusbEB/RQt+f9B7UR1kXItWCGMPfcS",
-	"luWrnACKMq7XQt+yrcz/sfVrTrQ5fV1NTx+17bKALO5XfvH79OLZu0/pPy7e/bP702f/GqWN+0nsXqKv",
-	"3WZdoV00wAUf4Kzbdzhn/di1b+xFro6vtQ7oaztDEx8XXZNot/fPB+w5zCi2Eqbu7Sj5qobwV7LemfaH",
-	"h5Tx10VlUTJQucxXSKOJBdToDwDBGdx4mFlu23uVKEbae469NnjK4+PcQVmNYRabeSR47Qy1dljn6FEn",
-	"DJEMEka0awnLRCGMiKaBPerBoQUeowyqKYUzbnhv+25NiPpgKtNTICTP0mpdE+3QnEcXS37H82Jbic7y",
-	"Rl+Wh6V2SHuDpsMaWpbyAvlfd9wVL12yuTaqnN9g4gYsAqo10B2M+peIupvLrZjfEKwvvIMI7vEg9nAp",
-	"UlBXkHu9FAlbbOvGQSK9p9IpIbPbZt8k0Ps3uS4dyoZRLFPNhJH9GoLutSOM+iNRJXqOvPCxcPQAJ9+F",
-	"qseEvI6EuF5Wq3NYD+5Y+POthpfV6sTIljsIIx6VI/8C8he4sHV6Z3x8VGV4t3BHDysMOD4H+Qq/pff7",
-	"Y9F8TvRsnmrZQ27W7Biqynxzq7Vjd2vl7srNDYbXmTaqIjWg12qHNb7QQ4Fb1nWS51Tm3FqMrVmrLjbN",
-	"YEVStdnk5hPN8IbmqjyXsrkq10Hp3uhzHV8VH9IqNzSUGjw8YLzj7dbmp49PH8eGOC4bO/+5vvM6sVSV",
-	"OfjuB3z4RmX5Mu9qB6PPXPPMIxZ4XBlgtaCJOTMNLvSb/RLUQ//pJGhHWDqH1GM71LKNQyU9qLWAuuH5",
-	"jQvE1QcZFhRjDX0NTc/LEghi4fxdKLOmNQCoH0msytYOXvFc3rK53pai0iIT2h3a9bOIGhS3bPAsKHjU",
-	"bMf3SFLZHNgtm/OSVwbHvHf3+MNWwvKrFpkzfA3UdrnxQE8+r+LFAw2k9oj10vjyWCHrGQHqjsPNudUm",
-	"vLlorRHGsFz1XBciWS0pMS3/s0MiPOhvbEONQbsYYJIzBCmPla+OYAbej6P0isUtFvuamavz4/6Lcm/9",
-	"XHCJjXgd8bFtumYcdh+YspcMC0ww8J1hWyxsPAdeLDOq5QjofOH2QyZfp9vgE9BpguJ/qWZEyu9mhZ4I",
-	"F5KbBVdCzfjUg8nFAIHpDTFkRPfK2G/BGGI16aBnBkTyG287rF4n1YcpHmyGhx2fMA0TD30XK2EStlH3",
-	"4FFuy1XFM9HLIn1k5/vJPNhu4boRy3I0AuqXIPadVMffwoGB/0bxWCt1Vzd7Wlcr/pat72851uXp1yqJ",
-	"4Au6wfr1xiHW89C1LxxfUTvwsVHZFjjVGMDHW1OQxN+eEcShyyXjxlT5YmuEwz2KqKqO0ALwRLij4oYN",
-	"jzScahgF0YeekcDycZqAGwe0YJQqmkgLJ4/iz2LGxYPEL8gNQ6pcfoBHj6Bs8kFRs3SdF1mFMcNBHqUX",
-	"ttNP83WeZV2gGNRdba1Y6SgmbphHvxIbooJHZLYHgTG18/soKQGLC9bX4yp0Y+HMQBBm2DNxqH+Hj2cs",
-	"icXDolk1gULvbgZjVSvMyzvFYU/VpsvXjP2dlaKIJqZL8b2GbPi+w0J1xb2VqBEJ0UIA4wDpXaSieueO",
-	"A3967MBHcwIqJZ2SrFW611Y9AVIXD/3VE25P3gInwdvJpFYUk7eT70VRKPgj8loTmfWHdx/eNY0Ndx5d",
-	"fSwjQyozgymuecw7LDS7BGAh5xpUmIMbSjycK9lwNYykLPZE1v8l+zH/6pJh0ERDhp2Ci5RBQrRVILsE",
-	"xBKtbkOEpTshSh2QjeYIE2sXhGV5JVKjqj0mIsVyaaUdS55Zqu5FBU6dURS+PMbTPsLKcRI0NKwX5gBO",
-	"V8SBcfVR4/CuW3sYCB5irPabccIuzhBYPbqukxHKQ96AoUBEoRBIexDE1J9kHXYpxTeViDHUw5M7qXG9",
-	"Z3Xs+Ccf7Aw64bnHYwKVfN49NVK4z2DYVEqd44VxUF+seG4ICK6De29UGCq1KMSmqyEZ2lytQsaMUKWs",
-	"AwAA2lY5AzvDp6+++5o9e/zki4TNIeyVQg/i5yU++V9+00rOP7tkP1dUoraouASQfTZPVSbmt+4QBqSe",
-	"eSYMzwvC5KjERmT7+SV7LllOYOULUSi50lbZO2wPIySXBsHc9U5UImNFfodB8GbiSrzPdTSwnUb9I+QF",
-	"BrO6Uvbs0IYvrL2QVkqHzVSF2olqpiW/a6GipkouC2QBjLQgGR5Hlmu8FSfb5NaT7mL8d2Glt1Cw8HbC",
-	"eGGnc48frKNF53ZtdRyp0R6UhWCAvKM9J+w9L/KMVRj8SWA+4eRtABoNE20UDmh8ijJA2mXvUr6KZcoz",
-	"hSTO4emEbEzXSlmbgWQFIxKqYlstQqQ3fET3dNFnR6uVvstlRnuCLnNqq1Arn5KhwuDm6CrxDygamKaP",
-	"7r7YdDU7bzsajb5/8+ZnajFvPPbx9FksCGFyU4ijT7Jjh1xSc6Rf90hy3FV4XuyshTWHtbpZFFzezdHY",
-	"soa7nRZSEoCXBMqglb6rbzyaOyXKNPxEP2sJbuwe1eea7w5pekH6qWPG2oBwtrqFBd0HJPOMI3lCDdpA",
-	"uZfLgUoGa90KUZOvLyp1J2SPViFCUOp6jRzVxXYTRSmzf/eyCUCZjeDnVeM1j2Iy5DiJ24U9Zl1nYws/",
-	"Tc3ZGMdjHFDotiq78rpIz76s9yOuHkfLHmPJOppVaMt+C16lLlPxdnLDsjxje7UFFCX/E7e//Wu0W9qd",
-	"+4fxtr++fvkTo99ZLilz47SGlarmRH2OWFKfV2KFZbb9u8B9V0zgXwmebaJBwJKvBGnUJvl3i93cbCKn",
-	"1Wu+RFhpq4/tB/GOUi2oNq3usig+8CshM3twJy4QR3kRV/t54/omrUsOnZPfv/nxh26C8tnwzjNBEFku",
-	"iNu25gOx2eXZSpgxxMR2yn+Bu46XOLrJSXCm69e1v6l7delVkcpkilONq9iPNiI0VsasxeYWQ3FxOaD1",
-	"3DNeiVb8pKZPjHYH+DDb8aY34uPv99oAVUu7sLajqLCzvo2XDsdPNSs/hq/8A+BoqMQyfw9mRcqLwv5Z",
-	"VWwjqg3Psw7Nd5HyGJpo/FgL1q+HxbejuBFDIEFBI6Vh+8sZeVk+tO7JsTsMrXqKf9Mq16bav3GVq81R",
-	"A+qj0KMKCtZKRyvoNcL+lRTNRMWMb2+uISBLX9K/L1MVtdvKgudytjam7ELkx0czXQp+p8ECu/Vw82hN",
-	"Epx1vOm9EqXSuVFV3pmAx0DFnZCs3BaFvmHhPeBJ7fBFjtjq9Ko37TGXDz/VYedestcQr5Nqh4IIuOFQ",
-	"BNGa4Go1c/+Kg8NWcZz3xsQigBuX+1v/kRjzI4xYhSRQB8FqrBrrF1qQocYiB8Pys9FapCQU16PCfu5G",
-	"UAcIoX3D9WE7aJtrypeTYV38ccbTXG5NizH86TTpwuWr5bPglFD3OHpfXIcwelfRuujIBAYEGm3RaICY",
-	"EOyJux5r4NQSEhqHyrEzzfxLAPNbh6pS6kpJC7VFk8ZxH2BbGhznMPUlN+tzcg36CcD89wOCVWXBjdWn",
-	"g9/4s7uhvVf8k971rRgN+EDDYyLjkM8utNwqEY+HzICV5JJW7/K+TDFKdqi9vKXhsn0AJwcbOFVVjbI8",
-	"25ajSMLl3vNf+4mf3ADZ+OUrvvuR7PWDKePQ/+jzjN3tRK350yOrS12ZhOf2fkO2GrsTJYQx0kLwKmFa",
-	"oRm32WrMizXTYi1H18r9LEDSiI8IObFbUDnX09OrQZqce11m7ojBxGnIDziR/HtJgx15xIjCNsSpefio",
-	"TyB7/Tgv7NXiPwc6KAKDb6WsLsziZQlgVUhlYU+wW18K7Xw7Ak+n1gM868IeaL6zp/Qqtcc5/31bCQip",
-	"y3h6/4CEadzW+xHMkzAEGZxHNxR1tR/lgpvBl9Vni5LQDsLTO++RWGOOvTDM+o6+fq19OBm0gTwBjX3a",
-	"J5qehMygNcY+woBalQgP1sZaUXZe7VBWSjlo84DhH9TnzR+1OJHyvbH/cTG9un70+MnTL758xhdpJpbT",
-	"yYcPB5lo/4wRB55POyFrR2dnqSNNkMoRfFyyr9e8orKuDUFzOegcDE7UdfIQqMBOGir2zR5Ua/KAwzY4",
-	"okZPVc/m6yRYrt3olrHjC6uQU1aITDsxvWFzuG2WA5uelyu1ZGpb6RYqEYnsLZtvlJ3qOSKSSpHhhfhX",
-	"xCkHyDto26MlcpuAu3W9ZcD5S0+YJ1iykoJEE9cU/XbJiIMEuYZ2Cu0yjp98kUs/zryq95X2AhBJK62x",
-	"CL5uZMJJsKcEfATRBNMAolrGWR39FY4e6mFb2qVBpIwKixj+lJJrP/s9urkujARp+FPGsZWV4OmaL+KZ",
-	"DavkXGWYOVj4Nc/+lEHt1vtYIMaeNkKmopXGO+Zp7ib4xLj55xkVTsWrxt7XUZwMpyFjOTxDXhQvl1DM",
-	"NKQx/F0SdbkokHfJ3uw8GkydarNqhDpgoG1imxeZZmt+L+rfcUCXsZ6/8a28HbjedivAyyGJztN1YCqy",
-	"HxyPWh4UlA/08uB7o/nTEQ1EVrNg04BXUHuZgtMDg0Z1tlGt9tVQN+ExOXC8DvByeO9zMlG+Z66/jxGu",
-	"suYrNLzNuqA4RjDU4YM66Y+wsQ6b3ewGasWQpPw3avu87IxkxQKhiJhOs+M3Z71YfiOFIww/+2jraCg8",
-	"h2rDoYYeoyRw131IEDW8u2yI7m1Hl/PhCEgEDaXncMwFhXjO8KAY2x5VvDaixKoFIvystpJRiNHJOflV",
-	"4fgcTmofXUu8n91XBvevb/gqKl2l8L6fwaRegJ6l+zHYdpGyHYz3e9PeIxrYQVHdTAP3DAWKank9pj5P",
-	"U1EaHbBjQCM5gZbmUf0VsYDGwtiORD8JIXSPJdj8xunuUqYJPkdrtTuZP057Nb3ttJgxHo8Rtmc8No03",
-	"++1KYztrbVcF6s/Py/E4cQ9tx5hwj7NcWr3hoD2b4+vjNh4dZK7DhS1hr/KlaWACSsewCVGEBK/osPSX",
-	"IkrJWhNVwG7OV2sogqKOTiKvAGjMFoxdR4nkB0+adkQEv4er/i6qLMcPx9tmnjp2aLrN2mHHtwtO6ptt",
-	"JeMmmX4gYilGIpIu3Y+I5vE+ju1CVFIYoWepkvEUMzo94HGGLJhAVZjLxArj4WM0VL4ciCaN8BPNDqrZ",
-	"dqjBTi00tsOZuSNmVuvmSOXNvZj1FwTDJVieElZbHEobXHgK9VsBPnInDSTtABceWwh77JEzzmSDkb8v",
-	"S91hiqhj8XSMhMbTQSvraaitua17kcLWJWxb4JrNP0X0/M/mvU2QsYwBsXhE/ExgixKtvv8dz72A5RUz",
-	"20omNeoSxPJGlXC29+tHLfbXHQSOpG7nDidHEokNJnzV1qQKucet/w+X3rK5qso1l56frjZ0MrwSUpWi",
-	"8uijFGu+bVA8ErWdjxTR1m+21xM4e5SXDhaLun0cm0p9ergxxulqHJe2Wi7jO8UFmNdtVm8/0S068fER",
-	"zFPsY9e6MC6QEOiao0ddT5M/ZerJAnct/55OFI9ydyiHUOJOMTRG/67HTvjen7at4OBpp/ARwIuHH3dO",
-	"RR4K2piD//jU0/f3Td3L5YsuKOfnQSevRv8D2a0dzRtoWWriPTk2FiBfD6J+e4j991GtsofbVwOpY2lq",
-	"xohnFG94oEHy387OGIRdApglL5fe84gq3LUoNnaKKnMeVRvbwTVJKQaqAg7vcXp1oO70CuA8Lnlbq3ws",
-	"5xzfe85v+MhDj5aWYm0fWkVtbJtG7y3Ulg9B0Py/5+MN3K/HTrW+OQRTOQY+GugX7Divk6nIwulZa2On",
-	"Wd1hGTY9rUbOZBNlKxLvRp7GBoxjvPw+j0YxflnXTJsUrKDoJH7oLSSDpai9FZ14gxzA2sitGRHBN6Js",
-	"TYsThs87lDG8d7aMQdy9PByeqQ8HHyW9ZH5BfTIKk93YWm43SL0t4Um5XEVnMqSVDiIAy7G5Kfec2XhM",
-	"tGin6SQYWvvpNOst7CyUifjeqDuzI670SkHpOk/vanQm6P1PlTb6kj2nwIn9DePW2nV8UlPCPvHUbURs",
-	"i0UbXvBi1Wtc66Gt4l/Dxb7HPI6YkUYqS6gQIfjCTAkNxaJLXrk2mAbQwa3HQoDmOUCRU0u2sZJn1lyy",
-	"K0A/GF4teiacgGi6+zuf406c0nCEDLeMG7ZR2rAv/4T0e1tmYYH6ZO9rt979Aggix5RMRbjx6/oPCAiA",
-	"m7goxPzGYe0lbJ5xw2eF0h7dz+ozV80FeyNh87xq3J0blnJJdQoZAOz68MZNLRq+s9mIokBcCiQqvxN7",
-	"Nv8VOhXesUoVhf0GomXUVGuMIUq7MKLN0OhG0ohC+O+wixYMN14dp2IVGRds7mqd5jdEz6eqlb59Ky/Y",
-	"HKBTHQCxRyqkAvSEbYAgCfcRlI1rlsu02GYiw/sd8U3zEYutadxKuIogm59oehI+AOly5jfQjE5/85yW",
-	"9FeEjxdpngntuITsyeC5jBpT6Su7klPpeWAqYfm60HjoZ9IouUHUZhBao6CqiTukZg9ciVVD5MR4Yy1x",
-	"1EwF3k0aUy2X2JyHQJcBfjSV0a15WQoJLKBhReMle9msbPevb5a2t9xzaOLXR7+2gSiNIb4lomkDtiY+",
-	"5TKOlDhD6I5IzgtQchdixbFPDLanry/l+k5TFJWbB8XLUrXZ8FiyG+G9YMZpQV0mNjeRNqR6sYiqoDsD",
-	"P2xGA+PEV2/xDXDquIpPXNmDcQaA4H5ZUEtmN1T8wqVVZ/aFIkMB5YWSonVknasMy5oFowIBmM3ohjf2",
-	"BUZ4IU7QShiPLgAx/j+lpOww0XJgo2ufY4Awt53e4/3c6l5UlVVlHbGPWhrQhMrTdb3azuPzD3E5hz9l",
-	"Ck4J7Wi+1/22idOZVB6xcPXP8HepTMI4tMqDBI/4LgztxN7+dWuHhUUa/jxf83txiy0X9jHtNto/12aC",
-	"jZMERM0t6aN5jRpVW9nFDHeEOe1AMxFoRi7iSrzt+4/jL6uZus5At3USpZan0GowZ3XMqTwjQWm5tTd1",
-	"+Omv4bxDUJWdYmWlUqG10NjzkxuwLG9C1gYo07cHf27YVpq88NqQ2lepEdNjaHi3zcNmV4JRE2oTOK2f",
-	"NbVU6bqHCUsLraH8i9rzFFgoAyskoFHytNwvtJg6fJpYD+/Q/O5BeExWHzVEX8d6sRo0TgOozUwLIUcJ",
-	"YSTY1mG8YJVOP5oDNVV6UAeySihgBkIHJngLKwitV/CbXZtQAOFbD+3q8snlNFohIOP4JL+sBYg/yd1C",
-	"CMnWglfYX+rIR4M2A+qajbd5l10QXSBvGFTKKQRizS6w4usC8xuy9KVHk7f7meKMtJ0xyBiKL7arimLZ",
-	"2qvUlbqzzuZbGcdJuld3I3WSLlQnZrfdyb+pha7z8gZ88DhAR1dhQClklsvV3Ckor5rsAgmJBmlYIEo3",
-	"EHsPZevhy3pS8Ef3Gejx13itv2tWQ7V2tPA755AwN0CKtTAGFLCJR2Hx0SOTgqbaxqpK55m4F4UqN0Ka",
-	"+Q0uh17zCv2ira5r7fiq1VAX3GnNCK0K3pX+PKwhGp5Kdmkm2pJhuh6/yS+RkzZ3fhwvl4ZF+6rKuzIg",
-	"VC/bzIHk0vq3lfH7hwLE3ZIXS42cSd3Wiurs6qVH+P6b74aY0Hnxoi/slpe/qkUs1fObWmAT2a4uESRG",
-	"2hiY+qyHapYbIzaliZfc9Zfk92bRARcw+gtxiD2MTus3tfgoRkwEtGdfCofwAEklVd1Zo7MLqbq7ammz",
-	"tepGd7ApQHQvaqzAqmAzY0KVaTFePYQKj7wXXJJx0z8URCnM8+I5Wo31LAYVMvxVLYh/BTNFnUTKphJ8",
-	"08kNW6iVg9QAK4o2Q28aLf6qnrOlXsl6yeujxu2/cFl69cFZsv9euXyk9D+873wj/6jDfu2PoUhciw6R",
-	"T1xBZEKxLaxWuBeMS0ofVGKjjLhhc+DomSdMKk+1BDkfns2ULPbUpqxDNjX791ukY5xJtXPdx2DI2j9q",
-	"ZpSyF4h7Uc2TBjsjEhmYVmYG2D5gJEjUg+8GucR3QGThviuTABPz99rSOjc91xEUpbANNBrvcbXpeEoW",
-	"OWFy8SpdE59DQLC/5tdPnt48W375NJt+efXll4/TL7KnT57x66XgfJo+ecKz6dUT/mixfLy8Wlwvposv",
-	"r6/T7OpJ9jS9erKYLqdTPv2yA7zL9+PXLyxyuX0/45ssDBqElQ8r2VFB8aJm5nORvjuxD+J/8KUQYr5k",
-	"ryiRDTKEUbB8JbnZVoKQrFyUcGQ4Mv9d1EjbA4IggUV+1B1u7c3a/g4SYHXnYj2ScNq6Gbe6NznJ8g+5",
-	"NudRUW5zHOsmO6Z96DmndWTVuyRopfqiyTVN4v/r9OIZv1i+++Pp4w//FAdR1R39KjjzKHst6fyU/uPy",
-	"N63kZ1CV4JHSwu6u6eMvn3zx9MgOCm54dB3ly/6Xmf+vf4pvrV7R9aBhV9MvHn3x+OrL68dH27qiCFVd",
-	"MgpzGFtrpMn+WpX7Q+lbiHWnMYqlaOAE+twRxa+k2kFARiop7NGwl+mMKtfmLksR5W201q9oaWEMKveE",
-	"4KJa+PUh3cmEl/lFWolMSJPzQnc9E3Bxm2PQa6Dv7XP4DycoqLXSLFUlIazUuL5HF7UejQ8TIF5yrZto",
-	"hboX9j9i0Apd6/qicz3jizW4RHjYRFGdXCbKQu0JCeWEKRs8QZKXeq1MFHqiUvdWRnrKqYO2JJERpFEm",
-	"0ty+eHATkhvDc3pj7NQbZct0NJRClLnRVErq8RMdtL8eHqB1PnnIV7yQDsBooMtb3+irmU/JkTZoPEfN",
-	"e18xcuWTVoOe5N2DAfDN7YD/soUFeMumIFEt8rMuqQfQhDrZQYsWzksSyPQQMOYDuRzJteKCGIenKpLB",
-	"nh4DeJh3HDKNhDd6lzkcX9/EfJNjq1psUoaL4ZtKiI7ixaD6Y2DoW50YGKRcuVGuiU/o3k9/4XVC8+O1",
-	"MOPCLcJ0USJjFcgDkL5/aRd4aNFoZVVS6GPtq33n1tRR/0vBdsDUJcyAjVqfS/SF/fPsdWj8eJqt1bbq",
-	"4Df116jSxHMSQV3VzKjVqhg04cHpfzDwgi9EcVTmf8Cretv0XCAu9Fzvj0tyK5fSnoOkPXN+yLG56Fua",
-	"bgCFIa3p/arTt+D1tNdFQszHu9g7dXLnOgzsIB9ZFXBSFZRp0osdwtr0S8a41q4+LtrWeX/oscfnuC+D",
-	"1f1xdR6qKyPUyY09Nh0ZVEbRtPh8I409OhsOHPPhYbhTgPAfQJ0PI3e8+X+OoJdrJUU2W6uNGGfuDDI8",
-	"Wwbn8ZqB3DAYkWZ2REdqBXA1MtwM2YiUd0g2wvOjcfFfsH2oN41xKJp1B3uD1P4IOD0s+ddEYTSE2KgT",
-	"7P+WzaF2+YJS564nhl1cAAuULxiL1DtfXYr9X6/SzS5/mf+f//W/L9NHfzc/5I+3590TQfDC3I3MVxIL",
-	"Y8exj5/cdXr1CES/1qkfS5RXwTiGrezfWtVfhUq5dYdq1Bor4Af4yDGxhgzfxzTx22l2mpe4U46W/ohb",
-	"TjX4Wz3bwdz+SUAg8MYObk/IGMWLKgA3FvIKwSQEVCCEM6uWAVxIR6TqlJPL0IDPeHTEEhdfjHAvUsqv",
-	"wdCOJiJg2jtzakRa3DH3vnGm7jNxYQ2qGCJeQmAa0UHnmU5cHGQccM+bfCOsQfKtNNU+tqn6hguEHZVA",
-	"bnmQG6peqcUF2tJCWenqtQ1UQeRNWb5cikrXbZ/NaRn+ub0K5BR5HeIsnGKkn0toG2f6QeG+m/XEC+Yx",
-	"kT5H9r+xRT5ODcBr6v6O1VXFC6oeVnJVt+H3fQSKoiOltzaKHIDc/i1c5K7u7NHPhMxFxnLjEeUozAJs",
-	"ldiyCBiOVrQvO0lh/7ziL23KkcbUb2rRpSFcvzcEkLAJASu+E6aKrFaMD8BZjhXaDO9XipeiIYg+cYxp",
-	"I8obxq2pj1w1Cf0DPy6hbE7CjOBVpnYyIVDbhP2f//W/G3oXr4yzLu4DGu4DHh3Oykrc52J3Wzd22XEF",
-	"3a7QbowX+fRNgHjwhu5AwEJsTPYHRFDuqKnXQ6rdLYClCSK3wDfVkCFOerlmdopLB64/EBN2/+CO9sPU",
-	"HE5vl90D+PYRINKwZxBhieF7kUSH3wumt2kqhN2W9bnmX/qre2u2sCpueKVHWalVJfQAtSzKn921oFm7",
-	"am/3tVjkugGFF4KBBJlMV8dDDaBxR8nRPP+XL1u0E+XrFkc55qfUHzZTKy53TTE4kDS/VIf1iF1n4c+B",
-	"THRYduSOu8JYwpq1DjzQHNuf7e60UuAqQowqMg/TAqWYlbBmKbaKgRGEGNPIBkdE8tdTpru6wFz5m1GA",
-	"aZDUTL+VNkyLVMlM16AehNl9yRwtQCUynho656hUNPyzfU8UqFrZ9eggeNMAweC4oKE8A8HliA6lxfFp",
-	"LTB04Q7j00qKnlYXXtkvxaO2SemdRM3MUgUCH0HcCZYVlkqrW18ADVVkwKlrNRFtVHRExoDs8MEjwK56",
-	"IlHB/vmhyTkTg4h5uYRV2ADF47TV3eUQPpslENdRWt8176iQeuOqwZuATNAvBrvL8fwR1Yw90q2I8yJp",
-	"ck9hRAuQRHW7sGanZ9liBqk2O/Ubnh8neoYhJyS0jVVoSgUJnJvCLuXw2qeMDmKatOsnqPfode7Usv+N",
-	"B3QYrkjtdxRFV5Riq0uRRkmKR1RqnDWOJMAXHu04d3MN02YC5WVloMjlAfE/Fto9ZtYP2wj25MYaFwnb",
-	"iUW0il1YZRzXHEV+J4o9FuglGGLVqNGhEknbzWEUu5pOO2it1/v4mU+c2wtCvLHuYqtbogWPSPAPOdIv",
-	"DABQgznEEfhvjArpXqZBRjdgGgvhLX79I+SboHIqsVyCuAWuL1rmDWw4Z/pMsClnsc0Lg1MJFDRBRQ6Q",
-	"mOVS9zoyjts63bSTdnD7UYIZR49yfUiL1ofn8aZmdUPONvzmW2ZNg71zB/GAhQuGl1rVC+DxC2JbqQtC",
-	"40WAmAGxRlda4BEPtDAEvGC/wRkMMUCJgeOEVz4IcmNM49H4kE/b9PMVSMEKH9kLX4fsKh1iMqjE0G2S",
-	"gyyYFLs5AfgEjQkAa78X5pbNaYEIAts5enABUcUp6WsiiQupIgwmatsDqjfvpNKTgHvNeP4kawtqR6XL",
-	"2aLiMl1T4zJZGU5kXCdmuTW+MhI9TBrrIeg3GJjIF1UDfgOnr7mBwkRwwwrB7yEvFaLWuBNTil0jvBZ4",
-	"3UfC9gcglgMhcWtvLSC+PdBeJ7DSkDD4NxwRQtxnh8f5MkrA+FyzOfq68+ZZ8n2cLT6Z4NWRJ5H/4Bn/",
-	"SABq54AHNUsgD803Pl/HAyaH3v+qEqLLoveviCX8Okps/C2dUxtnZ0pNB/iPRxxwqw9bg0smeFXkfufR",
-	"jqyhRJ3MOb6vSjRDwsEqBC2l0XUAHzGr9kC3FBxBcONlLzLVIBWFm3DmAgp9k0AvFnUxNKYThDSgVLi0",
-	"PmlNDhMEX2I8+91BkXC7QcFpS8IIoLwnCHJmXimqzSFBCcIErdnrkrsTSecLiFbIe17k2axURZ7msczO",
-	"z/SL73vKKybkKpeCVWK51UKzT6Vif9vfi0qqhFHeE3ul1JJV2wKByNgrsVKfgbe845X1T/Ql+4UUQU4x",
-	"zL1M0fO3Tybu0MfX12yOi+7GO3etf4jwtQScC5nZlzYwLsZjvC22MivE7GzMh8gmaJ8Z8FDQuWWPqb++",
-	"fvkTWxRqwf5AL+qGvcWqiUu87fP7q7eThJU8vdM37FccGISS3324ZN/ydA2/ITe+fVDCODO8ulz9Dq6t",
-	"2vg341s/wfnSxA8O/GE1+i2yihSCbctC8Qwpg+0L7Lza/V/kYRotaBN6+vh0jhtY3S7OaATHtCtNaDDz",
-	"stpKMYcuT3u4+yD0LROFFkckSSozo/eJbH7JnnsFiPy3UjH6GRqJUZ762bFGfCgk+mbEZnBILu0lxJk4",
-	"LsAmaRVznIkH4RiO5WeE6T6OicbB3nSWWN6w0AB4hN9ZG3EbMrIkLleRVz5fAraoWBoHTJkJIK51fQOA",
-	"SujBKgMForfp2poPzZW/cZkJLGbaCC41y0QhjHigqgg6MCJCi92vfsBQmsNcPAoA+JDi1s0AsbNteFmK",
-	"DKq1R/lPr31Txzl42lqnVVMpdp9DeluYlqtPkg4eNC/LIQ74GozKRmsP3J4uV8Mc8Ed1lYCH/ar2s2or",
-	"/VlI8/prbZ95c6o2miaLIut/42Hkom3x4Ot9pKLLuDgwID4kwdDQwhs+tEVraBifag+NpsKPbSsHDOsd",
-	"5IDUPQjGu2TijnIK5GQCHgQmwAxb91JVbDcSoCztwRLGcPTnvMyBTw3qqqySuXqcTDZUFeSfBMjIb6k7",
-	"MBVvJ5M6EzXJ8ozt1RZ2tr+I26v+dfLh3UEohkJto8o8RpDPdBXIAKhuaG5T9uOgZoas2zmNc54EzIe3",
-	"IUTy4QkxWGF8ky+XL/3efTCT41gO6m4/AM43UOCQh/5UVeQXbPid+IxxAHE46N4LDH+/z2N1nI5laNDq",
-	"BBxcOjTdFnsyRRwe+vV0mgQZcx95aHVnu9Ob1jcM9Y1IlIcx1QdHyfSsK0lzOB0+2+XnBEWPV3CcgSlp",
-	"jzCICq4phxPproxzbn/boNn2RoHjYUh6eEuPzlaUZvbUrkvSfMdMIahvidk7t22X28d+u8JZJFt2J5Cp",
-	"Q+bvKADmD6GmHph/+QVvOIqqQKxCtLfrPegGV89bMIguI+K1ryEY4cs2ghKH5Ry19HgBUxWbk3DNMQWI",
-	"OWk2Vzspqs/tFv/8c09a/W+VWM4PeuvbuArXj3vBU4aRKaMB2G9UUkjIM/sKtoJ4aZNTOzhNEKXkdGO3",
-	"J3rRYxT6TOwPKtYywwsKwB1+6G9qAaFcq02gfu6G6gLSu4BiYVkJkcXPgQFlf51AVWFyzNBgFsLuSM2M",
-	"uuwoeet8nL094AnqgLuzT4g1AVodFQ1C2bnoZFVDcrRReIMhBFr9/pfuz2/2pXjeBXK2W6to0LhOxQNC",
-	"abQ55N+w0ODi6mjMzH2xn+4Q0Kv+5IQEq1ciyfo5lMkscwU3sehexg2/7Assc2OqfLE1YiQQ8QujWX1v",
-	"0tG3S3/7bJ7UKRBXKSLoTN5E23oNt/KfDQh3uxnonT5fe9DWw1tphvTUBpuxo6hmwyVficzXcAT2hvep",
-	"7cOiX5tuq4pOg97qgMbnBKXOp2Z3CrE0M7U1PcVCOEjN1jyz53yl1CZuKRXiXhQdD9raj28iojXEgGD2",
-	"QJ/oMGVAC5S4VcYGoVpm33UomsEzCZp+FGUzzsfhh77yCw/cLdxwip5oXykNplSRj2mkaO3/iJl0Eoc0",
-	"gLrgjeffu24LzB7OvVdrsl6wDte3gbYsQLa2dffV5dXV5eOjOjsc+3HWveaG/D7X1ph5aB9D5y7/CA0N",
-	"zXefoyujpYJPRzyLT8thK5QD8GpTDvxek+UBngRqm4FQ/ee3wI5gFCLQTC5ZWghekU/FmeYF1Rv40gUP",
-	"VbzmcQ6L9i40Sz2+QeK4tRhuu87yg06cHUDG14wOwmbxBPex8cQxpt+J0lhFJe7zTFAtqT8z6DBNJnpb",
-	"ikpTDWFveUSRS0HC3lMCEc3NBsOL40KLKufNgrKr60FCR+xtD2TTpffX3+jVmoeh8+Zp8MboFsw34mWI",
-	"7NlucLWjYp+++u5r9ujRo2efYX1A3VW3J4Crpmb+oumWPp4CrJ73UiNT2qySjFUwxMg1oXspz7pEdHxl",
-	"6Hh06zEYIEG9Ddx12ZPgV8t4hu6FOWBNA4YxRIAlHaIatXJd9QmnQ37FN1V3B1x/97oW/4h9p3bYaTWX",
-	"3ydWPVizC3GeB2r6PsDonmJcN8091bjE56WFSfyWeHTDdP67eDCktJ2VBEHGaHNT0StJRtdutqM8yyl/",
-	"rOH3z7BV1J2Qsd0PTsPQ/MdHhUEJDmE1FvIBaBm2uqMN4tv3PIUENCeml+GNDxueiZm1Lzog7e00U0sZ",
-	"zwS0phCMtakLa9XWFPm9aDaFIs8hkry4m1u13aOn4dBRS6N+WlmJZf4+riqwzSdd84qnRlQ6sRNXiVSt",
-	"ZK4PB7mozOzx8s2z81DRxM5oKtmjMSdeho/CAsAeOMsGhs30ETfuaUVgbuvlcpZFee+wTvCmIZt40yV7",
-	"4Woq6Cms4CZkZ2pIeg0O44F/Hz19Mu2H/E0myAEbZwP0lGVwDbSs5VCobJff75ylqsAPF8Xy8mghT/eG",
-	"aN/Xa1LFKkg7Vw5Ra2Pggu7vAyF6DneZ+1e0PYu0/QApbvd/wF8dNX/8w+rWnUhyUbCSUz+Zy39fstfo",
-	"RRIbJq8EphEPIQubsyTFLiK1cg+Fdbdsk2udy1XNJY7uxcax0h8BJVFFNvrpPMuGPTtiYM4JACibYz2f",
-	"DibFyrcTeSXFjcMIgLBoyiXTHLpFKJHu8ardDAcuHQyxkZerjWE3gqhfZ9etg55fX/Iyv6Qg2OW2Ko6q",
-	"angYzENMhFw3bnTr77Ah3/WeE7e/kmy3VpuE0L/smZlQe4o/PQul7jTuF1AYximGVmep4JmDr6s/9np6",
-	"/fTi6vrievrmanoztf/3n4Ptgg4GWFg6Qflu+yGtNKNkCOEILJmDnemQLTVuPtclnzVC0NsJL/O3EyqE",
-	"rMGd42821Z7O6fYMXbkZejJihg4ih1QFTaXQtB5xUcFEdSfGWT2+ZmlSpLoda5X+OMLAi4VM8X0Q1jRF",
-	"AyPN2MXj+LFHFVB/jGjBP0jSAqSYe1R04sRirdRdFG9V9zJi2Auo6wucQuiwWQmjb6ES6YaR6zu8POHh",
-	"PCaR7gMeUd/fCGtZV76kPcAi2ZbEXCKYNnlRQFxsMPtoXuRy1cXR+sa3wzu+c+i1qUkloT9X6+F+RtsF",
-	"2q3vTmPp6l9pX+9z1tW2XnXkvX+zf/YNYA96w6nQvL2GOcfWUNdpfVy2eI4WqFXjNd/VAHGCUo5uNPUG",
-	"sD3ID8ZmPP2CPedExrgJGoeGhGu6jM58hWXT9Hm3GOyi6BDy9h+a+pFoE3Bi9DIAwxXAc3LDrh2HKauU",
-	"gToEaxdtZSYqtuP7I4SivcVNqPpqYjPXHj9KAW3LbLTSsqbRMEwRcmPRlsIdk6BqDvZugOjsYWxplgMp",
-	"SgJ0AFCL3bw9ja/qOTX+f+y9jY4bN9Y2eCsF7QckzlfdrW7/xFFj8G3HcSZ+J4kD2zMGNvKqKBUl1XSJ",
-	"VIpUdzSGgb2avbC9kgXPD8mSqvTTLbnjdxcIkLZUqmKRh4eHh895HrL1poQxWvqe/UK/aoEJeIY7jmHB",
-	"3jlehcW8DkO6H8Ghzzk3k+rEAnZUQN/MzeUa2Zb+PAg9V17e7On120mx5Z92MyeIu8K/dmGSfLFHXqyS",
-	"Zq6VaVkbgQ2j5tDQqQSc7Xnyj+L71KMgIVxGS/zKsNtocTp/7OJFYaxqaQORWGL+2CnRvbvX4akTySoK",
-	"u2ipJPnp3bvfErygoX/a+FL19WDW4mdLrSbrVux+sgOTKjgmb9Y+Pc5EhivMRmZ7ym2lSw6RfFt1UJ8n",
-	"Ddc4tk26zCLPem1exFPVkGmjPFBhxLBV7JoWZYTeOtfe5AOpcQfs3c/bq78JYoXfp8KVNjH+rbbm/uLS",
-	"qSbGGRiF7bUFd3ngebe7IUpuuuOzJ3u/wTFj4kraopKDtgDyh0rP8SQRIO7Okd3qBrcdH5JqEO1puyOU",
-	"S2JFCF5yGVXKQNLD0x1CNAm6nc1PopAs6tyL7pMdkrxt1voGY5Jt5rqeF6W5vMQKQTebIXdNB/8VZ2wQ",
-	"0cKnsDtROLzEfRvhXqbFZCqrCD6wLs/Haflu2gjaFC3zII+iwq3mv5gPmpi937FvXNHvQlqcaJAhr4cL",
-	"9uaXaJZR2zx8ONNXzktumjl8alxwQwmMe9SoLesp3fHDptbcqby/MYPzmlBOBjM4K2cmtQ32PZ3lllor",
-	"bANfdKB2bPahra2AK5AckWkLS4tm9/eX75IzHKK2Rv3F3DC5stUTi2Rq7RzOJippTKIX1hQ5+JJ5VdwI",
-	"66aUBRLJNFmo0l0Dzhrg/875lKW+NcRNtnKOtpuvbKBUcW3dYPhtERRGSlmPMvocHcFJOhFke94jUVXF",
-	"DYkV2mklZZKLZe0shFf1tMM3CrR4zZGUvC6XP1ZS/mffMqXmI1bn7dw3eHxBQIChnBSqbnPc4Bnm40Ei",
-	"9BbxS9OFa3NVuABcIFJPNTY+2OW3MGI8cdplGqLU/kWv2+3UpWC7Jxcffu+efPeh93v35Cn++T/apdpW",
-	"pyCW94sl5kJTT0pKXJDReXLm2rNSgdV9do8G/aeR05Mgd//xdAsyeXX16xXAz4dilUnv5cIN79n3siqL",
-	"FZKIZ0/2mxFgGmlNpwJa2Dg9psuVIvtQzU4V2NHBTTjJaju+wuL66Zbieuif+mlUxL/HPF3ANFwKpWRO",
-	"x9NrJ0kLNcSSAqz/4RsmW1uAlJ+dteOqDhUgdaKm3eprqeBcIPTFpw9uYiCLO9L84cEhOIfz0MS1kvE9",
-	"90fTZVvNqX9605n4+hFdexO3mRM/KN20s5ouXzRqAL2fLhvOVquI9c/SoSoF11NgJcR6dri811cnScat",
-	"zdIkI8Bj1ktEMpeV0d6QTBKsx+9+6fJLuI+zFvdDOvsmQ8NqOrw4onktIpZzXs//WMgF3WsMftu1CPT4",
-	"88FwObiRKtdV1iPPQ+0icLRI8CfcMrz4K5PA731NH94d6ODdzXFDMiB8gPuEYeUD1BijDIAHm4v5vMRT",
-	"A0iFja7TxEiLEAB3K/qnncq+Sqhu5CuT4M3w4ZUu5UCPxy0vUnsc/k7CmgNdqJGfyA0Fsk5c0g3pwBTb",
-	"G54NPL3AlQOsK+5SEsC2cBOA4ECzpKp0OZPKghkgFlWPx87ao0/ywswXVubRR/NKD0s5o56ix4ai0EqX",
-	"kC+htWIqRZUnepy6NoKkM5BGYAnBrU7mlR5BwRMMWYoFiXzQRCWlLv6hvsQmgOG4Jgk7cF/W2+K6eAip",
-	"SA213hCAuA+tNwhwf1mPqROBTX6kZ3QUeAm0VrbS5cD5TOlDmvjOpdbXeMvTvuormGRUEsuRUOrmmirw",
-	"rwDSz3AMy6Gg+eOJ5ZiTYCRUMpTJsNKLydQm7kKs9AcuRpIRhVrjHvImeSIefurKB+4at//L0r6CfxDC",
-	"xH2HutTQRKy1HrgLxGgk5zTwNGtw3w+fiFJUs6xO2hg5QYZRU5GaWz8hLHMxQX12Y2oSrvEG6U9KeJ5G",
-	"VO0r09U9i6YX/xn0nepGHT5gmw6fkEmHD8DAIF0K9gUFhpFBxATNOMKrVRg8vq7p9fFBwpfav3l06M+A",
-	"/iHJ8LTTNDKhm2hgoMJWVLPm8JhWv1YsxpalE5akT2kNgNNyGgGHq1LlJgB5YHkBPWNRMiwxZdkK15Xw",
-	"r3/roZtiMIvcv0H8oiDtCw+l2+1UYwr5LNNYeCSi81+oXU9jLahQFO7Z3f1av3NBI1dJvltU6j6EIHkz",
-	"srdoPtbaBmVyjnDsEUiXSP8anYXHC3kK60XLg3B+7Ni3zlvdTnX4wjXDH1shsV1l4LMCee0KNSoXhNb7",
-	"nN3dhtqCgzAxk1HnnW7DXrVMDvIjYNuyGfWWgt0BfhTLLQwB5+xU7jEDfDzfWMmnZzOMPgTN1UYSgN03",
-	"AQ3cA21CAKRJQezGxi6ckdR7tgG/Fe0q2ngOtriw91ONBSe8Bdn+C3HdkBokvQAPhCNAl2tEdPeW0B5v",
-	"2SYeeE2h5rqVoJGkOGesdpE72loGUWTGfjk7bVuSMVvpNV3DWuo2kW7iRxTL8E/nnIEa5lou5m2Lyvsm",
-	"iom6zznluC0j2aK4Pn4mRtNCySgSz1AiCTcjzm/oW2VWKHajHSWnwuovFF5yZd0mJxfeFdG6za9HpUn7",
-	"SZ9h0wbEdr6eiUdFhwENyB2RdQdE4z2oalq0qc7FZ1BRw0B04GynKvI2kki8KuxDgPjSJnYKAflpAklq",
-	"3GeDlA3ZCbgz5tjaad3CdOVras09Vq6pLPN2WAzzGYB/Yc5St7z/Ww/dB7ex/+2tTlEMtVOS1cSzHcgz",
-	"LCkvIGzMZ887Ppj5W3sKtxB1EYzVR9PmDXf22AqPZ74IKbMepyD8bqMxKtw2Jj+5a5pwnONybxznahls",
-	"fXi+l64ruhgTRZoOVPNeGC8UtzA1mqiYuG0vYYVd5MjZ67EiudK2GLWJmN4WZYmxcqxfBoc2Y1G5//E6",
-	"j4SRnEkGWJHpAYCwlDzROMnB6UkOUEADZUzWtIJt1JRrAm+6ak5wczGayZNKzkVR0Z0w87JOLeDTL4Ub",
-	"hM7d6YSZ8XSdj26hrMzd6hYXIm/SKHVR/YCwyVupgdWPdOEnWsRbHBwG+gvFPtSP3Cq8GEfQ928y1gvM",
-	"Wc24gkPYZChHOhLns7d656HayUu+dq31i/HdnaSLAQZu1JsXZppsA6snk9KTse9AMu5ZBt/RL5vpxum+",
-	"m+Z4jYG4voYWFq4IjMTRKJ3euXad0xTb3Adfd0xhQB7hCH0nG8sd3PqT6CpnaHMlQQXLcF7vPjKlIHV7",
-	"dxNr9fW/esgEiPl5ZPhlUhVuWN0Yw5YvZPiBRH1HlONeOopN0MGgmEO+y0MIGTq4Jn8cplM96q15rFhY",
-	"vw3Z3LhVImP4virkuOlAMIQSyoUSle0R/jzjb7IYkhJr2bHXS/kXbjiyAP3z2bnUc8ZWNbZz65O9TeqH",
-	"/91i9P1A2MKGrF4L+vogAOv9w7G7BD/3dar1HvpnZG6sEOz3/Lziup+6tdKf490KEwTsJdcppStE095v",
-	"NKVxuEkQCx3WQbfBxlmPONhBQ1KnTc8+yqU3kb2QNB6DSgBsCMcnGKRYra/BzULF7L0kGe7tV1ec6F1c",
-	"4D9WWA+9H8Iqi+Z/DQI3olezBg8+wCoS16alGg1CTQqGJ/Wzi6Djzscr4dxloQY4LFDjgRIR0Z+0FOBh",
-	"xgBZqUz98KPexvg98BSGWropNXMQ4HRbZHkk5DQ97o74wRbZqjBSl/6gdydehZV81coyS+lf55f4eIQJ",
-	"071YdfLO86dXMzh7Zhu419TbpM3IUu5sqpd+M0cayUQFr/JAJ+05mekDxtOJqNB6yhtW6L7kJSg96qpW",
-	"fOK6IhTX+3e95KcLC1rNcLJxmtTtP6VNQNzelY3QXvjO7v1UAtqUfWgpqqv7xBt8eOtYZZ5H+1B6PEH6",
-	"so2xNgZ1PX36+FmjylnbDMH1FjIuXDgN3zbyfN4lbqjv2XfbRka797X9Y0S+ZahCmU5Pp5BqcevhZZIZ",
-	"q+fZKvz6TtvjFbGxUmDSz0whuzOfl0vO+d1rkvOeOxrvnfoKJVD/iQvEenetRfBpEi9+CLf373uJJ83C",
-	"JMW4wTQ4MIOCdJb2LgsQhSoMKFIsSWQJlFdJkeuY6YSG98PHbHkzE5HtN7+fVsnXbmwegbLoeJxG2seU",
-	"DIKXXX1tzJx5tBmLBurxmLksfaTKOESr3RVM+tJfJeBbyZV6IDrWRrDiPTt1Li8JgiBfr3XSo9RfDvu8",
-	"idZ5XJDyNS8nj1IULOOrg/R41F1TYXbRIMMNQcMbvVko2n/CcgqpSndvKC4Zr0pQuDcyYmlOkzeknDYG",
-	"WNdtL5JQYxYNd6/Mo8uUFJXrG+fLI45jwhrlclS671cwY/D+8Z3NYo5S6BmfBLgLDQreK52g0GmylPaw",
-	"ymwUC7YmVmqx4iVhASOaZFtbzwJEzGr3jzSMLWAPnMFi5c2BFPQoRN6yfFzlP+nRW7zU7ToKOx3kcu42",
-	"8jvFP2kUhoDoC+wtMYsOJiBmMq+FLQ1h+CXrxdScBO3oMWGOaLd7baiwTHiwKbqrmtoGgsGrjUPt4IPp",
-	"Z8BKvylmX9P2ByBMvoO0/06C/sjEsKgKu3zrLIO4+ZkSbA0TD0RuAOJhrrVsWNnB//N//d8AAwDrwiSA",
-	"qGKeoqm1886nTxBnjZskIghOm3zzjdskmm++SRBhTko4zIyIgAVBaiYpytPiuY3oq2++IR/zzTenyZV3",
-	"OIUJUrKFAirH6MTvm29osn7zDRBrudtw1PnNNymxnSBiExFlMvnmG9qbuAf9BoeYlMdyJuuFqkVf0fQn",
-	"dG180OguZrCv/FOMLJxbMnUYIXYB6fnNN7+CuCksa7k5/eabJPso5vNPWZpkH6n1nwiW8ZGf8SlDLKpQ",
-	"tI4J3GP01TukcU3wDCXojVXSTf5ClLSmBqLtQDdWwYkrnq/IvK8gKoFmR6yAhbG95En3CbX+58JYGNFK",
-	"JnMxAcDq/yqLWWH7i2734hlElyRvRic3hXFv5jYdCED5lF1yvX9fZe4TAm0IrDTwKywqe7unUpLE9dZ7",
-	"RjchrG4kKiBmyQAf9hFhNc4vpwmDWtKE0S6fsp5b+PrKveRuzGLEyxlBrdwaKnIoQ+qrcGZJmjyaBZ5h",
-	"9cv+l2vW3x53TdQ7vBr9TWUR3h07q6+wLe7VMroOgC9U24llMyojGDuRKICXdeNL3QUkfQCT0hNgjuOO",
-	"Y2wwx6EgqCmose7OL9+JSXYZtGPdnfvKEMYLaPtejU9+EXY0zWIh1q+fnF88wn5z2zpIBmMQABsMY2VF",
-	"bXsj51LwYL68kdUy+e3123eUynRteJXL2VxbqUbLk3/IZXZKl0HimDbZMnGP6KvsN8KTX7r5PKnEzJAi",
-	"Pa43JslGOgdZLXg4SGe4B4vRlO0TVWxUkrlvf3am7MaFSj8pK0jII1GWBFcv5dgtZt/LpfbnzBAFPLn4",
-	"jlIHb5zVnVzBhMCHYPikESyOuGyU+kUYe6LHfYUcf9VNMXJr1UJZFglHJCyMlHETQJQJInwhCKEawDRu",
-	"50Ra424I4LD4XcBNSDGackvDixd8wjiux67sJagjkd6SHQFyOmo1kmkzeVAuo1PfmNwSwoGyGEmiECGx",
-	"0Ku5GE3lycVplwoKcdUxvbOz29vbUwFfn+pqcka/NWc/v3rx8te3L+E3n9KOLSwki2EWR+dIvc45CSMp",
-	"MS86vc7j0+7pY6w3m8KCeYab+ZNqoeDfk6Yy9TcLRR2FsJdEmGuKqt0rVv7rCEBDR591gkKv0PQq7/Q6",
-	"zrtewePdA6BVlZhJC0fxLRu/cMnZ63FQEWwsjYV21XIWaFA1BeLCXf7HQkKlEQ2IlzHHmHOHVJNrwZbm",
-	"gsl1drgQ5hCplCLdDIzMRbeLGHRlSRcI1uAR9OfZvwmMG1q8MYbmXoec8CfiMT8bmZvd7/Hi7b8wLlqN",
-	"h2BlA9V0BWsgbDYBtnyKmaaxII3dptv7dz4jZ4ehnq95c0bjRxYHCjLyAvRbOz+W+rbzwf0ktuyzj9VC",
-	"fWq17yuYvobNF63EuVOiAoVsUSXFbFDkGem1w9G0nqxb9d9lMOrO5xjDplF4h29yiA5/61YHAf3ielwl",
-	"fnas9Pna/G1IluYYgkPTaO4RhSpNPTo+8RsNVCpqn4ebC1Q/gB2Uopq1OzeIFNBpmVBlVgMVI6wLq0H9",
-	"gg9Ls69tOk2uVAJPgs3xXKqEYxsIO0fXSt+WMp/I/JLkv01dmGA09UtEg5vEdziki7wKgqeBQzJuZ7t3",
-	"DNfUfKQ3NDqNWVdp+7KcpOvzYzpINMwjuUjBFhNmqZSWXSN8efYR/v/pLBpROCDccRqTwbfMZKyvOuBc",
-	"BirAJl5HXwZZm5uBPbKwvNFZ0nQ00lo4BeBsViVHumIsx8qUTHxBCtS1+JMFqETxmVreZ2KXJK+jVFk8",
-	"YVxctITsMLSkab5fhcuvqA/3m/XRluIfckmTBILh7zWy7m6ZH1FZvq+Pd+9PBQhEQG6srlwU6MJrpLop",
-	"JlP7lUmMEnMz1ZAN2mOqRe8NpY2f6iknX3d0zOnetpbCqKYr7vH+MzV6ZT+d2qYskeFsDWCA1pg3NNWk",
-	"JexGBs797Oov5Zznc3LNmxws8wNhsH8oz4p9x4N0NZ9j8NPonH7hjb6E83Exn58mVygPjzkTBLYMxHye",
-	"ed5ZZvmqj9sLuPIKlKofziHkhZmXYjkgL/+TLEsdnP4U/rn7vJ/PGdqx02w/P6T9tM71+fwQtvILpTBR",
-	"WrxuLTyhzyAZilZTyiamoFeW5fZNymlhDFNvRFWIYSlNMtG8YyExPMK0eLD5uJIyHIbhSVX3O+YlDnXy",
-	"gLj1yE9dTbS1Pkvoz7eUtgOCRMg8Y2hIRh/5wjUxnxMoommR+wHe9y7G/ILQGA3u5UmL5Ph8jpl098iD",
-	"+G1sfdvoppudNCSw5vOwy6T4j3KqkFHBgW7eXMITj+lYN06MtDOVgsvFX74Tk7Yb0mVncA3d8QAb0bYu",
-	"38+IrubzVz+8rpBx7APkw0YNYlcvfJm7TMaFLJnYXTDd/mV85O9Cu/UhQ+DFndz2GFLP9/TX63jTmShL",
-	"iQsZCdhoWQPF7uO/GVfymYO1v6yVvmBqH7ZVX7+3ZRU4w5MzOHcti9GyNdh7VztsuuXacGmZcAU7IVDm",
-	"wLZFmCQr1GCsq5HMmjwyupYrasRv2IbjDmH8pJbRxL44WB7rdqo5ccPl+jGdBe1qj+FgmhTVf9RVIuG0",
-	"J1qBafjceg2YbBPOVo20IFlGJyVQGjWSKWIRxrqq03LAGaGuwFnxqazX+cSTxBwKf5aSq09FPiuUSWZi",
-	"2RAuZEoPRno20wyaCfgYQLdgwI0RCMOkANuEcAQqmnAjMBNLblGTJf62aLHEO7pAnlim07tIO0oPjCxB",
-	"AxM+5bwEvAQqS80KBUN+F0PeK579gmeTWN59Mq04Popv23e3HBpBmiUpZrOFdZFvSgA3mXsYU4RpQ/hF",
-	"8/b3BT3xS94B4zts3wT73cNR0oyULHdPOKb3bNxbv+O99WJeapHLPBkuVF7KdSvwS6G/UlSjaXGDVlpY",
-	"01elHokyQWocBKry3cC7Oju/5SNOuike4uPxcmkkFCGhuENfwa4ql3+6+6OodijvHk3l6FrmvZgJYCwB",
-	"EwpKeAQB4O/66kaUBciZMOea860wdiacrvvloK/AZY8LN0PKwu02VJ6gLBhUm8MuDgdtUODNM3hjlCm2",
-	"lVCGzkshI4HH9AxccjuWSiLkzITC5tnCWCBiWxSlPU1erKDi8oLWHXAOfVXJBRw8yIIgJJcExS7LJNdp",
-	"DXbpaa3wBeFQPtKJj/ZNEbqVf+xWv7CALtVI5pCtxCHGkSTYwMoVFGQRuSM+5OuLbvcRPGpGBBEYMidX",
-	"iljh+Y6M91LyNm4hfsCNo+NoCtHILTBiTFARG74QMudByiivloNqof7m1pQMgCrU0NuAJ8YsNcaA7JCp",
-	"sUSDiJqKUrkIg8rN6x1aqCSjnxICx33CfNcZtrKv6iBpYv9lwS3hq0LH/ITw8tBQfAK83RVNvwhHCWdk",
-	"IpkUbkBBCUhXS4gfhtFkJihwD7MeMJ1pflOSbeZ6g4ycX886c2NEkrCh92GYMJvv3g4+Zfge037BLajR",
-	"2agsBh69NASiihUkNNb8RCeKwlwbBGd9/f3LN+9+Gvzy6tfBi59fDf718s3bV69/fRTDjULqxT1JLyz4",
-	"gsYg/u1Sje6y1fyhWsJJcvpZc4noYAfoHzu9jpmKi6fPet+Nnz/Lu8/Pnz9/Mvo2f/b0O3ExlkJ0R0+f",
-	"irx7/lQ8Ho6fjM+HF8Pu8PnFxSg/f5o/G50/HXbH3a7oPu+knWhIOr1O9/QcsDUh1+oPo9DfE+8wvS/Q",
-	"8BbApl1v2LPu4+5jIS8uht999/z5s/PhSD4eXjwfP34s5eh8KL99+lxcnD8ePX82+u7xqPvts3wovxs/",
-	"ffp8dH4++vbpRefT7lGlG8kHiiXx0caFBg2Rxa+0aCl5C5w24HREklcAuEHWCwgvDpmu3dykq8jLHiS4",
-	"XapRHcW7LYQlFqQNe3ZNNRJugfPuMQpUkEkRN0q1gvnGw5sf6XlHtAJ8hHte226CXvqgsSTTSX3uWPI9",
-	"afQRUzKCMyBZkigdEYPH+2a3NKmmvTvVqwNKSZSVFPkSiANPk99KqGyECBCDp7wqxjaZaADxxqs1LXK8",
-	"c+9hOdHM7bKGUA45M7K8ITqMhGhE3T5+JFMMSjNkDgLiO6uTzF3g/gHTNrsFEYDsNCHCeBeoimXA8Y1K",
-	"7dporos5p/RneubWQhdkwDIPLfr3Yka5Jj2uVf8sIe2V2NtiFPUsqgIkHEmDnKj7MYBu6VMjR1o1mv9V",
-	"nnvrf9BjMOrLiJG+e/6uGzHS+4Pz70sXnP9YFTkUnfoxiZWGn0U/3XmFwF54oPMzGoKNnuEQjgGfs2Mi",
-	"gZzH2Uf8Y+PBWmB6Z8QxUDACkYzfaaxlxRpM8g0U5cVWudupVPA0Xsv9/t2FjYkY34/jRreHidgZr37o",
-	"EAYvDFKsqnOEnComBcIGhA9vynhR4R08FfSBN+15TlEPiROV7AOrusWtfUiv+ktwF4X+D/KcVGhFVWUa",
-	"noyQ0dPkFWyw+yraYfcSf/DK5PMo+uI2IWGX71O9AB3020ZIECeFchvYwkCVAO5xYD8J+VaEKa1sAWHn",
-	"8nocn/1ycoJelVYyyCkmWBHmj5P9kYMoMGGRJsNlX5HpJtm80rO5zS4TFAlKPZtXLNQepQ4KkxDJZI41",
-	"WuGivsq1zzMv43O3mAQQKmuhbA/w+dJigxDOSw/+3UhrIaECP/zw9f9mxeSM4JFnfkqfGWmxYPpROEDB",
-	"872+u3aZfJ1dy7nNHp0mcDbv1Q9UjqoHhPinfW3yq/ZdHKY63BpMi/M/Ecs5MShB1VcvoZIhqqgooNTD",
-	"jYFQgU//EFmB0+QtKfj3VajFgZjGF0TUK2JC/zCZzEqJTF9l8wqWcmAlGBDV/yMfsWCjch2RI0AZzXCZ",
-	"KH3btr99FWSD77zJXXfHK+8s/YbGp4bEpJJQiu0Bj3h4GNAv3DV7VQ7cJwoJvvT3cMwx0FHp+ww4Z3x/",
-	"xBX2M2mrYsTkKWssIrdy6P43leVscCPKhfsRKBUXI2F6yWNYeTyNMCq9nIx0Ne/ElBSuz6DEs9e5muoV",
-	"6bAKvxgJJVDi1COMaZGhf09KPZR/7rN7Zht5oB10eHzblvU9W1UOi4WbwYgKX9tM4CabSAIOBkyqyeKH",
-	"dfGWyUVpgTSo6cShA6PJ1yIvRiZtOMOJsrlQ86hH15iiFqsZXKgppcJCPcZ+8e/XfKDzhp//JZ/o0Ets",
-	"P9Lh3j7imY6Hmn3ujTgBJr25QL0IZ99XdTOBn5mKufJHUd3OraIC6zSRf47kHMkvouADa6PRxvgGdPhy",
-	"VZZcnQ2HGpCU8fXpUXw1mmrY2kKEJSIILnzLLwBHBk1rGeI533j9l4fbzOLbupEdlvkmpsAPRIY06fQe",
-	"7+yL6Q0fyBVz/7YVSfFhhGDWFUrYHDyFuaUh0cnIISYyGlc0jyAjNHJWz1Nj227aA0x3gp1jVVxYtr4y",
-	"AaEKVASAUHIbrVrpeSi+rR8+uTGAG88ghIYAJCqZKgtmRW5Mj/7LN/0Lx7jzi2xfE6LOPjTgHXhiPNr4",
-	"WAtCm/WdfeQ/N+ZzoJwtpB/lbF4KK01ibFGWYE58rpq5fwyGSx/pc/W2LEvTo9QtmF+QVRvKQMQR1/UB",
-	"6m7SUrjnMc48ivdEgB7fzNqcE4+AzxJMtCKoAyTCrcEZekhsdXjoJovbirTmu+B23fsR9PWEXeexVKaw",
-	"xY289FmYCUBEkCJgYYOuVhNyMhrkv8JQPTxSe7cBPGoWMuqvLVlD7y/chqMFkonsIUQMcqoWWp2K+fzU",
-	"e6rT/qLbfTxyvhf+khmgNWPTioWpOWsCqR1IMd0WRvYSqqszUoA4JP4/sbq2QfwKg9xruQzkx4VJFoa1",
-	"MoFpDpgqiMfl15Bs8q5siLz6lz4Px3xzIJ0EUW1IEHr2ZReq4HQPsTBOrLZk43oeZ3XKPAAy3g+KL1iG",
-	"l+j0OnJxMpLKVqLcCwrPr/NwENCd/TjXn0Ke7SE9hVs/d3EULjoYlnpozljosvexZQcZotJI/aGGwfNM",
-	"jDjTlrIhq/BjofJf8FHfu+c+cNEdtB5kkQ+Ekdk9l+Ze/wdqwGc26doAtNi0H1lNgLA0FHHnKCNBAsoG",
-	"aWsPULZrrj1Gj2CkDH9kTNoGA/6ILf60tdT+7U9XJxdPn/EbDJcWNS4aiu0JqbRjtf235zXFeTKp37sn",
-	"34mT8YePz558atCbb10737pZxLz8AHmtEpHMxeh67cDtK+MhusgWyjA9yPLEENzU0309e5L8UnxPiFzX",
-	"BVFWJszsgFtwHcMHbm/FWAJ7JdBwtdQaOOvaubxAj6y0J8gGU7djL80wLBTqlq924GedOvBWLVPG2eFn",
-	"yHhsbQJIWjoXfIhJ+U+YeWBvaFTNU5BSXVsyGpT/C2X0KaNbnDED3S/8izFnTXmI7znLsi9nCxS3NVNa",
-	"UbsiolHwdcwpP2njbKGs3Z6MVu0N4KeCVkPbQ1nIYUdrcXcmuYwvjCkGmn5MphjOZR8l3d+SDWxL0H/P",
-	"JrhOlRv8/VdrVc0oyRpJdjVk8HuJAABO7lkNURnZuJDNFmMxsoGNZck5+XQFVE/lAu0p9ztOzEMGdABB",
-	"JraE+sHr74A93iM6cy+z147j4ih235rURvM6hLXC42oIEmdUG9z82Uf4fzvxGyInbkVBpKyhrHYqyzxI",
-	"SaOf84EYtgN3uY3pIGjp3gb2Xuzh0f5F6PbjO7bWJdx9eUCGuSF12v0yRNBkjzur28EZEkrvjzwLN23z",
-	"ildU0AFSExpIXtBMOGPq5SNXCKDWfRS08W4W1Oiijjn5N9pGmgxloSaJp/F2/pz74SCHXHDjVtNBAyiv",
-	"W6f/r9Fymta48HR1nWi1ho+L6GZnYpkYiSmwokqA8TkkFljZuCkqLK+/7GMp9wbbz6Ncxyf+9c0Bo5Xa",
-	"fRvBKa1McYC9TkRNEBGyqqXbhK4N9bgoraySUlqTzIUxXATn0e99FVuDu3tQh+35HezTbpeojyMkIBE2",
-	"61vVowwu3M+3jA6e4KYIx3QmxjjA5So4kZ6OzcecLJhmXwXLdPeWOUtzr2VJ8AQXBXMguMfV8BLT3hiy",
-	"QW3r77gIxuPQCqecSLD4R3sCFelt+IjYa6QQvJDwk60QxuTuCMa+iiGMySYE46qJYG2gR1WBxbRDGTkW",
-	"La/v7ebT/w9CH7Hj12NpZAnn9Fcr1vBTNBxeJKSzR9RdXj9Qmh8sphVRGMF8L+OQFhJsNK6U6Lk4epPe",
-	"rfkJFNwLLmkuVc6UQ/c9N9YBe1Uo5IAvAlS4GcLoWueiw/J6Ozt0Yb1yALhiF+3B4kFCxX7it4UKzTsF",
-	"mP+f3VrWh+agkXx847YlelPq+2rlHgBqKfKW7PeQO/GArNHA/WrOPsL/P50hQexuUCg6VsJkNblU+n2a",
-	"AOkyF8iRQMWNrIoxVBWOx0DY8HUGWrQn8MUye4TZ74iUlgrX8aR6trCC2BpAegCXd1jCr357dRlFsf7n",
-	"hUluq8JaqYignxiw2zBVL9yv3lAfbBk75N7Ha2nGsKAHCZK1EUuDXoiRfzSzSncb1L1nhSpmixl8uar0",
-	"vXsS8ag0LXHPHTQ9SDd1zg5iuBDNTL0umiQO44OUlgm6uzDTE7itzGmc463XaCSN2T7DM11Ngs4omra+",
-	"VdhewLxHm6+hV7SLVRvqTgB+eAQv4CLMLQkkyA79jSSW8oyO1hmniLQYtWpDAZpLhlQ0G6cbPPbgkhit",
-	"wrQtU5K/P8DJweqjK8knfTC6MOSEXPRKPkTfQWaQtbWSb3XAVh7hgAMH9cs84cC2H/OIgzr+SGccIz+h",
-	"GoRC6EtY69VE7qYTQpQAvuQANR1xp57r0QIq5bHKgE6oWTsHC/pTVl1X3m2zTzCxeuBaxIhD0Tn6YLdF",
-	"jVTYeLhoccQvtE1PZBsxMNzHp35XR/VsJOZmgZvHVl5Nuobdt1byBMkRIElidTKsoDrXE22SlKddlb/r",
-	"JSL54e3bl4lUN7LUc5kmppgoZvMJa15eGCCfZSifqlmXMMmkEsrKHKCEGPUVpBtIyJfUw1VRoP40+ReE",
-	"jUnGz87wpMTYRMBjoLVLvUjmBaD9KNz0zo974eTkWi6zR5dJBu+fBb5RRC2mzmR1TlJQFQrFnSZPuk+Q",
-	"LBJvk6XhnVmxDhfBSHYNXlVp61+3xfhpDI9p/fSINvPHrw9m/7BhQMsgI0PlOqQZ8X2kF/b4M8Q7oP1P",
-	"SKJbt9L1BbAOo6Vi8bV4JhVesDJH3V4iD6XZFaj4loEyx0ipTpMrlntUcp1Cq/tdkuFjBqQJmKUu4ADx",
-	"wKkMz8RmXq6ZKMdvSntnXeNHtQMfBJ72VSZKozOS1+T0YC0MonRFnI72H9ZIAqi2gZI5I33j1R5GIzm3",
-	"Qo0IQ+Vp72hNgQWGBfuofL+w0+ZyBdfOhz0Wh/cD/i0Y6E7aofE6AkeY0tYFcbFODA7mFZYf7+gvfiBD",
-	"eCAill0W65Rs8DCaJUT1KqKbqyXzV8B0LKwHkq8e0W8Iu87cbzauzmDMfi2xWjMM3sWjpwnJNLpZVCDI",
-	"t0IK5RzXJNQ7CAoH1MbGvNxvpTiqepu7/1vq0zay3lKoAxJfA0sbxxVEvHD8JcW9xJmtpNw+sAXSj5qp",
-	"mCNVGma3pJoUSvaSmc6Ry6NKJpVezA3jfFEDGAWoVz4U1lbFcGHJ60XLBqqdqZxITYLxxGYDp/Qq+Z0d",
-	"KZ1yua6qH3G50XzkeTuZL7bRSDcZYnPM427+zvXgkc0RntFii24Ej2yLQE0r4EmHN0tkKD77iH/suMND",
-	"5Jr3Ny2EBCkl/4GOBmh7UJQyPlykUnYF3KYkGKaVPE1iABLaQwQ8IlwDcVJRpmwHlJuLkxnv+aUjkOhF",
-	"2pa3w1E+0l6U++1+ICRsdav5neXFeLzVBj3dNIttj5PM6sy5lhT8i3MdpBHty8dQM9tOC9NXaGFgb4Fg",
-	"J8r8U7RJVB9MaJwEYuDTvvpBEgOVHkdVbJG1w+fBdQb0S1OEWYzHd6Ved799p49rbO4Z7WUmni75ElGr",
-	"nLuOuZsPgmrSszmQkt3qI1CrbzPNSSXm092OuYTKh/rPSDOVn5ei7YKfVFLmzPUFnk+tcrPzjo/MMkK2",
-	"wH7Y4208l7SvRJxt9H5/hzfZnyRK3EKC+JiGhk1rsTQYgQMutkW8WpkaoYobHLzi4HZFxFAbVR2YO60w",
-	"QboThlsb2NmSzAmwrYPyZHTIThLCDWcn/slftLoDvcUO+g78vocnfhhFXdl0vtea5kEedpMsVPHHQkai",
-	"qm2qhvy6D5p9CGAhW0AWYqLLfJ2WbM8RfKi8APdoW+hE3x8kJZBDpjKM4Zqx1FzC2Uf+c3sgDkVWvqlN",
-	"vj489eiT8XP0JQeiGzpzb9dM91ohW5E3TPXXui/HOkfiRKDFg2ZyL4jvALXQuWcDmQjam7uxwzUclA5g",
-	"O48UpeS9eJNMN0foaQb/y8IhBcGncG9lrvG0Ie0r9+8MNCEKrbIeXItcXVIqTB5gyLuYJ1YnhT1NAMOg",
-	"FbYYdmIRLnWsy1LfrhaCiKgTjKxuZHVipLLc5qCfR7TtwDxaWCPLMQLwirBnLFBLhFAwyZXCu0RvgbvN",
-	"fy/gqAavA4UNaRilTsGRSoRN3E7QUprkopuYHh/MgPzcWFB8iu13nQ1iMbdTqZAcld7BFG5jytG7C2uX",
-	"euE6a6SVkiPKimY/C2NPXrqfnLz6IYOGwPAUxsS0tX01kdZ/AOzfxBMhq5tiJInpm5uFgz52u4pZoRYW",
-	"2aKkcveuEquvXWMhk3+DeVqMJCHFV0lk074EGAq21fUNDOqv0HsmGUp76wzChdN6jLdlg6tkbRzd67BQ",
-	"jTDX0BUa8HtIA8x4f2+jPLA4jHRoiMPmUR/uphOgEBpr4umg7kddPrC0gAtzl4/cFk4yEj1iiSXuAze5",
-	"6LXaAFsvcXLvAtWiHmhCal0mXSZsD8eWZe7rrQuTXMu53QjoOhyYa6UO0bUrSuuxLjvMbaVvE60unZFp",
-	"NcFNhuJha2uu++VArYBdfIuJI4QaNtS6lELt3jA8YgBMCZ0oJ6Wwroub28i0/GQ2Uc+jscX9v0K8200y",
-	"HNOB/HPuoo2MuIyNJgk1tl9vk60IF+caav3hRy0XFg/HOztga64Ifb/RmbaOCzjmvUdly6oIM+QfhcrN",
-	"LiH/VmRVxDZSmCCEGOGC0xYY2+qkgU3+Xjimnfc16yt84YGCpajbFor8j2RxI/NtE2m1GqC2VNTeJqKd",
-	"+L178t2Hj+fp+fM2uomjBXTQtHujmeiX0GcRJYTfUXSKvJd8C4GPsr2AtfNcon2VCyt6ycd+x8g/+p3e",
-	"t2kfnWa/03uW9jtF3u/0+h15YwfPxuejfsd9b+Ezrx3RfXfO2hHw/XWh8FcNz3Pfuwis3+l97Hcovuj0",
-	"Hn/6BMtIePkG6oq2/SfOXURsRtPbTuUMAyD3jnEIJFQC/X8wUKoG1bWSTxa8vw3bziiKpoURtySxFsHW",
-	"fNeqao+uJrtD/d2afGfi8o2UEPVmFYGSfkd/E+007gue9E05AnqSOi+CT25qAKaQbnUF2D85usaw2DWq",
-	"rTlTKUo73bk9P8Hl/5JVXozs9gahS5WVTIYAz7egmkpgFT7Tody950KFDdSYVBI9FThuVty6lyU6LD2N",
-	"T6jpB7a8OFVMNUz/DUHO2nhzjtZjWcgfyHmEm3H9nyZm4a40ScYYmgwEibACIbtMMqGWCA138xnUFLBW",
-	"uvUV3BOcYbaY8OOLGt/R7+LkP4MP//N/dPa2az/db6TKdZXMBVYjbhsW2lu1mR7e5l4jQNE7wo8E7Rxg",
-	"p8XbclGHLPEUdREcHb3+XSf5An0WZImpfDV7/u2z7pTkBsPidvFk2vI6EHVuGI7zZzt0/Ds+AOg5N5a5",
-	"W2eX8CdO1Cz1pIULhR8tWR7VXQWNWGZpBOyqdYvRWnmccSxaHXrMTT8XFV0mGc6hjFDJrXZodGX39mju",
-	"NzuFcWIoy84XBhynlzwmcjzE17WK5gDJ5ZzRwfLiG8sKtxDbq5hY1JOjVVHKLw2gci5sMAgyQH0Z3leg",
-	"v/zKJFJVupx57VIvJYMli5Argi6w+jR5RSe3lWQZYo8N9sLzr8fMeTK6NmmSAS8bJnyy68VQVkpaaTIW",
-	"qK0kxnnYHjxfql2HRFkMPYTTp1ymkNP73T/oK8Mi3u3aPKjf+dZdTuCDDcT6PCJ/IZoflB8NmilYoLSi",
-	"obJNPiU+jEg7frB9uZPrHYA1jvahL6XeeqDDCr+3bs6v04y5TDKOLgZFnhFhAZRRcC8cqJYYJFLCVG0t",
-	"H2ZHcPaR/tpIUY7ibLXNBGarygJg/ONK0vsozAzmwCVj4vrM5JUlEamQdNVUM0B29JVJTAETTBOmaA0F",
-	"HbEQR5QUuVxRoQJMPsRf0RfMabyuTqy0HcDBcjWTecYPyeijjPOjoRYVtiUNE/hHXU2kvesEfoHPa1rX",
-	"WqT4oj4Y62qirZUHQV7ie2wzpLT9/AXzKkn28p2YsL1j+Anez+eYf7t69+KnjYxUoTOPvdRvmcQPz0u+",
-	"bTT2XC7wl3VlG2DCWBvRF14+UCbjQnoiR69qR/J+EIzfTnXpAYKesWRlQm+lKPGwCtBVo6IHxMfOpFAA",
-	"RD1NrgI+hMlSQhUFAniCDoK5LexoisXqhGTFMg5FsMZmqnEoEJp5JVtkGPebRTxGg2u5qj00CWquDBVd",
-	"efFBakaT//jnPL9PAHAIcvF1MTYqaRhgk3ZTZNtEX7LXpMQeeSAZtL+wR3jB5T0gG2nBzvT4bkv/GQF/",
-	"N56o0zWBFsJnfmxtOQaQZxD7dBEAJOhbYU9XI+bDOh7BPDyiFZFUlgH6fAwJmqjrGsfnjlDxdQe+eXjP",
-	"PuIfn86qxV0q5dael7YiqFh6YmSJKaCB9gC/PCTvwe7saXqcXBduV4iNGFQLBQeXmHFF+XMUrr0EpXRc",
-	"VPBixFY0l9dF9AhNgssLdcUv/XBbu7BHu5HVUBvXh67j9/DN+BZvFuqB6FvfM7lDi38O5BAHOKhZAJui",
-	"t9aGerCmKUer6Mlcl8Vo2U7DwQR6kE6BVH9AvFutUwbCFCMrKyyj7iUzXQWRY5Ni1rbSJUv+DDUxyaeJ",
-	"0omR5fjESyIjmJlg4MMCxKIQGxKgQz5UcXsAXzFOL5dGCAE8vSLoAjx1oSDuL9RgrKuRzFqAzuRLrqhV",
-	"v2EvHVdjJH5SW+UafHtACDPVU2kuAI5q5HdZrw8S0zdJH7zBQjGmLhQw1rBBZuwy63ZDURhoUPpNALk8",
-	"OCjxhkgIJxdrcw24M5ylu+2qGH3yZq26WenBSM9mzhfrUmaBUADN2nUVIxMo0MDyK5Au5ypr198z4aut",
-	"W2QT2m3vniGz6fQu0o7SAzfjBvwpL2vwIkCT7TpiD6LsekMfTqPn884fsbz/9GlxzvdgC2icYI1BB9Cm",
-	"UpTgdVo9Fo3oBALBkkHwJ+npGx2D5/wEWyjkCnjpAQnOY8s84mRFpvqoi0CleaVMf6U+xSvUE5d9hCON",
-	"1Nux8JSawiWj4Aecd1hdkhDt6H/H+378eNlexf9XSH577qzf+e9BkQNR12STxuzxSv7d2xyo6J/6l2v/",
-	"H1hn3DejlRd0KEe0oZBhQh2SDcDIG1mJcqtX2Rzv+ZOso/qUq8QUalLKk4WRVLzIwRhiGKjaiGrDzcrp",
-	"Fhybc+4iyahY3Pj89sj1l4oUicLtPAIYFTR7HsnspfsY51n5X7kAcrogAUomRC5YPB741SnWMMlCjWRl",
-	"W+RI8VjsJXfxg/oG7jQ/RXbE7XHjH+icyj8f2QLa1m+0qZT0F10AeMhDKT9J6Dn7rNnjSsr/yE0pqkgz",
-	"j0NELDmgL9wC6WJIi1A7It+RKmfhydupjBl4CpXAFqYNqE5N/pEadkRniY9wz2wbN+qdg2at6J6fa5fS",
-	"6PDeQ5ZeUFviUXEb2xBdRTsOkgTFHA7qgwFu5jT5rRTKpJjjIR6yqhjbZKITTcW7vAi4TcRQRpxoECLN",
-	"3HoByqNyZmSJdE7oBvEJr2HHBJvhDAs8BsJmLn7N3AXuHwC5ym6lvC6XASuvx0kulhEos9Sujea6mLNz",
-	"nmmYOS5YDEHbvxezecrV7EFDGjSGgKPrFnT+uf+oIsKLBDCACAtbLGWTR1o1Hk5c5XnN5h/UD1N/dnqE",
-	"J7446Z6/6zKeGGajMFjVUIrRdfJjVeTC7fL8uPifnp9cPIt+urNPx154IIdOQ7DRHxzkJBgt524bLXIh",
-	"Zx/xj40Yg/f1TCowUyqmEKFsxHomoSnLCod1q5a623l68DN05HcYqPcMaafo7p/BoW5H0GHH+Kr3hsHb",
-	"zKfg6/23HgiB2p8BF+u3v6hK5VwPAiB9fM+4Mab/WCddEFj7H7OBmIi8A7JJfLhbO5VyKwY1cnNSkukX",
-	"/vuQKHg0Xt32mlkUDrmut5gWIdY32dYN4tMDRweu2gj5Tgrbi8CzWInJG7mhgDgAN0CFSkRS6ds08ReD",
-	"0nf9JxOtc7d8mjRZqGsF2uN4QVESnUyTvfzEwPujWQo9ocVU8JUOSugZpuPRY74W24gghJvqWljqfr6w",
-	"sdC9P3MGRfTLiPkHPtgqdAVeABpw1OQHPKEVXOC+fXC0kfVNechzCsIeo3J/wI6FxvVog1eoJMMhRniv",
-	"kV4YzX21UEbazIX6QxcNYoFJUSXUU+mKINWyEQp02YT/YUqfuIlN/uJtZFl3hPXsrpZ0n8gausoN70xb",
-	"qzsf0g72ayOqd4+8o3v3h0LzbJ9vCTI6UB7cLRi68updDzoZpd19Hrb4VA/PamU0wn8xsh9xDi6+kkz6",
-	"YLgoa+xxc9n3L9+8+2nwy8t3b169eEsoT1/L8FsF59hyYYA/MsHya7fjxdagqwbeTAkPRshYGsu7AHPw",
-	"CGV0kNFCVoU0l7HKm1kBG1EFGthsW+rmF+qPXUgG8JHsdOK2QyM2FSjC/+5fnEgtsD6t4Wu1eZx0e62i",
-	"xy3coxVUA49sJPBk0KiKy69pdeUwnpusNdhDVsmRVHaDDMYI87rNfAsz8SfSKzzrHko458glRjHcxsoZ",
-	"GhcNBZ7hdNJOPQVxEaqhXS85UzWy2nzedA2CcZ2JWIAMQQBd/rGQC9czM1GUUekFfDwocfDTTrVQeLAl",
-	"KrX5QTieK3f4CP/4Wx+e0u986tBK4czq0+7H2zgZj1lnha332L6I6/SgCdPgKbzL9FMW5ijsRh4orKYl",
-	"4Owj/rEbkSy9UbNvbYqdcSyPGTvTE1rPL1yDD8hmtTamD5WvwffelK9ZHeGzuS420WRdJXDBCvmPR8RX",
-	"C1pZUPkQ0tSFiXA5C4WHJwz1N1bOkYMKH4wyiQsbNJEKBWXVuEz8sRBlgo4kxYNAT8j13bddd+0/3704",
-	"TX4L9wLCGGGSUquJ+z9xr2xc4/HnOy301GpeXGtcNwiQI5PCUCSHIwI4F82A9Tg7NhXNSis9vw41dq2N",
-	"ql0dCxp8gCa5J+IYYvWkG15Y8fEUAXaxfi18/KzbbSNUkGvUMbjIXzz79vmTbrzsn39xy/6GZX73Ffge",
-	"K6uzmGMur2iSR9K/ivwJWhhGIn9ZLwyMCMfEgPzqzz1XDrvrx6DExO7LqCppFlh0escD0tPknUbaCA8P",
-	"RvaHoDwHdd/CNOc/fnMX/xXQXf5gMKLDKNSNNLaYCAs541GRS2WTJ9+en+9+HAgv+LBwqq31SveflPCW",
-	"d0xDOFubbdbTePPy6odfXsYZ3a8z/FkG2sjSilxYcWr1rHyUUtIm6BSMVw99+qqwaVK5QKWK8Zccya6m",
-	"FLnAF/l/krcN6eO+QnSMMEn2tZGilPmjrMcAKlvpEmQxJFce6jlGTDOW0JDhTAuPpfoKXzv1UGh4fBZT",
-	"6HnUsyBCTdbewOP/JxcXfUU9NVDaDviVM4YomMTK2dxFM8lYFKUBqknX5T+9++VnPh/D4TBpYuyydFsm",
-	"FxZAgTdU8LqZMhMgdshcDmWhrjE8m1o7T/vK/c8g+WRRWo1RiTMRALsW+URak3yd9Rfd7uORWmh14l52",
-	"YeADmfkDn7K4ZvQ5ZYT6in6FEsO1nz1KgchKM7n/L7KaiSJP8kJMKkGa3chZxgPlZjiNOzarrxQfVsKx",
-	"UZYXN8RrmrmfnuBlf+t3VL+zpbDhDZr6Eac8PaENiC0mh1V6CxPzoXaw/hBzC/GvGF2nazT/q8onoYSl",
-	"cDZ8Qwix5grFN/7JRx1PfMimKkXfBQcNr1pOhx9odM8+8p/tOYrglvXCelqYBrd8yYRWsW93V13LJThm",
-	"UmNomslvgjbv0Qe9bRp7OMThMhp8y88EQ1ndNPjH1yj+LgEvN7rO0iSjaZshD5t/UksVaRWP0gH1s5tN",
-	"dDE7amwfYaBWcE98GslcwVYHuB9rcUE03oyIcg0/aOz9xcex2CeJ4E3MXcJZXW5ZjIaVFNcnk1IYjEqQ",
-	"6CaUtG3CTX3FzDmklClzOGkJMS9+aWUg9pz1uBAAKjxT4kd3AWBK+0H8G9HOOjBiYHgKhfDup+MxXR6z",
-	"8/DVKG3gbq9V1JKvDAP/L33tEkC4ci3NFgz1G+jJQ5+0wChWci6KqvPBH5bAmAxgTDppB8A+7DAigqoT",
-	"+l3aCQRVYeNYjK4lbQ9TSu/1Gnlt3dfUx4OhMzuRi05K6bf6Ty7CTyje7fQ6Hz8mpy5GPi3y5NMnbtQe",
-	"KaCogzcGFrqURyI/iMqSa9ZUR6KxbX3eoIP0vzZUZxNVOUDC/CSjg25mfUt95YAHEAD6hGfZwkiuoWN8",
-	"CGyKaEtprFiGjSn3j1cOhjlEehMzyvGifDY+SZSWN4EY9JYWbmnW75lYrbfMRBKTPOBczOWoFNGqPBO5",
-	"XJlw+XAwF8bc6ip3CzswPvtF3I2L/xMnUUT863w3fPj7R6aDXZnM86KTdqjfO71zt3z5f13sP5OwgzbN",
-	"JTKq48wmVqx7wEjdKDE3U203ROfIR5MmxBCU8iKXEpIlllnzAeGtMGm8sq2Z71fMnZRGqNCVmnRSdI94",
-	"OBpzOE17BYQOZ9PCWF0tB1grkWEFLJxLQSJFE/sse4WWNMBb7qQtJ0+QHClcACyGUHuHIt2tBzfC7n9q",
-	"c8yAzb/n5ogN9Gih8u9wOxm1fvME5Fm5Gz7/lNgsj/meNOOBENXPEZ4RYRfujJvmAGo3RlIwjZvVH4rx",
-	"mAfC7GJxUlRl4daDoh285Ex+46bqHieGwtLDdzV7q/+aZt+muwlDTYN3GUrV6Picw2OIjA+ouxlPCQuy",
-	"Qa5rPndMhTSuO6BLmnPwlMCLCzILm8ynQO051bNm4AlQ6x4zU4MPaIOduC8P5tk45RrREoeBnaBO/AOM",
-	"6RnHu8fMgDDeOzKKFU7myD4wk5/LuAZ+JWAYlQtjvUZwoKPtEQ/S+qlNYZjb4louIdEylGUhbyQ981b7",
-	"IAyjDl1dU5LmXSA4RS/OF4b6eSzMdz+y01Iac78yfEgGQLwTFVe3V9DH/NMPeQT7xVTNQ4e90Llsl/EG",
-	"uuIjVMujYbNS87pF75OoQr2STYkqW0nOQNEhIRzl53H0DExL7dFzi1e2cqcQ2D2/IYxLvn7z44vk8ePH",
-	"3z0inZ7IMbjptPR6b1EgEWmH7BZGb7KBd8VMvg6S8ccNK1x/vatkq725fjrosR4WYkL3P+SW0rViW/Ds",
-	"XPJc2KkhJqIciBuIGTjlgl0wEzRKLPVLA/dIrK8UImq3Ef1zXopCIRXeW/xxXC8GTOIbxeF3svSrVZuu",
-	"m7Q35juH5PvYcWNkbsRKTL59Kq2E5n+pqXS38NzSRDOsEwHdcmiBfB8ohLiXZuJDzL04tmucf0A5xpbq",
-	"UzM4H23oTi9QC4cEGLBEMzDm8e55XXyADvqNsABocVyJBDQZzkVB5UkuA0M47qPcSmWYN809l9s5E0sW",
-	"1sVCX0zhm6ZJPsKxyb2IzlCCRAF4jJ4P0/KMBbkwOKskErF52vEUDuN87EYsTWRsbdlXsNZ/8RhscSM/",
-	"6VsswAmxZlAlJu2jttlaAg62sdDmIq60OT8A5vYziPTE/bZdcD4k7I8GVf0rzeqF2UmkPMqiZX9/+S6h",
-	"32aUnmjHOL3FZxz/OJgetC3FqHLYOheWUFyHGNif6pnG4jMnU6ysKjHW1QzQbnK/kyq2crRBNsgIFOVJ",
-	"9eoaCs6NaMXa1/DcmPIIz7fAfVJJaPOZ1UioCPvY4vje8Qu+xfc7ojHVH7XxBAfaclC/4B/OHfqA0faq",
-	"Ue2CuLrK80oaI0041gQuaoRq6tH1aXJlbVUMF5Yy2DEyC9dJH1xFu9kaigHUPb7OTk4QlX1ipDQnRBXj",
-	"b549SjkgXznYaTmKqY/757OwDclCKw9I8LIy8cWqrT1UrQR0wnhRBozbHQzyjI7jNhw2VgUQzkKqG4sW",
-	"8HicwMN6HHwY64wSG+3pDi7pJ3r+vh32V5IybH6jzSWz0GVHDJTiMYlAiW7tmYr8y7bZhXIe8TACG/s3",
-	"uC21/iNuacFbs1gSVnAm/9ZD6PlSji1RLKGfr0RhmEaWnvCVScZSjWQPfz4pGIaIhEtAr4IiAMQIiwzU",
-	"xCWhPfXXEiijT5P3nqvLtaIsbiRLcgd6R9yKwQSQeUoJcDith7sNCjVYGJkFgbeRrvKajvZXxt2ugK0k",
-	"tiCoy0KHIGQGU5BF41LyTxjVtdXkrwum3GM5Sn13+PX8QNyB/oa7r01tM66YybJQ7YnsV5RACGfrzNJj",
-	"Up/hgQWCWacJwThLPa+G1wEi/jEW70JerBo+xZ9ArcJTLhHrqdW4mATsCz76RlSFGBL8kxhp06QYJ0u9",
-	"gHRFJUUeBE1fKgv15xhERQy3UPtMovUpCS4CYz6FWCRnrzRUS8sqQpC9HU1lvnDhO780kX5x3V8l0RHo",
-	"hW0N23ks9rV/ELH/R6Fy06YKzwEN644UJq7b0FUAiLeziXhI+H2pV24xjVOYZC4roxUml6ubYiSTvMg3",
-	"kK7o6lCP91lrbkq9Mv1zFJ3X27FWeH7kInNM/UuaCnB+SvFI83NB3aA5x9XBeKaTdqRazJzb8R/oMnd/",
-	"fGhs0JcU7NHU3J4Os4Q9c1cfLLarm4rVD7fLpTc7Q3M9GYuiXFTtq8ePzinFaRP6QfJ10A1LfVTifG7E",
-	"QEmrxaM0mWgOgjxfVmU87KuCdBI4eOUuQI1rKuu8lWXJGH+Vo7ZuPW0ezq16vkayLFxjR1CWi9MC+Dic",
-	"88zoFTKPOEKNTXCj0DZ6RXcPVPCwU6GSi7Tb7foJt2Ip8HItW+3voat/pJ7eksb+WetrpLOOLSYimfqS",
-	"cZH1nmhjaabuXzse8UCPw6YJVm4f5TWHlb7+zBnq22n7pv7ljayWpIHmV+BQAc0c0W4xtovZ0MUy+kZW",
-	"wDwCaVprMPXoA0DkfKr0AiffLJaohL5ZqCFyrheNQc/76fIzCBG/ny7bKwHh5OoyUbCdYr9RoNs4hJ28",
-	"ny7rqW44yEKYVAGEqUiG+JnNhEfwmKizd3RemWtdgWXJFQN0kTltR0MX9fqqr06SzEuMZz1U/AUntpJr",
-	"B1Um38xL+CGefvpfha+Tr8HQESuqgn7UI1hQeUdxGT+krxKsdY2EWeA3+KhKl6Vz3P5hNUE/PugHjarQ",
-	"jNQvZKJWpuaehRoDFomTI2ZvZtNUOCWrIvdLiLr0u8yMbpfRKunuCDyCwMSMG/SI/IBWZKg7q7z7Yv8J",
-	"2/6pMCyBBUA+1wJ3V/6MpamAWBznTh1YeQuCzVQ8Lqx/4aAhgq/mbioqyVuDGv8KgAX9EbhKsPwAMYBw",
-	"H6yHwL1aRDiacmv9TRmhza3INcrm03E21vfw1CzMuqKeu1um9IBuNPAd7nZQkD8fMK1tENvDw2wOFqyO",
-	"+HLRjKALBgtgcc16dHxPfDJyTCyhZAIh3WqkpVJEVv+hJ/fIkvxMgdZHkw9ZuAubogy4/FOMLNVzR7PF",
-	"+ucnVtMtZ3GNPyqBwyheUjJLGASRIV2llfNI6gzfFQcr64VB4eFboRkxwnNhrs8gjQBeN8uAMgPsBwio",
-	"dbKUtuf3u3o8jnQH0vC5iimIa8wF/GJ4Y3dXevmKDu/YeghYGguExCQpTXqMU2GcgUiVu/fI0DiLUsby",
-	"pO5WaIrYjuhV6JjI3y6ohuvxmAwuekP4vXvGyt3xZuTCZOxoeQIn/kOGe8UXDjhX0IvNDNI4yj1uRbD9",
-	"EjVMvTPbJHKdLFQpjUli/4wNNUs1GhD0t+ZvR3oeBdRx3oh8BOUrQwUww5fRrG8bSoTZP2CVHbsZxCJ4",
-	"TlbgM0ZQc63a0N2Um7FqBBcXzn/AWAysHriX8lwy4XGwPKHup2I7qyT2Q6St3ANMTwToea0ItS2SLKrI",
-	"JfHPwjC7jc/X5TJnlR5w63WyqyD44GsdMeHlHIMuY+1/5RdEOcBPqXWxUjcdS6yl9tDk8I6gI3Oa/IpH",
-	"3sJcgwGjdkmPVmCWPXSd4tN0lTXAfmCNLMcAG8aYAzwRZhCxiQs1wCiF+49pmq0n4Kosjm+osJsUN26M",
-	"VJLRb9OATncNpOylmbqouIAdpnsd4GjmlKZCtp8xMelzypLM0w1NylVK8NLBL7tuA58dKvAuV0zWKxFr",
-	"CL9YBA47jgDtsMh63W0S/XPLPJKpwmjzMgUrQygErIc1zsZgKfRzPNv8czzIIMoJdKJUisUrMJbjY2wB",
-	"rXYxC4UVhWdjwPPYqIKlcp0Wvgc7YIxqMAdaeqSocn0L8wbFY5oXF3/hQJRl1lt3ZzTHeXkFZ72Dt19z",
-	"9dBJ6OS1kuyPXcsGuppPhTKhqasLs0ic70is2+7rmloD+yQF3g3H2hPrD+FsJg++HA+F+I1hPHwY3eDv",
-	"o47j14eppnSEd/HaNElh124WbhJHJLjIhM7CpIufsUpWIT6CYK2R08FNZ76cMGMZTThZjp2puy65kVUx",
-	"LmSN5CxNbMUfeTD8gnJGIftEIZ0zZ6Qhs+IabMF1cIsAs1mMpqE1sMNe4RiBmGnsdtpheb+4gAlGvxuY",
-	"a3m78mM/dcaFXa+4ASIypJB1/x64XUzGpuyPAOP1AJDYaW3ZobNBNw2dyfVVGGNEh0Kwr2N9P4jQ+cDP",
-	"LZGhJsjnSkzaV9lMLAf4zyzA+qRXa4f2X62CqAoTrTnjMXlFG4nTQyQcv5bP+hi4f1/RWlGgENxc5pe1",
-	"AYnWNB4fAMVTg4JEBdZ1iCrWloc59DX2cs3oI6+SubevuZh0bdpDyxunIA6Q8+IUnwOlTTQyBsRdFxBf",
-	"ySVtFaI+e8Tiz0OJp2kVqBNn9LevlwqTC8rtk9dulG8LI1cW4WCuLrAZ+FtSSzNZVboyWZx4dfsVSHtg",
-	"60+TX2UBNpSRNCD0Sl8p2kFvWuXgaUjAGRs6elXwSnAF5I3aa7je06g+rECyfwLomc+LiF8FdyqQJQN/",
-	"1el1nuxOosmvt1fB18XhEnDcuy1ZuHAQ4DnRgdH6IHlaN9uTcNjQrD18LZebOYfmi2FZjJKpALAm+Sso",
-	"ZaS/dTXx7I2ccDtNrkLkPC+QFi3JCzMXFishMauBcSyt4kPRrBP5c2HsP1wzd2HdDi1zTn5RzbVpPVCk",
-	"r3euN/mHXP5GPzlutt89qOW47R31fprgAeOBoVQ02tfY3WwvV6ORNIYsZgPjalyNLUYQiLPCGizTlXQh",
-	"TiHKFPNo1ST1fnEmlkmufaE2Zepwhc21rsKofi8rC5xULadGv8jjCga0Fm+KspTVYVLnOnmViFn7EKB2",
-	"QDsVP16BzPIBahAEvXGvrPwoBWTTaQv7PasVfLmwRXyH7efY1LtHmmF0d94bF1UyqQRqCqyNdatuew5Z",
-	"Oj96XvoIbtXjlAINKm7IYbJBFF1iwqZQ8BN20ykQCAN3NZLitYYM2I8PGjBQbEDQmRiqAzHCyRCYclwn",
-	"dHr0Drrq7EF0797wgYrEqXtbnAyazyGs8SrPnUPgwdzkaM4+4h8bBXd/KAymdWLvD1kdeaOZLcHqa6kM",
-	"basKm+RFTilfrQhnedqiwOvNbjfp3eABjyG9295t+04LfK2Vg0tdTcxOq6y7MCLD8wssktE2+/LX7uZH",
-	"9LOvq8mm6MU1+aDQb+gDDg5CF+zjUANNiMp19ZVJrFSCHauz2zh0BawOaEYH2hD451dMpQ5W7kIbbXzF",
-	"ZkH5Ti80B57Y7QAl4YTAZ7utnB3rapa1O+DX1eRBvS+8rCefJNdbqMJKUJXc3UweyMP+Km9dF7bbpx9W",
-	"GEgPrXWvfThGDheRTdocbyUnhbHV8gQdJoAVNlqumerKnpTFDaDkrjlZN1+UpYmKqAG5zjfnKHCZvH7x",
-	"KhmVBeSoX1nU7w+16+F2THuDbtW5daBcln/Oi0oa91uz2d4vKXq/lnLumj0VZtpu6G+ooe9cCx7W5Odz",
-	"F29M9bwDdcwLKJ581t3Z2muv8kB2X+/ONkoQ8l0+HwHDeUAiGjQnJoNgW2yfCIh2P/tIf+2mNMfnmP7o",
-	"VVS2GIuRXS9SbSFrx2TTUbna8RGtAC2Ulj8kUzu/k+/p+bwpYlnnWMfOBIp12EQMl7BbgIw56rwJmO7Z",
-	"VJal/t+fZK3s6qFbD0iuvm4km8lfroyHfIiqMJ4srqhCmYU/kGiynijr3ItJ5Zk41OA2a7goSktHcnhA",
-	"KgyjJtuYX8gs9t9qux+/08fdQrcRoCCL8HgsK6lGklGFPMcNiGRSFwYqA/cpdvehuVB8iQyxfszn/y2N",
-	"fmf9EpPymSUhOqIzkzr4KN5MQDoL8nJGSqAfXj8dCYVeDCZZJhOBQhptudyrsowVUPaz8tdjz+mf7nCx",
-	"G+yWIhQITa4L1Vp1A0mGeJC4xsMQOST1aScNBxgt9R4Nj4+GAM4g/fh4wcjlXNb0DjtTWc4Go6mobBt3",
-	"kntyi1k9e7Jry2poON+cTcLU4fXvX6MUlaUVhkrJ2p6L3+6cv/8JLv8X1lZsaQDHrlRd36YziTWHe5DL",
-	"vB5HGi1fViUQN9xPwWOKQB5emqguS1SW3uW1Fo0inuJkK5dVHHiuEvYwIYUHrwLhlLgRRSmGpUR8K7Zj",
-	"tTq+UToKbhcxOx1vtOMnuUe3sZuQjMFhRR6w10JnEk6kdoYppd2Q0nmNTNe3HJDNF2YaK/b5rb1QyWJe",
-	"apFDBbqP9PyFppgoieVTBNeLkNyBATYR1Wha3EgPVeFEThDbQY5JqD8HBljE8fWIt96/MkJ0CruOG72W",
-	"BH5wj43PV5XMT5OrPA8khTGcp4i6ARAdgI2/rKPUQF2Z0CNud47xcGPl+lWe16zjQXfmyM4Bm3Nx8fRZ",
-	"77vx82d59/n58+dPRt/mz55+Jy7GUoju6OlTkXfPn4rHw/GT8fnwYtgdPr+4GOXnT/Nno/Onw+642xXd",
-	"552044a60+t87HfmYuks491yLvudXr/WlhuVn4Jy4Clv1W7O/6drYL+T+l/Cr+Tj7t/gQ2dKwi4qafqd",
-	"3u8fPrmOIysBLjW1+HMgZvmzJyAD8x85GC4hz/Dk+fnF4ydPn+2ebYiH56GyDTUTadk0sIDJAZwHTHhk",
-	"+4t8R4PHaHDtZ+gB7pNnM1NpGCldybk2hdVVJMRCqbe6Y0sZX600HnWnjTm59gRZ3Mf/hHc4AoXEXyID",
-	"dQlAfOzWImK3Dn198ByV1TCud7Wpj3U85sbDs191gihPCAgAZJkMZQTnY3oTHHGGoi8AIgzu2j3MLTJN",
-	"opN4bLXqs7efo71aA2qGlhwC5lDYaV6J2106eM2qmzbatf7edb/dtDH6EMbTbOAHweINHhI+NMCZ/v2i",
-	"KHP6blMsd+Qt8F9qAwEvfNRdA3bpkXimKj9g7dPfT/sd89SRNhEjoYwocqIrIfh2Y4Yafnn8HUBrfpos",
-	"+3DpaX6hrVN/iyVju72o/uq4nP1bD9sn9a+R4cTFcRCjF1BMsmk2/5e79y44RdeIYyQZ/ksPmZ7pS3QO",
-	"/6WHx/QPrtcPulGFYcRd4ecyXzx33b98Pbpv254Zj28N7rklHYAUykVgWuWGSyQ8inAmlsnCYIlBAbAL",
-	"u8QN6GnyxjUTAxI6AeGyDbcXbpaVdS/m/dpflwhtF8eY8vn4YWBH7labjMxZyo4czbVsf4Thbk38rzBb",
-	"eEDprYCaLA21aegxe3XGZC7IWqkbxsU5DUkJI21UdBwXJzN5F+niFAqKt5maGThrhLGhNgX4Bzexoi/u",
-	"Em/xKcI2dyqG8osLymqc2NvBsSFZeUA5yp9oLL1Ziqqdyg8KJM4+uv/tFmNBcZXfTXrajTw4cC+8RMVP",
-	"tkV9Rs6PKwkm5+2sinJ+wFgLugSWrfbqkH2niWu+X7XiQTqrpEXG3TvesG25+q0UIFag5C0PK5WGoQKW",
-	"56SCYZWXdBaMdVSFSa7l3AaYkxyP5ciyjzJY+uW6aCTUSJbuJsHNQJ0bVRP7r6FXUeeTljyrdUNtJFX6",
-	"e9vkJlbgDP39VjkPgLV04L/Ooip13zBj9dw0L662WpIFH3plfYh6qYmGjLo6zPJqqyXxv+A41Me0uXKq",
-	"ZuLmupgfwcLfXhcAk6OWgbXgzjBonXgWBGa5lcA5oydYKh4oUPDnNhCYFPYSV1hfUOs+d8s31P2yrnRU",
-	"+ClDFAdYQDz/8KwW7ZQgvahU1B+DzApjXCy46wxZnRBK2wFUsophKbFGGPdqobwaCs0rILVLNLHckeKf",
-	"jWI1r7FM2HU5t84CVjX1Ec0+c/6jcZK54fr/51jjHPu7TkjoB603sujm6RWAry0CAjPnZg0xAuPVPF5x",
-	"xYubBIbAXfo2JlBaUeJqJqbFVnzRbO3uFXZg74Q3PVLRk+Vu3BuRH9CiWkkkOKlApjJg8FGwEhdjKo85",
-	"NBD54QHIBLEeFGqQi6Xp9L7rph2qQlmte2JUTrE7GP8hYcnwbJyVDwtKbsMgo/WefYT/bzzG8W3FQAx8",
-	"qfOh9TwKLlC3yKvVnCfpK06UJOiCVhEk1BXIvzTROgexMiJIwSaMhPKLdF+ZBbySri6TzN1h4O4wKGzm",
-	"67MQ+GS1jgTWANDnLk+dj4DdvGt8X6Hp9UgdHx/I9YaVVpNkCpJJrWmelhm1Ci8xmpoXkgXx66dJXlQS",
-	"uIKAz7WVwzl+42Yq57EojfQnQUOtSymaRQWfbBr3UBhx0MRPq33u65Og3/027VYOp1pfb4aQCtbqQfOa",
-	"SBsdcwFx/Oqysd8a+54b8SWvsvQS29dZ7vLDMWSH7mPrAFb8TavrW+ndUDITdoSxMmgAQK2Q0regZaBx",
-	"mYXxx1U3eVHqRf4S5QIQGRWQUrjgMp9MY7nbFbfXkwg6M+pFm47gNHlnzvnGqcbJX1gSD95Aa4IPefAi",
-	"ZRgOjqhPMejtpARcPaVSgM6HQEkhJpDfXVRlp9eZWjs3vbMzNBi69elIz84AeLQHDQp2xwMt8DwYbRsO",
-	"/PqYy/utN4e1KRK7wbOP9NcWrAbuLQvXUGUJscHACJ/WRj6UUbnIm5ShfoCbBzPdbY2J5g627iCrDLZl",
-	"czel24Uf6+M4ZVXRXJbFjQSOMdcpPnkPX0JAgxSDi3lj1rW1i7qf2T4PmH7d2M/7OSxqO2eRnC9fH6UX",
-	"Xo5YBCLn0ySrNMgd4XTLqLoT86n4GR/gtO2hQJIjySppiyrcJ69c7EtyTaxiG5nBSFSQb/NwSC6rOk1e",
-	"KjEsgRfP2zoxGmJaNRxDIcO/qbEjX2LqdxlIZQpjms+D/gloq9i47ujla33ofemeQYMbtZ2ccvezO+WY",
-	"0e4gdVp0/rK/Tz4LJrRZt3QoR2LmjYriGqpfBja4XZD21D8/hGfuAuuIrPwI4I56m5ZfJtBj5SW2R8yh",
-	"Tw8K3YiGCk/CjuOUW2wZHdX+RwYr/n5DdE8nUF7cS49Rk4D6PYUamJBV4EU4+TrLpcizR6SaV8F09TyV",
-	"KBDmI7VxUbpmnSbYV1HlQFLkBnISIqnkSLpnEnsnrA7soadw/O8CfVh8YMIiv/AVKo8n591uN8G0RjGT",
-	"KzvNxvyC69m/wgbA9ePdVgR8h8/OVhg/XOZNs9JrxeO+Hzb4qKZooJT+ACGSVDnfHZQianHAHquFlTg3",
-	"jja/VJhYwIlYqDzJOFicF2qSpbxFdjvnsuTDCMG7BHnDHK74q6/ChFoz63fS2IMa9cMZ0SsbRDgN80qv",
-	"+OOoVyB3hA5jKFEVFI4QD2ZtInG2UrO2VjubLs8+6uG/5ci2g09e/jkvBYAAVCAPr6t+GSvnNfUvUCvV",
-	"VL/CdetwrNsL1LEblIpupxoSvhJwLYLRVRjSr3EkJ6WfUSlBsv60SYXn4ISMcd4LBLo8GyPKeYCUOwAj",
-	"Ss3nqHjg9sdCLmS0v3g5m9tlOJZ1rh71YUFiqFkV6TX07V9HFIlp3aHvDyWLFM7C4bY7YG/W21rkdcGZ",
-	"e1jYZSzYU79rC6WBDqN0QEaDmjbTxnRD0OGKdGaLislzG+N5f/P71Vs0yVn61hwj5qebf6HBPrX+mKDu",
-	"SJX3KGUft5HlNAAV/NdnH/nP3XCJgbi9zv2cIHm9cw0Z7b2nsswp2RJ8B/CfN+fM7krq/V7sYTm+tPNz",
-	"GNA2tMohs3MHg0Ry48NGsMFWzoj6/cR5mP3j1fgRrXyx+ISQAJxXeq6NzOGgJzrsLUxslWXJF5I2MMDB",
-	"gto1LBfwo2pRBkgt8SA3FY5jO65A9fDh9mVKW9D4nFSSj6+uRm5raYvRtbTJk2/Pz3c/Wwkv9RcnmT8I",
-	"aSy+LMoPUlZ5C4641e4RZHkkk3+LWhccvs006aIKc218rSyCvzWANVAO2wUREAsbMZbJXBfKwpllTfui",
-	"cNs0VQCfxHad/xfwmofVWXhwaCBu3gJMVle+Sw6SJIYb382sMHfQugLHR9+4f0cplQz+NzDyjywsyBHP",
-	"V44qb9EmDMqg++rXBRJ6gziP0slEzA2QwkHtPiPSR1opObJ0gpH9LIw9gZ3lyasfMjynCKAf1N6Rkf3a",
-	"2wJyYl71JUpqU8fXgwpgqJN4MIfXZlLlWSCsxWMc1xno1lmGfiaWtInki/qK1SO/hjRcJUFI5tElyU4H",
-	"nUd8RmDFpS4Ib98ImoWcIpse7bZ3ybVTkohk36bFZCorGrFWWWce42YMUDcNSs+FssDDMStUMVvM4Eva",
-	"tRTKygkUgKXtOzNfmxSN1K0wnAzNLxNjK60mmBZVsf351k+lQOl5an7NamqvMBfWysr95v/8vXvy3YeP",
-	"5+n580//404q1RCiQ6tPMN9bWz47Rd5Lvu0ruKBHykK5sKKXfOx3jPyj3+l9m/Y7wgL3yUX34tnJ+fnJ",
-	"RffdebfXdf/9H8CFcl0oZEeBO7hPhjpf9ju9j/xRr0/iL4mYF8if4vZA8AV58H7n0ycwqdATq++75sjQ",
-	"wijnJKzw50QgllCzw0O4sh91WdbCyqQsbmTytZtvsjoBBAFa8qPPFXCOKyn/I09YT/dIK/CPrEGIj4th",
-	"QWNdgXLabUqbGvRjeJ1zSZecKp3qMicZP+eyTxOY+QLB3zOxTFdYF0ZTUTCRPGhvNyqT2cG40v+RKuMc",
-	"Dz87al6Tq3pNPfYjXP2gMSymqjq9zrj4k1y/XlhfpDeCctw9I1l8LX7JvaLZL3PD97OMBZISO630YoJY",
-	"NjQIgjySFe4RhNyx5G2nifVGomLfalEPF8mgIrIqmkvKytJFuiBdCJBZJfGMn5wgnAVW8IQ8yEiCntN6",
-	"GZwb8EItZKQd7ULpucwb5t2qKHRiFiSVfPhCt/9m0fYRit347JfqcAp1t2D7drpsPwZZEb3fcoKxUma+",
-	"UMNSj65NYzXu+2k8xP+djwoi9+Qr7yY6WeFIOkCw4J4sR4uqsEv4MSLOe79/cHMAgxW8a4Cm9s7Ozi++",
-	"Pe2edk/Pe8+/7XZhvlCr1pE5mjS+YHx7INuRBrElrj9iWkOTggrZaYh+CfO+HnS/ZwHLKaha9oCmeQzY",
-	"M3dDZvQeLooyN6lnh45v3UgT/J6dWrVQpheVvhPAAXTp04hYlASZMfVPt24/O/gJqRIojdKL89iQCE69",
-	"aGjIuaUsKR09AYa/qfWaNK0hOaEXtscMRrUfS2nb+hQxdq5HA/iDzoeguA7ctsez+3vSHu7Th0//bwAA",
-	"AP//",
+	"3P0Nk9u2liYA/xWU3qlKMsNuq9sfibvr1o7zNfG9SZy1PTfvTuKVIBKSmKYAXgJqWcm6an/N/rD9JW/h",
+	"nAMQpECKVCvembd2a27c4gcIHBycz+f5Y5KqTamkkEZPbv6YrAXPRAX/+c1bvrL/mwmdVnlpciUnN5O3",
+	"a8HuRaVzJZlast2aG5ZyyRaCpWsuVyJL2FJVbP5yefEDN+l6fjlJJjpdiw23TzP7UkxuJtpUuVxNPnz4",
+	"kExKXvGNMPTaF0sjqvh751K8N3P7WrMWrOQrwRZiqSpxy/hCC2mYkvDTMq+0gQvsy3N7/z+2otpPkonk",
+	"G/t+Dm8JB7bh778XcmXWk5unV9fJwUATHNnf8dsPB/hzbtZsvuO5mSeMS70TFeOaaaWk/V8TzFuu2Tpf",
+	"rUXFzJrbEee6d5wzurEx3qWqNtxMbia5NM+eTBL7Aflmu5ncPJ9OP796/vz66ZPPn0yfP79KJptc4k9T",
+	"/125NGIlKvywsnz59avqR3hl+7teSMbLki32LM+YqpgdmB9tyc06GGxZTpJJJf6xzSuRTW5MtRUdU3x1",
+	"/QUMy/87OuFl+Xde5XxRiPjYrFDYd1uR4Oyerr1hhTBWnBKW5avcaMZlxrbSCnaqKqET+INU+DNKS8cn",
+	"uWee9bu+3OZF9vLr+PfYWbZfs7AXdYwKfjvrkL6CvXtsTLjDOwaFP553VEou81VsVC9YCr+hXCZWMBd7",
+	"EFRY2u1mgdsvl2y+FkWh/vXxvGvc8KDzj7va9AssqM5cs0ps1L3ILpn90Y5BaPr7cqtFxna5WautYbnp",
+	"UhIpva5vyJFBbrVRG1H1bH2W0jWDtr+7+KxT+XW+XL5V8ZlUxupQJUVCS43HglmDPChZ7Jnd/SgNXZNn",
+	"VO94xXu+KQt74VPUseNGX/Gd/e/DqS20cqeEHfWq4uXafgVnRrw3+DG5ZgWXq23POZbRCxpDllbV/zKx",
+	"D5okk0zZ/7sR1Ybn2eRdfJj719vImfZ3XuQZNwI2FY0WxHantkXG1rwshUxILTCpzDqXq+6h7mfVtnmI",
+	"ZWLJt4WZ3Cx5oYUf2kKpQnAJY/vmXkjzt1xm+nB8r+wSm7XQgt3ZKxKmtylM45xU1ZLnhcjmIBDznaru",
+	"loXaXf7zHGwUXhSo16Taylumxb2oeMF4JRgvjKgkN/m96Dyb7SsbX5MbsdEtIX/25GDCQYxe4rVP6xOZ",
+	"VxXfwyd/Wwnxu4irvSX8hvuxYx/iJWfdhS8zsSmVETLd/03sY+OqRCmsYFgryAq0tlruTuxBdBYq27OV",
+	"MDqwzpyJtOK5vG3eAg/hErc33NtSh+zJ9Pnlr9J9Phqt9QQEo72ww33Qly/Biu0wSK2NPLdWnIEvoI2Q",
+	"a7bgdqxKXrKf10KyHDS6+yQlYQGl2iWt25ofeXXN5mUlUiWz3L51RtLc9+lkdY88C15KbXhR9FqBOV4z",
+	"6Ciga88qg9/zhSg6dYDSwgkfqM2FKOBUmN+J/V/uebEV83qHb7ZWAIuCrRXaWF7L/zKx7/tLyiWv9lZZ",
+	"xjY+PP3ozr9++sz6NtYStc/4n7/8z7+8+5e/XP7zP016NcLVs4hG+D7f5Obw279TO7bh0h5zYmPPDvCJ",
+	"1vYYMWyjdKfFUMDzoprYaiTvSjydTgPv4SrqPfwg7PHaZ0Vs4IpBgoOXnlVufhCmytNjpq0WVR6o+vao",
+	"7CPOOqpXyxdl2SvN4OZarVGWScfctZ1F8L/G7PtXS9r5g0ZCu3rgaGodMGZEr7dSWmnqX60KrupYLfzx",
+	"rKv1xnAjltvitdBqW6UdrqjmMluo93ZiOPNxlWSQ4FfuyecdtiiPCr4RZceY7E9nHc9bdSfksQEZe1HC",
+	"5kbdzf7v//4/88QalmDIa5FWostTh9vOOtqfeZfOLZRcwclNRsyG79lCsLUoMrbg6R3bSpMX9ooKjnWt",
+	"NgJsY2YU03yfoKX/b4pl24obiqWRzmbzZ1M9r0NaFZtP9ZxeBZpdyVQENkBr3+14S7XXLszjqW46MV80",
+	"TqhPP302/V+/XF08fffffplePH/3mf5fnz6bTqeNP/5xlTz58NlGfxY5x+ykicVaqbu48brDH4ftCLr4",
+	"vEtKHsAxGfSeQsfQ6Oczju2DfZQuldQCDImfKrUoBIQQUiWNkCCKvCyLPAWJeVTiFf/ym8ZwZP3mf6rE",
+	"cnIz+f88qmO7j/BX/cg9F954OAEu/rDjGradFtW9yNA+B0tc871mu/X+EuaTngpx29RQXLSsVCkqk4tD",
+	"j+2PQ8tnLXhh1rN0LdK74ALvAtoFKLcYnfZmVt8X4kBe2pvs3U1bKpkUXBvwQwc9xrrFH9y6h1uJtmPM",
+	"lrNqM+KsWusIDQz3FQd3tsdqqny1orj4iG9/i7fFnriVdrvLzApsbAPg2cm04ZXR1m1ZQAxFFEumJCrh",
+	"dC2ybSEwiJobUH7kwXg9d8lepKkoTU56shKF4Bp0of1nJtJc50peTqIuf72nfsGZb0pqS2YaHxXMmRcc",
+	"tyJ16EMtfhMpSEcoLKNF10nFwQ/1B/xx0vf5C7qH/BNficMReyEZIS0xMZHivTl294/2mvbn4Hu7h01h",
+	"puaouVcdg/YXCtssz6Jzn1aCG5HNuGlkSTJuxIXJYbI771nso48UVaWq+C/vczNLVRaKgfeNkskyl7le",
+	"jxwMflcwE5WcTa9+y67ff/6P579XX+we3z+9e7Z5IqdmtebRJ9Q2fd8CvhZLcD3BudEdwWqInWoMceSG",
+	"7SplMNwKNhDXrFS5NBqCZneiNLdorUlW5No01V3vWLYS/bSYNNIIZ34dWpk3iEjaIYmlYWprXIawa/Ay",
+	"wxMs5ofTq+yn9Pjb7snuofiKnaBJCB4dSIPaGneQ8QwjOrz4KdgJaEE0d04yeX+xUhf0R3vWX77mux+E",
+	"1lYBwO4rVTVW4J0SH3mXPRXG32Mi7tL8H1uxFdn8BqaQ50bfQkhWSeFWD4+iTzRTOxmcOnOQgrkzRLix",
+	"913+KuebXGt6omYmT+9YyXWYQAG3EZe/9RCQBRc2x5FZLbyVkmLr2zQVAs8XjMFNkknKZSoK/G98dyS4",
+	"biegEnzTpa3otOoQappwlpsbK3dbXiQsray3YD1M2Hlutop8KVi6TwvRiGdN7OWxdXEmbHxgba2eTZLA",
+	"nyd9XY/eLXMt4w2d2lDKvWfD+U41Mtw+5sH2Gm3n7v1NSY7W4VeWlboXs2gQ5gX+GEaJXTCm2sbMp0Bd",
+	"XOi7vLxQJY7jAqTFSprVMg2rOj7YZhbj6dPHz5JOg7WejEoVkd3+eisx/05DV4WAYJLgGX6P0qKOovOy",
+	"hI15yV5TONxqBql2NxQXv75m8628k2onZ/ZZc9jToPEFr6z7AjnW3VrIhvWZibSwvzOpMFFkb06YKFzs",
+	"mJ6styXq1HnCdC5TARdqtub3wt4rlkuRGrYXBr3w/qjW0CX50Clbb2sl0ZQdL7wdlpCSM6c4DxflpWT/",
+	"/varprb450dP2T/j/4spDbt7SPtHTAXx3qDeJZXkXu1DGbt1XqAsu1xCjl5mkd+D2hp2pOAf/jiq5Fo7",
+	"GH6NbuDsO5W+ga85unebn11t7QTbf9/W6fytvGRvxXuTsHzDV5g7LQueSwZpCDSVjNiUBTdQi6LrMCtq",
+	"VrjEzkfPah/Ov//Z2zu5ZnyhtuaS/Qwznxs7Ou0StSj4qFbISPLPuKXkeq0eAz/v8mwyb0/d+wfqoOZM",
+	"fCPv80rJjZ0HV7yjsbaiLLhkeq124ITmGHzS9DHha6+m0x4z7Jhe3dAZFokugTy4VcglxMGyfCW0Say2",
+	"qgQTcpVLAVJkjehSZfoW16k2iShLqKkiJFyJ6fWT05fibrsQVAxzMPx/y+9h5DxNhdbMqHAbf6JZWmy1",
+	"wYj8ySeSfX8lhRF6BiGv92bYOHL/eneoJGBHNg6UcK3PIrgymuwCs60UqiwES0HDmUv20mhccrvzrV8k",
+	"ssiuZ3N80KMfX/zwzbyplyEst7XaMEwovrj4D37x+/Ti+bv6Py9nF+/+mCbPHn+I5hm1kDo3+b2YnXvj",
+	"/aAqZ7pv2A4+LdB3FLq3+3BPf+CFyKh+095EfzaqsrMjMybFvahgv8pbLOZpihxtBlUKCRt64yNSht8J",
+	"/FPoDRZq5e0EMlP98X223R+XWkgO0TlhvROsgChyKUCrgrXCmV6LorhkP6H0aCFcgUpufHFTwWXCtIK4",
+	"21YbSGCDOeNTI2EG+tn11ZMnRyLPycSes2prZhoqDXQjG/zYTkbLJl0aZ8jZO+mg0UaVpcguw0LUx8+O",
+	"pI9HmEaNk9xOcvQkLzhW3bVMbHsIduxV8Z6nptjfMM42PF3nUEzGKpGqKrP/9ZtatLei/Yk9/jy2vXhq",
+	"rdJCZKuRbnLjxo4wVMq3ukvlYCkWzv9ZQmKZMDwvjsUqWhZlphMfGrFbDc82HQxqaFTjIAhWbP7UIBjU",
+	"cjVtyjXP5Wwh1ljlFYnxch2tA1/v3ZYQxhQdS1KJjcj2HYtpFMsUmm50xh/eD8pvuPNOtWq4E5wo+WGE",
+	"z/NLf9xrt7vtRS24G5ekGu78Dp7EW/on7j6ROYWoqpW1PuxatZSfK13pzQeG80Rj6fzSs8QmQEF9pLhE",
+	"odXXIs0p1zNiVRoB9nBHrPr34JHqjmSCjvMM1cKxz/0ar2p/cD249vOik4BFNm1Hyhm5vdMNioz0w2kq",
+	"tD99lOW6LPh+dphc/E4UhRqUGyjLcVoRSteOiun3eFU08bnuGhtFWUZMa0xRuXxYODft9Bh9xHEFVZZn",
+	"2bRl+bG2bFmeFkRsiVqwEZ9Mn0dt95bsHd26pwpO7+zYa6IJ0Y7J+fcyo2zCf+G5+RD/Ntfp1Nhtf9Tl",
+	"YSuXGuZoIP7yBxktQVwoqATMJx/eBe6en5stTCEqssn19PrZxfTxxfT67dX05urpzXT6H5P6GvuaCS9y",
+	"qEoDZ25yMxHbi1RIU3FrIbjGtJvHH9rTfqg5/DfEbCln9UbMIfurDpwgKXZCG2oAShgvtKLoiXHtNblG",
+	"jxFixBgIdvaDzESFRtnQze9W5jXWWkdUQTDNsQKWcM6HHh7hGjQNYVyOgxtofQ4yCFRFtmR+kExJgfZ5",
+	"mKY9fGBXp+NXaiuplN8FD9USfFUfcHM+Ny/LW3QVlRQshah8btZNqzYsJo6URtSTW4+pMT+NCa6F6V3/",
+	"PjvTyeC37Uc7IVriePAJ3pWhfCZVpdrjMlAUlMOLZSwjxU5lfjS8Th5Gn/quR37KGdfYZD5AEfNDf14L",
+	"s6bGKtgWEAn3MaiffUNdglohVobUuaHeivcmrNZ89oT9Lf+y5XzEQ2atGcMXdMxVpe558Z3aVrqnBNV1",
+	"ZGIGHXuafHGVi62h4suEzEV2yV64W7BiAe7jhd0ze3YnROkKtHgG4SmXSoCwOYbLvFh8fh3Eer74/NmR",
+	"VoH6s175wzi+bk6r2NHRR5Wi0kqyT+dlpTalmX/GVAX5fbaAuOBGi4JatZzc45VW1IMMa0ze3bB+UkWe",
+	"7iM6Qc6Wioq+j2gDeM7rbSE0Hgtm9D0PPyuORAPcx/TJHc7EQ/LZvNA95TMUIId8qlGMFqjRYOylLBSy",
+	"66Mito7vmFdLxqGP/Yat3eaxkh+RNLd9Ens6UhCJsmOa733uDKMzLsUQiN+oHSHVTItiOXOTFg8du1+x",
+	"a1gxru8oKW73qqvkYJkSmE5N7QGdQEYSYuhQGm93cao29mNzs35Qogay4R0dI3757WCxm0fDoGGx6/Ie",
+	"7ZLqteUWJIXhC27BprD3bvge1iWjpL7YlGY/xoSz4lW9VnhM171Wj1tn9onx6Frk+zYVbvHD4HS4XwYL",
+	"9LAjIF6HFhO6w+MP9+gMpz1SPWCsGOILN5jCsTtM7hcq23+iqV3hhs0D7Tt3O92noDFl05AZLar7PBWM",
+	"pynamZmqhTp+UnfI4zdWSnyjL2zVWpBOlp6D3ry4JLhRRaa7Pbd9QtOx9GDZKCMc4AlVpGjDoQs6AGug",
+	"E1wzK3UKmlIrtwzZYY1B3AlTWgSL5FdieCH7Jtc62gfvjwSQIV5Z705kjaB5KLlYhHfwlCmqBY4TAOqZ",
+	"uovpQzscDrs4psPxDNVsbkBON6j//XkVi80/WItGZ/sWVd6fLMzJRG83G161XM4rK0/XwZA+5VJ+dsuu",
+	"cNFwUdiyUhvGs00usWFroRZRr1LlWfR8Fjxd1ycdfODhgbYfI3Ztd9JVcILL6CSy3qcwsnoKuneleFEU",
+	"p9lGUhkxIAb1oIqxcIUDLxBWZpJM7HC4UZV1Bx1eR9Qorky+5GlX2pTwadiGZyJpJmMqscq1qfaHymVc",
+	"3B9Lm3VuVFsgVbXqjno/ggD1o6jLmkx0/ruYLfYGB3SAoXQkIhEMKJn0ZB2+BM/rW54X2yoSZFjWP/RN",
+	"xNt8I6wT9o00FezOlVLZ6Jv0VpciNbpjIQm0iy2E2QmqlzQ7lVBR8Z0ocgi28a0WAVLSEGXzBt98dGP6",
+	"EUanslCLSGfOSElqLruXJNx8Y6WAXt54atfQcQh6bMi6vmvQTNcfGuAITKfTIxPvXhMdPEBMxazVgRl1",
+	"HiiQ3iPJXffBldTPqAlxbBNPWB45YICnpPS6O4HO0uqzKLKRVQ6/4e7o+9y/qsUEo/P3QtoJjkV0N5vc",
+	"JMwoVWBk2I4Ya1N9xt1Du7iVPaGs40i+f8d1bXU1y26wO96pq3gSwUlNR/1MJbZaZDNrqMT9bDzSsHbN",
+	"fWQdvTZK3TF7tEaj5TUuQN9awK56g5c+tKHm+Hvgyr5I/utcoweOeh8e7WIijXrsLs2YYLf5kNFAN300",
+	"5YuwFWFw2nWT1OF+Ehw/z63lPpoKhiGcI+SPevHjBPvhXSdH4Q6X+8t21/2oFvWkBRUa6W6+ZXPKNsx9",
+	"eIr+cMnQHbcODKakyJdpmBNHU60hctb0bNGb7tl/47f1QS1+FJFnlZsbagVAdVYJrQrrgRp1iwXg2KDm",
+	"yr5Vxd6++Ld//frlv33z5i2Bm9j9d2v3YWVu2N+/ef3m5asf6Qq0y/DmGgg1tSoTro/qptpaag62UCkv",
+	"biJP5FW6ppaMyMMqkTqbPPLxS1VkUIlNrTfOYvYfRHnDynyivSAevKWdxIKhThL7iomrsYdO4MpE3RfY",
+	"hNHxLSou03XCDF/ZyceFtAfdrsqNEdKvEl0Aq9H4nb7Do+AeXtNR8leq6JgS90QMhdrz6ZYFa1PPYVDS",
+	"jitEER8723RiDkjSdQu7O1pOb4WMrUWt/g++/ltFgILOn4QPlAqgJnaqurNHL4Y2L9lLA9BWUvn01K3v",
+	"HiXEFcx1+eEcuqDtNnM7lzA+9tqhBvVUetb34Ytwfryq639QvNwwmXTUHH65Le66YIY2gmEWIrOGSS4J",
+	"BIySFbHOoS0p7f6jrbjD3P6f1Ef/ABs5WtRAOoZifaA7s2rvOiNDs/pujFk9otdnpOlQ3NnD68B6GP5C",
+	"jN44sATapZkoC7WH3hBX1au3jSx8TJZPDlvWZX6nPqKrJ9xK85wyPPei2tepLXuSumZo5RqgCJbGXYQd",
+	"atrkReFFwKeCxX0udhNse8bB2pdFp6jTWgYThzQyouS4dpJw5/Xv+noBY1Yu7dNxzdPBtu0BCKwTmdiY",
+	"RKhVWgjoQlNbk6pNpOkQpunguT/xrXZLYWUtu7Fq2S8XwsfEI+6lgAh9PNtFCxv/kQQgnt11O/+GsGnh",
+	"YjCv8N8LAcpyQNmRG2D9QhKWenhdy/BtXph4M3+erv0a3KJ0EyAYpWdW+b2QdU8PWOe5bPQlncfGP5B3",
+	"anGIJgF9iPgM7xHvy7yilQ8vjpVgIsDPMYX6HVz1d1FlOa6Bm+Ejw72t2wOpARmR2lxfZbDFe72TI+5S",
+	"y1fZ5NKF5mKoVOPKa0HVdyyaNYgO5/nxdbN5kF/8Pnv3L3EQt6hww9EVcYRi2eFX5Jkg2FjiKzDRI4JN",
+	"9JDUWd2cdPLJPao7iLRjeOjWWgL0ywx0xTCdEesCOvU7emE8TnjMoOiSQ9GjANNBhZHDCXHT1qUuzxOP",
+	"Ke4+WjimuAuiMR3N+b0w5a6kJVrD8lGCH9YKd4fUsXml46xtd7asNlBFCMExR2tgDol8SJw7syN3Jh0I",
+	"WI2WoJWvPsxrAKfQdhtj3ZYFlzMli0hs4ifonLWDPESrP70QqiOcDQYJjNeqPnv2SyEyCCPHutTOYIp3",
+	"nXbQbHMbls3bow+rJcCJumQgnQi5zlA2PBITL8sBR3uPiUuyFttNX735e9y9BQxrriEywy+0KHllzV/X",
+	"Tf7p62+/Yk+uvph+5mh2ILjG5og4eAP8CY9SfT+/YZwhPjqrCGpdMm7/Gz4QCg7s5oP89b+//fbii0v2",
+	"lSq2G6mhFDZEiQDJUVVmJ1OKHZbQW+XGCq4NlNUKV5fBmS6hZ2EthKNKMPxOUHGWdXu3BWcLscolVuOx",
+	"+SdzxKig8c6/z+XdnH06r0Txl19Bmf06mX8G8Q9webOsEtqX2QP0ip03J24AAR58PDNKuRZKqnxwpUN2",
+	"/CCYzeLeSZ4l9suTu1xmv1a/ykpW3T50wtONSGi326tjnvxXvNSERNPTb3hoN8p7UaiyA1Pj6zdvvmHu",
+	"EuvKGJxn+A+undGh85UkXAGQ+o5c2izvwMX8TS18LTSIQUdf753Yz/KsA0zvTuxdJSkOJx9ZRgVvPqa5",
+	"aZpfVdSsUvJ9oXg264oCvz0I/9LoILMN3iEKVQvxY81zSZsDnUp4bXRW3BAOkXtCQNt7mV0uRGXWl/Cd",
+	"l/dXiG17TOGEHaG0hvVCtF5+MB2BfLn5jWqrcFI7urZbM8c0j9TA8NTEMQyb9WY3UK+MJZCfaEdxhNH+",
+	"iuqOszwugxBJjUoypGBuMNRKcFbwyU6R5BVTu3j0+sgebTf2Rt0BqlI0Dq8xLEOMu4tCj4oVLgWltwck",
+	"LkmSu74o13o7MlJZ64/udEbYRruZYf4iaukBFMUMpbhTm7gNS5fXZYFqITrwLXM5o17/zjgXUCsVmVUI",
+	"hLHinyvei3RrBMubFYky/jKpotUGPwA8S27YSqkMwcxjdzdjnQ2NsY9eX626pl9V+SqXnTOJcCw1vh5H",
+	"aBa1BLwVDUVuSFQDB0glTJUfaEYS7lwf+SywUUFBHNsuZS6tMrE3uNnGDJFUiGWFaka8z3UHSATah12z",
+	"4igHOn/vwZhIJroU6bEvsNc4GbUnaHAedx3CGDrsiWRCZYrVjgiV5bD3XXQY1Wc89Ai+x9ExQxEEJtoc",
+	"SBu0oPo1oPaxZjSxyxhGoWyomybaRmurh0cYdtSF9nS4ZEnj4PNKP5T2hgg0l6w1G37iQ83XUMJR3ZHQ",
+	"edY+AWJi7tSz0wvRY9YaFa+h4ujQTFyoGGKK3cAA4kPboUbiXXO9FlkCXEzPnjRTQuLx9C8x8bP3HL7j",
+	"zXcvLq6fPnOibAeSsLV433zm8+UXz7LpF1dffPEk/Tx79vQ5v14Kzqfp06c8m1495Y8XyyfLq8X1Yrr4",
+	"4vo6za6eZs/Sq6eL6XI65dMv4lsYq6/GlQiJfzR05tX1+CJH+wyajgRnvjmYI6sXaXSx3sgsPr8vjYbV",
+	"gkkNdJ2sKTRkfLsl+Fj64la+BlkgHfyX9XPwC27ZtOPpQ+yGUeGpUKCP1cHiA4MvSoI565hvGYugNVqK",
+	"hnQfQkjZWWOzA2PuEK3qlNpOJfWA4kzHSvkVXX4y9goA34y+x2q1EXW3dEfMV8vy5VLEWre+FFhMDc18",
+	"1npY5qLIdCs8ntiDqBBg9hdKIwGOW9jBJdhfwyBA7UaGiAs9DuPr50P6R4JQuz0oJMo1y1S6BSzOnMC6",
+	"qfWThO2EEtIjrkZLVadcKpmnvCD77HJcVS/ZuyOLhBuey0GLs3SpkVJpOy6Z6QCiPGzdO7/Tc5Yq5aM4",
+	"UBEstnJrdOhxdPpjAzMyv6nF8G1KFdBt8XdO2RH9LVfib/ZKst2PEuwUXL6hHiJ7iyryNBdd7RfuZ3As",
+	"VlteZRXPC4gdIPKjJvvfcxs4F0AKVih1JzLGTTuQ1Ds+6u0uVWUeUIkCA9/P1L2oKmoQPf7WV+5qQotR",
+	"eqQojseY6k6yYUlewVPREa4LGyh9FTg5fwA/AM4h+IUd7tewonBHKkfjHZSCQ7n0Fd5oy/fuL21E2eXL",
+	"DSni/pmyyg/kDgjvrQflnR1XE9PSGO0vDA/r+qgltXC0YibY1IfpLA5phPkNQZjbXzTV5RKMPPADw1UQ",
+	"6ovC0t6y+VJVK2GQ4QIvRzuTuXZXiri381xG8CpTOyRKBlBy62XZ+/FIWAlw1wDMZKb3MrUGeiX43WxV",
+	"cK1r9xJhIaKJMpyBc+RfSRBrhfcRErGh8B8s4AVw5pbcfur8hi1ELlewVaXIbu1vqHbmN9GO+dtf5YXv",
+	"Wc/mCZujCWAflsAPRQ43ExvWDsj8ZAbFRXizVDPUHCRDEKrJNXo1t2yOSCzzG2DLIk61PGNS4e00VOIx",
+	"8SVVAGeF4OWgdxwKMJgP9kjAu/W2FJUWGTyAQ86vajBHUPmo002MVGDGcoNPsKZIVvGdbI/AGqe+shbs",
+	"0pRLqQxbKSjSRVwnGoa1Xec3Ps1b5PeCAc09ESrUYMYQr9EYh0YWH2vtumajXyVzQcgazmYhVvZIdFAc",
+	"9qYMWeAR/znXbsGJXhrGRIY1rQo9FC1Z+xWZAkAgyBAhK4y3zRkpGHzOVqaiMjy3E8Sli/tt+B4D6g6J",
+	"9xanH5d/mdtlUlvT3PNeUCf1eVgD1gDCpZM+/LMVPoQUwDWlQIvEghMQLKjRdkJgFa5bT1SiRViTEpRw",
+	"+6/q0Rdv6u7wU+qLrWX0sPriU7y6I/4CdTN70CSPEz/KS/ioBv857PFTsJFH2MlN267loYECqCvCcqOx",
+	"TpPnxiqWQwiTobbhSeZWpYpiwdO7WQqn59GbrQnCi6/g4pOttf9KpthRY4qIOw8I44nWAPspqRYM2QB+",
+	"22arWHfGKJrNSqSdXChY1ECvTFzpy7j2dfiwV1TCFsPKyAshTfemh99TwTYu3UWURcMlGo7K4Zrungph",
+	"x1XNxkEX3bPcIPx0d4rAq7pGshWNHKGsVQcFbLWVgyQc8hTqLj5KNxWvAp91REslZGyxCOlwxf+OxUkO",
+	"eKcy0Dv9P1788P0QZMAR/BLL2T2vogMIoDc5eyuqits5ZxtFbK2afffV91bR/vXNqx/POaoPQya7l2ms",
+	"dxseLNsB9Ug9+TqXqyKgQsIkLdQxUWIol9DDXaPoNBnH3vqUHzYXbUBfOdRYAMQISfGxRK5ZOfXHZCcW",
+	"BwIDsYY85fqGPQaxbbGOPD1kHQmn8a1arYr+STzcNbEmhIDQKeT0Z3qXm3QtoN/uU7usn2HJ23LJPoXt",
+	"8BlVCjYeYG2nSrC5geFZ+Ztbr4AtEIcXOnQ8txugOykkZ8vQi9bN6W9PpKcmhREMnzQH7x6jme3qXfYL",
+	"ilddsu9dxC1KZtpfqzV8Qw8H1FhsZVaI2Vjok7TII4GhP5Uvd+wQl8KKXtZTV0VNxQDBAEBTotACI6Fh",
+	"a4Hey1Rkx5aub1Df4lC+zSP4WCO6C9oW+vK0iHnHjPiqauzgMg/5YKC+/losc5lHyaBPaIbsoabTCctE",
+	"abWphKg3WmQPGD7u9Qd2VWKVdGPJHifR7rTx0eeuXkeo18jlau47l7Wry4PieUrU3LI5vTWbO5A7F4dE",
+	"Zigr9xueiVs2R2feX4cd1fhHdLDC1uhGIMKNpq4YCYIDo5oka0gRgB71OGGA+kgljAEbvB35oMR7N3AI",
+	"rV5S4zI1NWVTBUbbLkd0WwYCd1igAjU43XGCsDCz48cT0F0auEdHMLutTVBvv8YNv0yyhf3i4dXId/EA",
+	"OsXMsQmEM48X4YLoTTADoOYPqS+R+TDsAIkDmNNr4pzLp4DxHBYnG2dEz9CIPl6JHIzvLuCNak17o1or",
+	"XPdugTtLqB7too8Uow86R1vBwhMMjoMDdatnH5v4hqeb4xIQctgMpalpl7zEj1C66BOIyGeuewPDwImz",
+	"pF29roCeK3OQNg6u8ei9UPvE5giP2YyOp7yCZGdOtPrW/lcufO9GxPiqEoKM99Nd/0VHbZ8MjfO6g8K1",
+	"/oxroNBthBMPCgr913UQPc7knsc4upsQtjBCD2xuZyZei2pUMRLk3ZoJwy/frfdxmLXG0uWEt4YBWLK2",
+	"MSF1vLbVHaRwbLrv6RPwsygxp1c+rho7DYXr/z1pEhHAnbdSsL8X5L9oR3jQ490yaCC7Bapxr7ZVjVGM",
+	"WS9MGUbgqz3ybp3Noyf9yV3hPe1RfR3ZvpgxFjhRVeswzKKnLGrloWWTL/DqU7E4j5aptq2GTKQjrQYH",
+	"2BzpjYhR6s+RpmR+24S9Tw6RyW/Z/E6UZp7UKXlKJIeNUZTzvg2LChKf9zaK4L/BSeQZdD7Dy9K1SO9a",
+	"qWYYWYsNJZncYVlJmFD2j4oIZ9QLw1U8bAFwrQEVms4wl0eNoZZsRKa44HIGaf05c7lt3ciw3lIfhygp",
+	"91In4l1/bJQvh+rt1E42p45mDI2DvettgCFE96/7hBORGwsdgYl71SDGCSs5fH2Gj2bDnwkUK4evTLDZ",
+	"2SO41kW6O9eLp4WQl+wFEk77wDcl3ME8kL5JeCDVaU0/2sIuOD1YeqJ6OYl3NDk3XHsyMWshG+xVEGKZ",
+	"HETqPdIuLuLcyt0cCV3YQmAe1cmAEeUlhn6w1Mz+Fx1KTlFY6aduc4JMc0JzyeZ2xHhnrpn9R2nX294O",
+	"r0PgAmjWg+QA3TFzDq3R7ZsJS8DlV9wDEo+WVVnZ84+DpAIWv9lhUxQAgRpEeqddPqExtABYFL0Sqj7S",
+	"rB7XDXsyfW41p5nBvZCdaO5smn37M/1P8F3H1V+H5utQawWvRPayrrzo1QkHyXSXp4HG/mVeYKMicBq5",
+	"6HiG79BUDRy39GbKk28NsfeIqisMM81MnYsalLhzuasDBNlRaT89Ao/K1V4F3eqhx5MBnPVBA5BvWgBI",
+	"K/aihqn1vJK06ei5vifbP91BBKx5O5kF4YOLVFXleNzdOhlwNJKPqdA/l7AV3Gis+eiF/7cXYUXQYG8l",
+	"Xy5b/KeUH7Om3FG2YyI/RYZi76do4EpdIJ49bS8ydm4mNZ441d9S0wv25MCdfAkqfPLr5MVa7X+dWI8X",
+	"zDL4G1A1wx9LbtfvIGh4ec8rfWnA7XyXDOBsdfjk8MlHM0cud/EYYgrD7lsE9z398CE5GePfT/Afw9uR",
+	"XvnVbrvv7sMH51bwe08jm8bcAbwSHlR/TJdg0sDjUf9IAVSd9WJtKGxHdIjnpn2AwbSmVhuBZ7YotHgQ",
+	"NlHqXf6aAiYj33Pj/FGS/nfxRAHsh9O+S9cA+kA+aZ/lTAMF12hhTC5X+kEf6bZpJNqwC9hNQrACb/Hi",
+	"MQAQlhuHQjEsR2xfShGVwWmRn+lkyHUSlj3Q0Z0iSFYD+GojDM+4sZu8zoBUDlwYVTCdDbNVpbal+5fv",
+	"DohTvibWFwQQIPhHs3UA23rwRQul7uqCQT0DAGt7A5fpOmxMnzkKpbvtQlRSGKFnqZKg85KJqfLVCsZM",
+	"T6L/TottJnoJaLvo3FygsiKiZ3suN1uxxxLW+u3iRapLC1A35SGnj72tFSOhHVB7xAdfulKmowpUmuPV",
+	"bvhOuhofFh+2c3sCOo01v3767OYMLeuBLfP5VQNikt7xy/TiOb9Yvvvj2ZMP/xSbhG9klNTtO7VjPEhq",
+	"+06ICn17YJM2CpSNkGTQ+Z4Aq552FfB8SsDTcX0XSd13gX/xVHm3bI6V3BkEWegS8GDBb8oDqxBeVmvr",
+	"LMdE+yV7AR1ie9ccJjNMtGCXWKvhh8r16aXRrfCNrFSxEdKcFkzob3BzsDENouCVkuLWkbrBZ9oNtuZ2",
+	"kivlUNVP1NixUkH/iW9QaR1srVOQgNqhPyGrkaG/cOqiBal92Cj+S1ql72u1szK6Q/ccKyRc/2CAVy7k",
+	"zP1rUAguxBPxqt9/QKNBIaYgvrmntGPLDlxGwYwhKeehFXa+O5KCFWue1QJVN+moJUTPNStyoR3b2EDI",
+	"BV52lsuPyjASfsjwZveXmU4wAZkgLgwFJiDwf+sWkDjG0R+HEzjxbOPORFJbU26RNxxYlk5ofHdOZidi",
+	"VUSHvjF8r4NYoT0z74kZXdxTX77D4gl2y72ZPV48E9PF0yfpcpo+yR4L/iS7WlwtnohnfLp8nl339JUc",
+	"Q8Fqo6N6v/oO2qR8ILMSdNzWRWFh1wtQRQdtU104KIdYIyS+uaM9qgTfuDGoanVKQRLideCWSSgwHpSB",
+	"gOx17r1zJEZxE8e4V1UVx05E8wkzV4jBGqfXhYKdaLHX/1BbzHVr4TD7cbdvS3syYzAF5voGydqRaWUO",
+	"0zQ/qe6LMFL8mOj7YlMb1nJG3BgIolENEqf2PJ1nYWU3medJAFzlybLIcg/KTg9jbojS2QJ+M6bUN48e",
+	"0V8uU7V5pNe8EtkjrBW/3PNN0U/jM7CsNvrhCHhW+M90pbUQq4Vai9xQYMt5LGwjqhUYQUa1NmH9/p1Y",
+	"XBoVH/md2Hdj2DXefMvmWLw1x5fCvLfPR5ynmf2KX6bvLsHVQN6EM/N9wgzi8BO/mslgAsjQUew+XU9N",
+	"JrggVHte//rm1Y8Jm3+qhbR75F58NrfLOf8Uuo8YvJcBit5n84ek3DHe1SDFIe+z32KB+6LTVQnxuzhP",
+	"wdiRCnUhs4fZk8vq99EV3bOloqrEiD3ZwctiRTiNgt82Y0iOGNqXhgftKc1UZtAC+K4Tf++0yqRIExx1",
+	"qAMlOXEVwSwMb4LbCXGHgN69LZFwFUkQlD8J2cOeZKcLkYiammWjZGK2gl1f30ynF9NnN9Mp+2ZrpfHR",
+	"l6IqcjnMHsclC1gL/eLTyMbVHONnfZ/HcOeXlfpdyFnfGkjFlvAElmu/AD6vgeCXdvZvHTMfedKSMiO7",
+	"Ea3Jo0yWerkG4KJ1T0zYz9dRuHKWrhecxG40zc4dPKp0r30E+Ze65wRi5SosBsmPm6ZTIwnu89ro9b3J",
+	"qzjpWfcgTxvcaHV+4tecpB5PUWDDp+3fKh4rGX7BKlXUzOy7tSrAtWGA7E8J8xxjO86xTMDkrVkboknk",
+	"zqq/Y95pv2tYEV19b9LJXnMwNfaPHRNTRqAmf1SZ0K6+IU/XvtwF6xTgbxEWrIrviFLn8EQx4n0Iah3y",
+	"F59qW4lsTFoNPvWbLJ6OKPg+CkPo2MwI/qIs1B76yYCpAPygxR7+NwEhgceQ8QhusjU+LhnCAfpqqtxo",
+	"USzpnJGHrAK/1N0c7xLqOPmFovU7sZi8exc7Q46WdR8UAqts7PRZuTh6EuFz3fL4ue0UP1iT2JG96UgQ",
+	"oRDW83s8qeF02cjPfY0aJTaXqlU0uRhwRtVZVDeazjn5UcVO6hMJv9o0sbFWob4M04DJbWBkt0JJqFxX",
+	"9rN8+M+rztOYu6Gt69XSgZTAfdianc3UchnXQK44aM21a+TGGqkgVbtcPijTetgd1YdgHweVCFuiOuXj",
+	"dRenjnSkp4RG7yo7Y5EXF/qIRip4mccjFcNno6P1DUCs5lb9BWlxV3OKZXsUGkcyJD8ogAWrO8TgEcQl",
+	"zLSC+l4Khc49kir3+OQAT65v2ZySrn4EabHVxgV3vFbBuWsmo5D54qBPzb8WdhRmdGP7KZL4fUBko8il",
+	"iIAYjiFGCvK0tQxcyq2Sl7UkXGaLSwzM68ttdbo8DCVZ/s4ruTb/jUjvxkDuiTTKeeaU1fBHOTVDI4ui",
+	"3Hx8DJoafIZmJvy07on9e/1uJ9YEuTNxjJJ78KLcf8ck+TtVZPHGKakCID1r8DitC4zTVZWLDLrkpNol",
+	"zL5AbVdrlhvHUODZThjQgzXrtomH0rV9J9SvRz64XhNuUNuQ6HRIT+Ew81Wx6IQ4ksnZYj+7FzJTVXTC",
+	"3GY/JPaOBVi4C0WsVZE51u7r6fWzi6vri+nV2+n0Bv7/f9ywLwue3rFvqzzj+xPDTtaERZN0aAiji6S7",
+	"pflq0WvjJxxsbl/rHSexvmmB0LMflcH1BoPaB3ExsRhHpms8N4rHocuC72fO6jksQ4Hyodgvh4bSqhKC",
+	"AAkj1pKbuliM039L/GdvYThbzkmyb/C3F1urO4fg+29Nl7jf9GhMQXPG3Of7Xm1/ezjkzrWHitvhRr7r",
+	"wsWcMdoE9tpGwzvk753gAF9Gf6HUf8qFSDBP08nefliAjW75QLGPrzMtIXkk9YcGF/evZC/E0jHErC5k",
+	"KsKgumTfgNmHa59raAuzNyaY4EbEJRiUZlx7oK6gHNrvvhuoRp4MxUR66UvIg4eRifCLk1YSPKpHDjZ6",
+	"PdEUfgskiP7SPn5o7d0o46/gZT7D5Fr9BqzDCF6Af2hN9LsAguT6oIL5wW0G5884jYuMB5olYpN1gq9M",
+	"6UDVaoPdqFqYAYznNRJKd6gdBejfEVJ6XHR2KzUWQ31sptsarG9w38SH6Kf7np1TC+V9981abavBzdbf",
+	"wcXh7f9vm3fOvyvCfp4B03gqLXzWzlPr8/NX/FkAI1BnLWe84FUMXusF/J3xBcBnURyaileBBTa1HlAh",
+	"HODq4cCRV/kYdjNcBHpjLXil+QDwYHfhqbwNqhB61kVQCL+6GpWgv6sRAlPS4z/eUtqjdqtq7827V2dH",
+	"9xvbKDUwSEgaaQz9w1bqbVkq4KbvxtmDBBB6tw6kC8DQsecy14zewTIl0GPlqYFphgZjJdMBEz28h/hn",
+	"XsmOkH8L+DhSooqYv71u9uUoPB8snvAqq+7BaKvnA30fYgEdaOIakYzUW3PHD+DCGFNLQKLTC/YQ53mX",
+	"ysyoxTSDCGMd7nZaBwvLoJbLsU0DABEviF/NuRQ4yEkyIY4KwJ/3rXjhm6KOxdi+M/roY407ojSxIL+d",
+	"/RrBVAtD26H9yeOgiIbrfxmNsLiGoh2XlHxzZAtu6phRbFGX3NwA+cU9LPucLYiFLDdUxrzjOoEodKH2",
+	"9c9S1TsIyMf5nZAU/bLzkjASY0gsOxua7cUB0wG9ue60fNfxqbOm9R5pjXejTJo5jmCRhFTb1doXtFB1",
+	"1J+g4uNeqO+0coJKwjVgQ+qH1gE3EX9Or61pj+u0yoyxO7UHNQKLM+ifV7Gk71nRGqIoOr1T1Sr3PBRc",
+	"a6LNVZHNqfBKFBmUDNgjCQIhieeFmEuxmzvYhVsmRY7FfnSGAta1j5EoicrnaEcaBVP6QnhS7OIUykVX",
+	"q0tPLKmjX+1YVA1m8xw18c5z+zhYYfS2E2Ff0JfsATVoBtKxyX00lMCDPckQPqhDO9enTOKSHlCb2kCv",
+	"4bVp9rA2Z7AkZt3AEC+yrInRcAz44UGjGYZPcXmADPH/B6AQ9REfa0OqTAN4BiXA36KbnN3jJ368W+q2",
+	"adM7jTia5AcZVQ8XvEpaTnBZG5aG8d7HZWRZY2UhDwbTOHBO+vQTldoNBMd/W2Pit+BPPqmdRFjNaiud",
+	"72dtYrT/lRxnFrdyWT1+quZ7HTapPLDkrj9JNr40xENrN/rrcYHiNRSQqY4EeArnkgMETa4Z0sgwwATb",
+	"5WjEExfbQoTRD1dtghL53lCdX7zNK951X+MWAEgBtUIHzBHQHLXkFaIaoAfieW5a8DeVKHleRWNc8lhf",
+	"RIck1Gq9UsDbLySBme5DJFs/KXm7FGr0AvuKiHjeedeuwQIuIqyvD9F4ZcP1GkEK5KrBFlGAV9X41Mb7",
+	"Edp3q2tO9ABUmHrBYe4WojLrC5y5h8zUkQw9QoAtl+Oz9MmEiqM62jsBAK8G2bAXe1isWiT/+INhRVCe",
+	"sQ8fOoWzo5aN6krcQHx1myvMz7uqIAM1fEYbF4ujH+rtdbXgp6rs4DAWHjiASs0DzC2sPkuCqmGQRb2X",
+	"6WCwFRzRV6rcPyAM64NJ8dOtLIOjbA29nqRdkYwBt63dqcg9wqsiF5W7Q8fV6ZkPskb/ZxRaF7JdCdO8",
+	"CHhp3Q6PPnDDM3EUbZwUqGMx0/ie/iMkrB6elVzrnaqyuLcpotgfPxJqQIgdVKNUQF6jbxxamKHfFTwL",
+	"j9nOJ47Ke9nrOxW0MIBIUvdd0Fg+xUJRuywsN5+BLqYqkFbbbR2DPiyL0h1nA/Di5fc1cCJCGfjgGfL0",
+	"GU+AVQmejSEWx53673pcyhoJQWsB1iGGHlvzLGHT0IzxHH5+Nq6P5rd90Q9pgaSGfYctkFBVQh1Rd5N4",
+	"VFWeUYOT7n24DleVaYKM0vd7zHv8p882ADrIHmZl18SvrKWqkXE6zA1YuZojNQCZQN5XEtktW6sd24mi",
+	"sD9C5ijXbI7vnyNkDjll8AP9C7IMUhvBW2Q1UuwmgbuJNknhqnzoXowzN68J/oD8NqpaKTi9j3zyNhaV",
+	"HcahGoSg7OF3NONF/vGXVY5ZUFyT2SkJ1FIA4nQP5y00/SAF8sJ+9o1nG5onjEusFqca1NqrvWVzDD7M",
+	"QYUQ+ZueJ3VuBLIEi30jfeBzAn5TuAV1H+eDGsnEJceiFaftsmfERDvm+MNVfl4dHnenx6MR8YVtBJfQ",
+	"BRvmT4C4Cd3coJK3Ec5IgstnDWYmCDnBNqj5qq3vZkUYUzDx+zgi1SGFcH0gBrAbduOt6q4rt1+UmTUF",
+	"v7Uv2u8bv53qG8ftMTd1I7dFWyV6Slu/qrX092lK2NrnVOGoKz5quPmkkqzDeqRD7LVCyZXHRosjpjeA",
+	"wxDP7JZNYftrj9JH9jUiC4KxmwC6Jfv8ekoBsnxjJfWLz59hjgf/Oe2AgvpPUAk1LozaU1N2YlbNoTyM",
+	"SQo24KePlNh1bLBeOdSvhaY691Or5LJqP6u2HZGgDnpBrKh1dQg16oUv/BnBhNisjBhjxWIzLSXgMf6E",
+	"p6pIWAaAenbnzF8uL37gJl3PjxeeYDzXzUgyqEbzr2oR6wQvc5GCc2O1rev4JZcDToz8XkS6S7ixvoCJ",
+	"Kwe1NHW4a83hPFLbpmF+FdvAnh0vQrOGqDQ3TLzPAZTJbDW7iiIxUP3OgyBcflOLkRAuHvD0cE4ABDgh",
+	"jgn4DECW3bajoPaX2KP/sRXbkd8DUATj72nyX+F77YHvSB/1Nk2dd+RPdUdXk0w8gWQHekwl+GaWZx2J",
+	"hEKtCG5Nu6A2iZndNUXWYGkPqAm16YVvHEFbGKvvqte1rsVy0t/4pnCdOjbgmz95hv+GUFptzpCVqnKz",
+	"3oQvFtn106dXzyfJ5D3+x7vkPDgo7Y10J/ajsZD6cQLFPlrW5yALEDcsl0znK8nNthItbMAs16XVsxdX",
+	"y2l6vYgNodwuijydETJZfesPX6ndl//9f3z9t+u/717sv3nxb4vn33z18+ab35fPvv3vi+rL/3i++7zQ",
+	"6/++/ofamWrx/dff7p5U/98X7/9j+81f4u+pSnXccfub2P9EV4KEGiugI1YlJtY0jfUYkkBQGjNwtGrQ",
+	"Du8MZrIV3o9jHAfzeRitcOIxBwHSDJqf0RtzqORJ7QnTRS7aa3+BsxNrIOkg/USzPBPS5GafsLkWvAga",
+	"tWUQFEdYUE2lhLyAMr2EzV1Ib47ooqK6gNc2PbnaUXaf0IAEF7yI54BrcfzeW64Depyunx7vcPq2Eo6j",
+	"0c4fxvCSAGDL93Qt88KISrcamipsZkq55FWsnenZk8jq/sBlvhTaxGl4x+IktjO2Drfbk8wOhJBwZVWz",
+	"XM/qfsKB+OM93DE/8H0niOAizhj60gcVsNBlLzri2mrZEQBx8f4b6wK62bOijcFjhBTENBf78cUP38yb",
+	"Gri/S5R32QfYjU8l5BCDga5vny91rdRy73B74q+9dNjzx7p74VBXS6sacSqjCyDapCQpbNKamCQ9Qizn",
+	"+t0yju22HIpbf/mDcI8mPNvkMuQH2WrY0oVazbZVQbChN48eXV1/fjm9nF5e3Xzx+fTajr1a+WGoajVk",
+	"FLnMjUix21/dCQlnrf3P/m/wzs9kenl1OZ0c8obUszLA2XOTMBy1Jg5v2969NHNaVPd5Gm+b9bMaT2eG",
+	"RqpV01ZMkpo8TSPu/B36TIdOAi7IgBmoJ/+PEQTrdpu4LgxXt/alqMx6gE9JC1TnqqvVxK9EMKDQ3XST",
+	"Fd8Yjjj/4YidWa75ohjLAbmJsn6eUbzaxu7Rrd6Jej1CQA/PFjr5LxbKjOpZoYX2S3zEzsMFPYepR6Lx",
+	"caw9fNkZC29fBRB5CG5PEaVmDefR2r7uetCDN9TZ4OZr2GuaAl9baM+MRmL/6DD8NmkYd0+6PbMB4/Xl",
+	"X+Nn5U/YESOLZx3cYE2NtAFsV4wEAKbmfS6Q3K/Hnu6FuepEJvxBmCpPh3de1RWYlKOvthLhoQQhZsPF",
+	"j8AMoxA9/skX5JW8AvIBqZwfEz27uOmo1qJKOqrbhko7hFjBHrphynotinIQT68W1Yk6thX6DLOWMH43",
+	"dAIuXOfaqFUFB711/rabDQfCe3vsQxmGAjBDcsnwqhXfrijg4LrZ8GerZ+1viNS6LzsiOMVRF6wrhFWL",
+	"0OF2gDDTrECZjxrdadRTeOuqspznRrMFUTii6W5AWnrtXy+62i5CphKCCYlnarspU6pohdmPSGabMZw2",
+	"xjX7qQLeHbHVrrLv0BEIp+MP+Mdffp1YLfjr5MNkOFTJ20Yp99Ev7jmIfQMofWjQJEb6AodAtBE0U93q",
+	"4zxnNCiij3VGw7BVHqWaOaZ4QNV4vk3gf0JG2+Hqxzsnh9mMjXUoSauSbvPcIKKMt81v+PuBu2Bjfe2B",
+	"l+ZDr6y3UqRloa2pL9lbD/6H/Gag4YCNpvWFw7YEDMMvB+gPQncPJ23sfgHJx9cekaDzST8K5EfaArnW",
+	"uVx9WahFpKBog7+OINN0AazeDId7bGxAP0ZL/r9XO1FdpFwLVghjz72EZfkqJ4CijOu10LdsK/N/bP2a",
+	"E21OX1fTs8dtuywgi/uFX/w+vXj+7lP6j4t3/+z+9Nl/i9LG/Sh2r9DXbrOu0C4a4IIPcNbtO5yzfuza",
+	"t/YiV8fXWgf0tZ2hiY+Lrkm02/unA/YcZhRbCVP3dpR8VUP4K1nvTPvDQ8r466KyKBmoXOYrpNHEAmr0",
+	"B4DgDG48zCy37b1KFCPtPcdeGzzlyXHuoKzGMIvNPBK8doZaO6xz9KgThkgGCSPatYRlohBGRNPAHvXg",
+	"0AKPUQbVlMIZN7y3fbcmRH0wlekpEJJnabWuiXZozqOLJb/lebGtRGd5oy/Lw1I7pL1B02ENLUt5gfyv",
+	"O+6Kly7ZXBtVzm8wcQMWAdUa6A5G/UtE3c3lVsxvCNYX3kEE93gQe7gUKagryL1eioQttnXjIJHeU+mU",
+	"kNlts28S6P2bXJcOZcMolqlmwsh+DUH32hFG/ZGoEj1HXvhYOHqAk+9C1WNCXkdCXK+q1TmsB3cs/PlW",
+	"w6tqdWJkyx2EEY/KkX8B+Qtc2Dq9Mz4+qjK8W7ijhxUGHJ+DfIXf0vv9sWg+J3o2T7XsITdrdgxVZb65",
+	"1dqxu7Vyd+XmBsPrTBtVkRrQa7XDGl/oocAt6zrJcypzbi3G1qxVF5tmsCKp2mxy84lmeENzVV5I2VyV",
+	"66B0b/S5jq+KD2mVGxpKDR4eMN7xdmvzsyenj2NDHJeNnf9C33mdWKrKHHz3Az58o7J8mXe1g9Fnrnnm",
+	"EQs8rgywWtDEnJkGF/rNfg7qof90ErQjLJ1D6rEdatnGoZIe1FpA3fD8xgXi6oMMC4qxhr6GpudlCQSx",
+	"cP4ulFnTGgDUjyRWZWsHr3gub9lcb0tRaZEJ7Q7t+llEDYpbNngWFDxqtuN7JKlsDuyWzXnJK4Nj3rt7",
+	"/GErYflVi8wZvgZqu9x4oCefV/HigQZSe8R6aXx5rJD1jAB1x+Hm3GoT3ly01ghjWK56rguRrJaUmJb/",
+	"ySERHvQ3tqHGoF0MMMkZgpTHyldHMAPvx1F6xeIWi33NzNX5cf9Jubd+KrjERryO+Ng2XTMOuw9M2UuG",
+	"BSYY+M6wLRY2ngMvlhnVcgR0vnD7IZOv023wCeg0QfG/VDMi5XezQk+EC8nNgiuhZnzqweRigMD0hhgy",
+	"ontl7LdgDLGadNAzAyL5jbcdVq+T6sMUDzbDw45PmIaJh76LlTAJ26h78Ci35arimehlkT6y8/1kHmy3",
+	"cN2IZTkaAfVLEPtOquNv4cDAf6N4rJW6q5s9rasVf8vW97cc6/L0a5VE8AXdYP164xDreejaF46vqB34",
+	"2KhsC5xqDODjrSlI4m/PCOLQ5ZJxY6p8sTXC4R5FVFVHaAF4ItxRccOGRxpONYyC6EPPSGD5OE3AjQNa",
+	"MEoVTaSFk0fxZzHj4kHiF+SGIVUuP8CjR1A2+aCoWbrOi6zCmOEgj9IL2+mn+TrPsi5QDOqutlasdBQT",
+	"N8yjX4kNUcEjMtuDwJja+X2UlIDFBevrcRW6sXBmIAgz7Jk41L/DxzOWxOJh0ayaQKF3N4OxqhXm5Z3i",
+	"sKdq0+Vrxv7OSlFEE9Ol+N5ANnzfYaG64t5K1IiEaCGAcYD0LlJRvXPHgT89duCjOQGVkk5J1irda6ue",
+	"AKmLh/7iCbcnvwInwa+TSa0oJr9OvhNFoeCPyGtNZNYf3n141zQ23Hl09bGMDKnMDKa45jHvsNDsEoCF",
+	"nGtQYQ5uKPFwrmTD1TCSstgTWf8X7If8y0uGQRMNGXYKLlIGCdFWgewSEEu0ug0Rlu6EKHVANpojTKxd",
+	"EJbllUiNqvaYiBTLpZV2LHlmqboXFTh1RlH48hhP+wgrx0nQ0LBemAM4XREHxtVHjcO7bu1hIHiIsdpv",
+	"xgm7OENg9ei6TkYoD3kDhgIRhUIg7UEQU3+SddilFN9WIsZQD0/upMb1ntWx4598sDPohBcejwlU8nn3",
+	"1EjhPoNhUyl1jhfGQX2x4rkhILgO7r1RYYB29hdS72LVnSDsS1UUaqdvXOwoYZztENE+aWLX5UQb7Csq",
+	"KOiU14mpFxTvqDvp0T9D2D8jigIv1fYtAcwR13etJiJuRzVJJnYo9hTVdyD2Mo7Ijd/ZGxzgcs+Isg+i",
+	"6EAFYC0Me9zgWFccTcoWbbfrBT7UO8tmXXeDrkJ3uNZWhLrIDzy44uGPMA/HFUiJAI4wMD95+AX06vo9",
+	"3QLzbe5RRzooi+IMbirdbujH2jb8GgBc7N+tIi0f7US01TGIr3fgLvZuplDQMXRJbf6eLzA6JYdzEZjY",
+	"20IcD6v5j/Yv7Z5XR98UC+lDNrgUlVaSFYBQ4ywQu6bEzgqCmgvYcPuoi66quHY/ITDfGVgMMBNP6PrE",
+	"QSY1a2Ej8opPPj6FJ1Lww4zOujDqYBUoxYUqzYe3AW8P7VWl7kRGyaVhnP1X07Fh0OZA+0O2MC+vRUmI",
+	"Wi2R8Lp/zPY5i6kQ6uQPVrOviDE3cgr9ts1WIuxfotYe34BfcLna8pWIc0suUWHpzkYkVPtwGAH6DqZm",
+	"tAnOscRlWcPu/mEneUNpRvLtbngz6+v0nE8bwo+r0GU1ay4R2jHXposYaSDCF5WS4TyPUgMqUFrHZ8Gr",
+	"OHsIwl+ap4FUF2WV3+eFQBaVSIn1vahyE8916MHjeENj0EaUHRzbXSdRi7Snf6OGxlmA8JQDYB9NgJf9",
+	"xG3HwHjzotsWk3Cxju37c9SKNPTIxykaCZYqhkEJTSRIoCX2diOgY54qaSpVgM8gmJDAG6ODbNsnOgl9",
+	"/iaGcNgSQYTBR7rRf6rUohCbLlQfMCXAooR/VmprEJ8VIhxAcfbp62+/Ys+fPP08YXPIHacA5PGoxCf/",
+	"y29ayflnl+ynivo8FhWXwFTF5qnKxPzWRbIA7nKeCcPzgoDtKrER2X5+yV5IlhPjz0IUSq40M8oD5Bkh",
+	"uTTIiGRlUGSsyO+wkqRZ/SXe5zpaHZKqrEt/7yA2XSnrNGjDF4VgPK2UDhEJCrUT1UxLfteiFkiVXBZI",
+	"pR3p4zc8Ds/ceCtOtlVhYVd/8zUuN/srVP3+OmG8sNO5xw/W0c5Nu7Y6Dneuc7kqBAP4SjimIP17z4s8",
+	"YxVaJwnMJ4SvGqigw/YjCgegB0Rp1O2yd0UwFMuUp9tLXNagE/c8XSu725ysYFpPVWyrRQiXjI/oni76",
+	"7GjJvz0eaU/QZc73L9TK1zVRd11zdJX4B1TeTtPHd59vuhCDth2n/3dv3/5EOE2Nxz6ZPo+dpyY3hTj6",
+	"JDt2KMhqjvSrHkmOx9tfFDu+12wOa3WzKLi8m2PEEnxTtWSkJAB0FJRBqwauvvGo6U28w/iJftYS3NhR",
+	"BR3IYKTZkqSfzDZrpkGAyi0s6D5V2X9yZCCrkc+ogOlyoJLBhpGCVJU1wxeVuhOyR6uQa0fQMREjtthu",
+	"olC/9u9eNgFtvlFBcNV4zeOYDNlvjVXHm3Vd0lj4aWrORsRQ0Y94mV8atSliH1JErerv87rTxb6s9yOu",
+	"nkR7h2IVbzSrgG30K6RmdJmKXyc3LMsztldbgCL1P3H723+LQg654Nlh0vqvb179yOh3lksqf3Jaw0pV",
+	"c6IeISDro0qssFetfxe474oJ/GvBs000k17ylSCNWtf5HIrv2mwip9UbvkRuFquP7Qfxjn4HaNmq7rIo",
+	"ycZrITN7cCcum03FRa6B6saBj6xVkQH8yHdvf/j+shNibTYcvkEQzqyrhGiHxMNIVZ6txIg4KE75z3DX",
+	"8T4hNzkJznT9uvY3da8uvSrS3kfJ3nFtr9Fu3sbKmLXY3GI+Oy4HtJ5o4zaTkDUHebTF1ueqjyNHlGsf",
+	"be5OfYBzrF1tiON5s7O+jfffxU81Kz+Gr/wD4GioxDJ/D2ZFyovC/llVbCOqDc+zDs13kfIYJH/8WAvW",
+	"j74xLgPRDiHMIwZdQVTL2N8TxMvyoc0DjiJtaOtA/JtWuTbV/q1r/2pFvd6XeSX0KK9/rXQ0UqERO7uk",
+	"kgBUzPj25hoCPcsl/fsyVVG7rSx4LmdrY8ouWit8NNOl4HcaLLBbz9mE1iRxwsSRoypRKp0bVeWdVayY",
+	"7bsTkpXbotA3LLwHPKkdvsixw57eOqI9ccnhpzoCikv2BpLeUu1QEIF8B8JVrQmuVjP3rzjDQhUnS2pM",
+	"LKIgc7m/9R+JiXMiWlDIpHpQ8YGtF/1CCzLUWORgWH42WouUhOJ6VNjPjabiUNW0Ry06xFRpE7b6ngxs",
+	"Lj0KLLLJ5danQ4n94Nk06QK3ruWz4FSV6sGoP78Osaivos2FkQkMWOhiaQgZsmHzmvcAG0nUEqqCDpVj",
+	"Z63mzwFXRp3vTam1Oy3UFk0aRyCG2A5wnMPUl9ysz0nY7ScAi0gfkPEtC26sPh38xp/cDQeJO/fDu74V",
+	"owEfaHisBjokhQ4tt0rE4yEzoPa7pNW7vC9TjGYeai9vabj4GWAywwZOVVVTlcy2ZTSQ1tGr/0LuweS/",
+	"DCd+cjP5TSt5+ZrvfiB7/TDXCSAivlivuye/NX96ZIuWqzV2LQ7sLdlq7E6UEMZIC8GrhGmFZtxmq7G4",
+	"rFlb1nJ0rdzPAji6+IispB3gTV5PTy+pbhJXd5m5IwYTIrPXc35ALOrfSxrsyCNGdIcg2OPDRz2qIQXZ",
+	"MD/OC3u1+E+BDopwSVkpq7sbeFkC4ivywdkT7Nb3EzrfjhiIqH8Xz7owas539pRepfY4579vKwF1KTJe",
+	"I3vAZDpu6/0A5kkYggzOoxuKutqPcsHN4Mvqs0VJ6Knm6Z33SKwxx14aZn1H3wTSPpwM2kCexdE+7RNN",
+	"T0J6/ZqoCrH0rUqEB2tjrSg7r3YoK6UcP1Dt26H6vPmjFidSvjf2Py6mV9ePnzx99vkXz/kizcRyOvnw",
+	"4aCc0z9jxIHna7eQ+q4TnsUxj0nlWPIu2VdrXlFvxIbwbR3+JAYn6mZTCFRgOzp1zGUPKth+wGEbHFGj",
+	"p6pn88WaM1tudMvY8d0JIFRSiEw7Mb1hc7htlgMltZcrtWRqW+kWtCeJ7C2bb5Sd6jnC+kuR4YX4VyT7",
+	"AdxowL6gJXKbgLt1vWVz4N/BJ8wTrPtOQaKJsJV+u2RE5IeEnTuFdhnHT77IpR9nXtX7SnsBiKSV1thJ",
+	"WqMB4CTYUwI+YoKVhDSAqJZxVkd/m5DHS9uWdmkQbq7CSuA/pW/Rz36Pbq67i0Aa/pRxbGUleLrmi3hm",
+	"wyo5115hDhZ+zbM/ZVC79T4WiLGnjZCpaKXxjnmaUCu43neYf56W7FTSFwSQGUVsdhq8rCtM4kXxagkd",
+	"AUPQld4lUZeLAnmX7O3OQyrWqTarRqiNHHqPt3mRabbm96L+HQd0GQPOGI+H00GOY7cCvNyXZdamIvve",
+	"kRHnQVfmQC8PvjeaPx3RhW81C3beegW1lyk4PTBoVGcb1cKACXUTHpMDx+tQ44cDCCUT5YEn+sFA4Cpr",
+	"vgJqxKwLz24EzTM+qJNDFNEpEDHCbqBWDEnKfyXslMvOSFYsEIq0QzQ7fnPWi+U3UjjC8LOP4q+EwnOo",
+	"Nhz0/jFeL3fdhwSpd7oL6oKy2jC6nA+HESV8VT2HYy7oZnGGB8XY9q4KTpRYtUCs+dVWMgoxOjknvyoc",
+	"nyMb6OM8jINC+fa6I/VUwauo/4vC+34Gk3oBepbuh2DbRcp2MN7vTXsPC2YHRXUzDfBgFChqiPPEVDxN",
+	"RWl0QDEHaEyE/J9H9VfEAhrLBTESQjDkoTiWYPMbp7tqiyb4HDVn7mT+OOVm9LbTYsZ4PB5K05d4bAal",
+	"pbkkTJjargrUn5+X43HiHu67MeEeZ7m0AJZAezbH14hsmwaq7Pggcx0ubAl7lS8blfmuBp+iCAle0WHp",
+	"L61t2Mf2Brs5X62hCMp1qGDJCODLt7CgO/qMPnjm4SMi+B1c9XesMK5vm+mcxjk03WbtsOPbBSf17baS",
+	"cZNMPxD2HyMRSZfuR1qgeDP0diEqKYzQs1TJeIoZnR7wOEMqeeD7zmVihfHwMRoqXw5Ek0b4iWYH1Ww7",
+	"1GCnduvZ4czcERP0CkQqb+7FrL9UHi7B8pSw2uJQ2uDCU/iTC/CRO7nUaQe48NhC2GOPnHEm1e5yWJa6",
+	"wxRRx+LpGAmNp4NW1tNQW3NbN/SH/f/Y+8s1m3+KFFSfzXuRRGIZA6LCi/iZQLkqWuBZO557AcsrZraV",
+	"TGroUojljSrhbO/Xj9oxqztY0Endzh3YpCQmSEz4qq1J1UY4Yia49JbNVVWuufQkz7Whk+GVkKoUlYfw",
+	"p1jzbYMnnfihfaSItn6r8Q8ZjqLkzrBY1DLvKAnr08ONMc75uMtNuhbZTC2X8Z3iAsxrrpm72oHd4UQz",
+	"tVw+KIJ5in3s+n/HBRICXXP0qOtByqJMPVngDjfLc/LjUe4O5ZCPxymGxujf9dgJ3/nTthUcPO0UPoIa",
+	"9/DjzqnISIvKiIP/+NTT9/dN3avlyy4+lBcBHI5G/4Ope6iqRDpk0LKEhHNybCygjxnEn/wQ+++jWmUP",
+	"t6/GdWeNEc8oacdAg+S/nJ0xCAAQgP9eLb3nEVW4a1Fs7BRV5jyqNraD6z4wDFT5DTJWrw7UnV4BnMcl",
+	"b2uVj+Wc43vP+Q0feejR0lKs7UOrqA0Q2QCwgdryITD0/+98vIH79dip1jeHYCrHEPwD/YKwTXUyFans",
+	"AanVGu+x06yGKQmbnlYjZ7IJVRuJdyPZeQMLPV5+n0ejGD+va7p6ClZQdBI/9BaSwVLU3opOvEEOiMfk",
+	"1oyI4Pf0x3YoY3jvbBnDiX51OLwAKMRHSS+ZX1CfjMJkN+Iz2Q1Sb0t4Ui5Xl33Nus1v2C3H5qZ80+94",
+	"YOFoR/AkGFr76TTrLQBalIn43qjhjSKu9EpB6TpP72qIUwDQSpU2+pK9oMCJ/Q3j1tp1fFJTwj7x/Mc7",
+	"OsChaMMLXqx6jRBOhuAtfQUXe6CmOOxcGqksoUKE4AszBeAxmi155dpgGmhhtx5QDJrnAIpZLV1rPZfs",
+	"CiDEhleLnglsK5ru/tbnuA/QB24ZN2yjtGFf/Anp97bMwgL1yd5Xbr37BRBEjimZihZCEJmCEBAAN3FR",
+	"iHkAOjTPuOGzQmkPkW31mavmgr2RsHleNe7OPbTQQrAMWCp8eOOmFg3f2WxEUWAPOS/LTzQ0sc1/gU6F",
+	"d6xSRWG/gbjNNdUaY4jSLoxo05y7kTSiEP477KIFw41Xx6lYRcYFm7tap/kNcVyraqVvf5UXbA78A47F",
+	"w8N9UwF6wjbAMor7CMrGNctlWmwzkeH9jj2y+YjF1jRuJXBykM1PND0JH4Cck/MbaEanv3liePorcjCJ",
+	"NM+EdoSc9mTwhKCNqfSVXcmpHJcwlbB8XZCW9DNplNwg9QkIrVFQ1cQd3YlHf8eqIXJivLGWOH7TAu8m",
+	"jamWS2zOQ7T4gISFyujWvCyFBCr9sKLxkr1qVrb71zdL22O4Lvro1zZoWTDEt0RKGgCox6dcxuHGZ4h/",
+	"F8l5AdXEQqw49onB9vT1pVzfaYqicvOgeFmqNhseS3YjRi7MOC2oy8TmJtKGVC8W8X11Z+CHzWhgnPjq",
+	"Lb4BYkpX8YkrezDOgFXHLwtqyeyGil+4tOrMvlBkKKC8UFK0jqxzlWFZs2BUIACzGd0cIb7ACC/ECVoB",
+	"ohUqFYjx/yklZYeJlhimCOUYIMxtp/d4P7eDwOmq46ulAU2oPF3Xq+08Pv8Ql3P4U6bglNCO5nvdb5s4",
+	"nUnlEQtX/wx/l8okjEOrPEjwiO/C0E7s7V+1dlhYpOHP8zW/F7fYcmEf026j/XNtJtg49YQfSB/Na9So",
+	"2soueuUj9MMHmolAM/IOYKy27z+OBLimuz0DZ+1JvLSeh7ZBP9sxp/KMLP/l1t7U4ae/gfMOQVV2ipWV",
+	"SoXWQmPPT27AsrwJqc+gTN8e/LlhAHHntSG1r1IjpsfQ8G6b556pBKMm1Cb6cO+XiFKl6x7EMS00wqxR",
+	"e54CC2VghQQ0Sp6W+4UWU4dPE+vhHZrfPQiPyeqjhujrWC9Wg8a5tLWZaSHkKCGMBNs6jBes0ulHc6Cm",
+	"Sg/qQFYJBcxA6MAEb2EFofUKfrNrEwp4MOqhXV0+vZxGKwRk0YH6J0D8Se4WQki2FrzC/lLH4B+0GVDX",
+	"bLzNu+yC6AJ5w6BSTiEQa3aBFV8XmN+QpS89JZPdzxRnpO2MQcZQfLFdVRTL1l6lrtSddTZ/lXGcpHt1",
+	"N1In6UL1Ytv+pha6zssb8MHjAB1dhQGlAPi5uVNQXjXZBRISDdKwQJRuIApMytbDl/Wk4I/uM9Djb/Ba",
+	"f9esxtXsaOH3MMWIuQFSrIUxoIDjWJ306JFJQVNtY1Wl80zci0KVGyHN/AaXQ68RxlGwra5r7fiq1VAX",
+	"3GnNCK0K3pX+PKwhGp5Kdmkm2pJhuh6/yS+RkzZ3fhwvl4ZF+7LKuzIgVC/bzIHk0vq3lfH7hwLE3ZIX",
+	"S42cSd3Wiurs6qVH+P6L74aY0Hnxoi/slpe/qkUs1fObWmAT2a4uEVyqqouRaFaTzB8SFRsjNqWJl9z1",
+	"l+T3ZtHbmOANJNpcrx/ISfubWnwUIyYC2rMvhUN4gKSSqu6s0dlF99JdtbTZWnWjOyjJILoXNVZgVbCZ",
+	"MaHKtBg5NfLtRN4LLslYoOthIEphnhfP0WqsZzGokOGvakEkhpgp6pJCbSrBN1G0xbeIq1ijJ2vDaDNc",
+	"PhjzNjxb6pWsl7w+atz+C5elVx+cJfvvlctHSv/D+8438o867Df+GIrEtWqCBtTlCcW2sFrhXjAuKX1Q",
+	"iY0y4obNgehynjCpPF8p5Hx4NlOy2FObsg4pie3fb5HTfCbVznUfgyFr/6iZUcpeIO5FNU8aFOfIBmZa",
+	"mRmgzIORIHQ6vhvkEt8xIZzpeCYBJubvtaV1bo7bIyhKYRtoNN7jatPxlCxywuTiVbomUrT6DXrNr58+",
+	"u3m+/OJZNv3i6osvnqSfZ8+ePufXS8H5NH36lGfTq6f88WL5ZHm1uF5MF19cX6fZ1dPsWXr1dDFdTqd8",
+	"+kUHeJfvx69fWORy+37GN1kYNAgrH1ayo4LiZU1v7SJ9d2IfxP/gSyHEfMleUyIbZAijYPlKcrOtBCFZ",
+	"uSjhyHBk/ruo6WoGBEECi/yoO9zam7X9HSTA6s7FeiThtHXT1nZvcpLl73NtzqOi3OY41k12TPvQc07r",
+	"yKp3SdBK9fkVcKMZUVmR+p8k/r9ML57zi+W7P549+fBPcRBV3dGvgjOPsteSzk/pPy5/00p+5jgict1G",
+	"AZs++eLp58+O7KDghsfXjW/4hV/8Pr14/u5fZv6//im+tXpF14OGXU0/f/z5k6svrp8cbeuKIlR1ySjM",
+	"YWyt30BJ2Veq3B9K30KsO41RLEUDJ9Dnjih+JdUOAjJSSWGPhr1MZ1S5NndZiij5ubV+RUsLY1C5JwQX",
+	"1cJvDjkDJ7zML9JKZEKanBe665mAi9scg16r8kgh/+EEBbVWmqWqJISVGtf36KLWo/FhAsRLrnUTrVD3",
+	"wv57DFqha11fdq5nfLEGlwgPmyiqk8uAk4iQUE6YssETJHmp18pEoScqdW9lpKecOmhLEhlBGmUize2L",
+	"BzchuTG8oDfGTr1RtkxHQylEmRtNpaQeP9FB+2uMwMTlk4d8xUvpAIwGurz1jb6a+ZQcaYMLf9S89xUj",
+	"Vz5pNehJ3j0YAN/cDvgvW1iAt2wKEtViEO6SegBNqJMdtGjhvCSBTA8BYz6Qy5GEhS6IcXiqVqpU+gEx",
+	"gPMxwoQ3epc5HF/fxHydY6tabFKGi+HbSoiO4sWg+mNg6FudGBikXLlRrolP6N5Pf+l1QvPjtTDjwi3C",
+	"kKsRz0s/BOn753aBhxaNVlYlhT7Wvtp3bk0xagsFRTuguxVmwEatzyX6wv559jo0fjzN1mpbdTAZ+mtU",
+	"afIOojgvkDOjVqti0IQHp//BwAu+EMVRmf8er+pt03OBuNBzvT8uya1cSnsOkvbM+SHH5qJvaboBFIa0",
+	"pverTt+C19NeFwkxH+9i79TJneswsIN8ZFXASVVQpsnRewhr0y8Z41q73Hf3ikBHSUvHqvZlsLo/rs5D",
+	"dWWEenggx6Ujg8oomhafb6SxR2fDgWM+PAx3ChD+EevjSENieoc9In+WoJdrJUU2W6uNGGfuDDI8Wwbn",
+	"8ZqB3DAYkWZ2REdqBXA1MtwM2YiUd4MWNz8aF/8Z24d60xiHoll3sDf4SY+A08OSf0UURkOIjTrB/m/Z",
+	"HGqXLyh17npi2MUFsED5grFIvfPVpdj/9Srd7PJX+f/93//nMn38d/N9/mR73j0RBC/M3ch8JVGZdxz7",
+	"+Mldp1ePQPRrnfqxRHkVjGPYyv6tVf1VqJRbd6hGrbECfoCPHBNryPB9TBO/nWaneYk75Wjpj7jlVIO/",
+	"1bMdzO2fBAQCb+wgyIeMUbyoAnBjIa8QTEJABUI4s2oZwIV0RKpOObkMDfiMR0cscfH5CPcipfwaDO1o",
+	"IgKmvTOnthB9c+8bZ+o+ExfWoIoh4iUEphEddJ7pxMVBxgH3vM03whok30hT7WObqm+4QNhRCQGRRpAb",
+	"ql6pxQXa0kJZ6eq1DVRB5E1ZvlyKStdtn81pGf65vQrkFHkd4iycYqSfS2gbZ/pB4b6b9cQL5jGRPkf2",
+	"v7FFPk4NwBvq/o7VVcULqh5WclW34fd9BIrim+1mw3H3CTkAuf0buMhd3dmjT7zuufGIchRmAbZKbFkE",
+	"DEcr2pedpLB/XvGXNuVIY+o3tejSEK7fGwJI2ISAFd8JU0VWK8YH4CzHCm2G9yvFS9EQRJ84xrQR5Q3j",
+	"1tRHrpqE/oEfl1A2J2FG8CpTO5kQqG3C/u///j8NvYtXxlkX97NaOg94dDgrK3Gfi91t3dhlxxV0u0K7",
+	"MV7k0zcB4sFbugMBC7Ex2R8QQbmjpl4PqXa3AJYmiNwC31RDhjjp5ZrZKS4duP5ATNj9gzvaD1NzOL1d",
+	"dg/g20eASMOeQYQlhu9FEh1+L5jepqkQdlvW55p/6S/urdnCqrjhlR5lpVaV0APUsih/cteCZu2qvd3X",
+	"YpHrBhReCAYSZDJdHQ81gMYdJUfz/J++bNFOlK9bHOWYn1J/2EytuNw1xeBA0vxSHdYjdp2FPwUy0WHZ",
+	"kTvuCmMJa9Y68EBzbH+2u9NKgasIMarIPEwLlGJWwpql2CoGRhBiTCMbHBHJX0+Z7uoCc+VvRgGmQVIz",
+	"/VbaMC1SJTNdg3oQZvclc7QAlch4auico1LR8M/2PVGgamXXo4PgTQMEg+OChvIMBJcjOpQWx6e1wNCF",
+	"O4xPKyl6Wl14Zb8Uj9ompXcSNTNLFQh8BHEnWFZYKq1ufQE0VJEBp67VRLRR0REZA7LDB48Au+qJRAX7",
+	"54cm50wMIubVElZhAxSP01Z3l0P4bJZAXEdpfde8o0LqrasGbwIyQb8Y7C7H80dUM/ZItyLOi6TJPYUR",
+	"LUAS1e3Cmp2eZYsZpNrs1G94fpzoGYackNA2VqEpFSRwbgq7lMMbnzI6iGnSrp+g3qPXuVPL/jce0GG4",
+	"IrXfURRdUYqtLkUaJSkeUalx1jiSAF94tOPczTVMmwmUl5WBIpcHxP9YaPeEWT9sI9jTG2tcJGwnFtEq",
+	"dmGVcVxzFPmdKPZYoJdgiFWjRodKJG03h1HsajrtoLVe7+NnPnFuLwjxxrqLrW6JFjwiwT/kSL8wAEAN",
+	"5hBH4L8xKqR7mQYZ3YBpLIS3+OWPkG+CyqnEcgniFri+aJk3sOGc6TPBppzFNi8MTiVQ0AQVOUBilkvd",
+	"68g4but0007awe1HCWYcPcr1IS1aH57H25rVDTnb8JtvmTUN9s4dxAMWLhhealUvgMcviG2lLgiNlwFi",
+	"BsQaXWmBRzzQwhDwgv0GZzDEACUGjhNe+SDIjTGNR+NDPm3Tz1cgBSt8ZC98FbKrdIjJoBJDt0kOsmBS",
+	"7OYE4BM0JgCs/V6YWzanBSIIbOfowQVEFaekr4kkLqSKMJiobQ+o3ryTSk8C7jXj+ZOsLagdlS5ni4rL",
+	"dE2Ny2RlOJFxnZjl1vjKSPQwaayHoN9gYCJfVA34DZy+5gYKE8ENKwS/h7xUiFrjTkwpdo3wWuB1Hwnb",
+	"H4BYDoTErb21gPj2QHudwEpDwuDfcEQIcZ8dHufLKAHjC83m6OvOm2fJd3G2+GSCV0eeRP6DZ/wjAaid",
+	"Ax7ULIE8NN/4Yh0PmBx6/6tKiC6L3r8ilvDrKLHxt3RObZydKTUd4D8eccCtPmwNLpngVZH7nUc7soYS",
+	"dTLn+L4q0QwJB6sQtJRG1wF8xKzaA91ScATBjZe9yFSDVBRuwpkLKPRNAr1Y1MXQmE4Q0oBS4dL6pDU5",
+	"TBB8ifHsdwdFwu0GBactCSOA8p4gyJl5pag2hwQlCBO0Zq9L7k4knS8gWiHveZFns1IVeZrHMjs/0S++",
+	"7ymvmJCrXApWieVWC80+lYr9bX8vKqkSRnlP7JVSS1ZtCwQiY6/FSn0G3vKOV9Y/0ZfsZ1IEOcUw9zJF",
+	"z98+mbhDn1xfszkuuhvv3LX+IcLXEnAuZGZf2sC4GI/xttjKrBCzszEfIpugfWbAQ0Hnlj2m/vrm1Y9s",
+	"UagF+wO9qBv2K1ZNXOJtj+6vfp0krOTpnb5hv+DAIJT87sMl+4ana/gNufHtgxLGmeHV5ep3cG3Vxr8Z",
+	"3/oJzpcmfnDgD6vRb5FVpBBsWxaKZ0gZbF9g59Xu/yIP02hBm9CzJ6dz3MDqdnFGIzimXWlCg5mX1VaK",
+	"OXR52sPdB6FvmSi0OCJJUpkZvU9k80v2witA5L+VitHP0EiM8tTPjjXiQyHRNyM2g0NyaS8hzsRxATZJ",
+	"q5jjTDwIx3AsPyNM93FMNA72prPE8oaFBsAj/M7aiNuQkSVxuYq88vkSsEXF0jhgykwAca3rGwBUQg9W",
+	"GSgQvU3X1nxorvyNy0xgMdNGcKlZJgphxANVRdCBERFa7H71A4bSHObiUQDAhxS3bgaInW3Dy1JkUK09",
+	"yn9645s6zsHT1jqtmkqx+xzS28K0XH2SdPCgeVkOccDXYFQ2Wnvg9nS5GuaAP66rBDzsV7WfVVvpz0Ka",
+	"119q+8ybU7XRNFkUWf8bDyMXbYsHX+8jFV3GxYEB8SEJhoYW3vChLVpDw/hUe2g0FX5sWzlgWO8gB6Tu",
+	"QTDeJRN3lFMgJxPwIDABZti6l6piu5EAZWkPljCGox/xMgc+Nairskrm6kky2VBVkH8SICP/St2Bqfh1",
+	"MqkzUZMsz9hebWFn+4u4veq/TT68OwjFUKhtVJnHCPKZrgIZANUNzW3KfhzUzJB1O6dxzpOA+fA2hEg+",
+	"PCEGK4yv8+Xyld+7D2ZyHMtB3e0HwPkGChzy0J+qivyCDb8TnzEOIA4H3XuB4e/3eayO07EMDVqdgINL",
+	"h6bbYk+miMNDv55OkyBj7iMPre5sd3rT+oahvhGJ8jCm+uAomZ51JWkOp8Nnu/ycoOjxCo4zMCXtEQZR",
+	"wTXlcCLdlXHO7W8aNNveKHA8DEkPb+nR2YrSzJ7adUma75gpBPUtMXvntu1y+9hvVziLZMvuBDJ1yPwd",
+	"BcD8IdTUA/MvP+MNR1EViFWI9na9B93g6nkLBtFlRLzxNQQjfNlGUOKwnKOWHi9gqmJzEq45pgAxJ83m",
+	"aidF9chu8UePPGn1v1ZiOT/orW/jKlw/6QVPGUamjAZgv1FJISHP7CvYCuKlTU7t4DRBlJLTjd2e6EWP",
+	"Uegzsd+rWMsMLygAd/ihv6kFhHKtNoH6uRuqC0jvAoqFZSVEFj8HBpT9dQJVhckxQ4NZCLsjNTPqsqPk",
+	"rfNx9vaAJ6gD7s4+IdYEaHVUNAhl56KTVQ3J0UbhDYYQaPX7X7k/v92X4kUXyNluraJB4zoVDwil0eaQ",
+	"f8VCg4urozEz98V+ukNAr/qTExKsXokk6+dQJrPMFdzEonsZN/yyL7DMjanyxdaIkUDEL41m9b1JR98u",
+	"/e2zeVKnQFyliKAzeRNt6zXcyn82INztZqB3+nztQVsPb6UZ0lMbbMaOopoNl3wlMl/DEdgb3qe2D4t+",
+	"bbqtKjoNeqsDGp8TlDqfmt0pxNLM1Nb0FAvhIDVb88ye85VSm7ilVIh7UXQ8aGs/vomI1hADgtkDfaLD",
+	"lAEtUOJWGRuEapl916FoBs8kaPpRlM04H4cf+tovPHC3cMMpeqJ9pTSYUkU+ppGitf8jZtJJHNIA6oI3",
+	"nn/vui0wezj3Xq3JesE6XN8G2rIA2drW3VeXV1eXT47q7HDsx1n3mhvyu1xbY+ahfQydu/wjNDQ0332O",
+	"royWCj4d8Sw+LYetUA7Aq0058HtNlgd4EqhtBkL1n98CO4JRiEAzuWRpIXhFPhVnmhdUb+BLFzxU8ZrH",
+	"OSzau9As9fgGiePWYrjtOssPOnF2ABlfMzoIm8UT3MfGE8eYfidKYxWVuM8zQbWk/sygwzSZ6G0pKk01",
+	"hL3lEUUuBQl7TwlENDcbDC+OCy2qnDcLyq6uBwkdsbc9kE2X3l9/o1drHobOm6fBG6NbMN+IVyGyZ7vB",
+	"1Y6Kffr626/Y48ePn3+G9QF1V92eAK6amvnzplv6ZAqwet5LjUxps0oyVsEQI9eE7qU86xLR8ZWh49Gt",
+	"x2CABPU2cNdlT4JfLeMZupfmgDUNGMYQAZZ0iGrUynXVJ5wO+RXfVN0dcP3d61r8I/ad2mGn1Vx+n1j1",
+	"YM0uxHkeqOn7AKN7inHdNPdU4xKflxYm8Vvi8Q3T+e/iwZDSdlYSBBmjzU1FryQZXbvZjvIsp/yxht8/",
+	"w1ZRd0LGdj84DUPzHx8VBiU4hNVYyAegZdjqjjaIb97zFBLQnJhehjc+bHgmZv8/9t5Gt5Ebaxu8FUL7",
+	"AknnK9uy+ycdGYNvnU5n0u9M0kG3ZwJ8UVZFqSiJ4xKpFCk7mkYDezV7YXslC55z+FNSlX5sqZ2e/YAA",
+	"cUulKhZ5eHh4+JzncfFFC6W962YqKeOFgNIUorG2EVirF7aUt6JeFIo6hyjy4n+8gu3euxvWN2qjxn3a",
+	"vBJj+Uezq8Ayn9GUV3xkRWUy13GVGOmJkma9kcPKDp6Nr785jBRN0xpNkD1qcxZseCstAMyBg0xgmEyf",
+	"cOLeDwTmp55Ug6JR9w5xgr2abeKPTtkbj6mgu7CS21SdqWbpkRwmEP8+ffG8u5nyN+ugBmyzGmCQLINr",
+	"oGRNAlDZDX+YOWNdwT5clOPTrUCe9gmx+ruNIVUTgrR15JC1tolc0H++I0XP+izz/2oszyJvv4MVr9Z/",
+	"wKdemr/5xWLpTsPhomBzTvVk/vz7lL3HXSSpYfJK4DHiOmVhvZeUuGuwWrUEYN0lm0ljpJpELXHcXsy8",
+	"Kv0WUhJdFnvfnRfFbvduCDBzIgAqcsTzmaRTnH17k9dK9DxHAKRFR1wxw6FahA7SA1+17+FkSwdNrJ3L",
+	"xWDYt6BxX+fGrUWe35zyuTylJNjpoiq3umq4GfRDkwn5atzGqX+HBfm+9py0/bVid1M9y4j9y62ZGZWn",
+	"hNWz1PrG4HwBh2G9Y1ipLBW88PR18WUvuhcvTs4vTi661+fdXtf99792jgtaFGBh6ASdd7sXWTlmVAwp",
+	"HEElc+fNdKqW2hw+R8hnZAjqd/hc9jsEhIzkzs1PttWS1unVHjr3PfR8jx5ayxwSCpqg0DQezaaCB9Wt",
+	"HGexfXVoUgO6HbFKH7Yo8CKQqXkepJimxsRIPXfxrHnZIwTUhz1K8NcOaYFSzN+qsePEcKr1TSPfqtmo",
+	"iOEuoKov2BRChc1EWHMJSKQeo63v7vCEh+uYNFQf8Ab3/Z1wkXUVIO0JF8liTsolghkryxLyYjurj8pS",
+	"qkmbRut1KIf3eudQaxNFJaE+15jd9xmrW6C76c39VLo2j3TA+xx0tN2uuuG5f3MfhwKwBz3hvtS8GwNz",
+	"jqWhvtJ6u21xiRGoc+NR72oHcwIoRzubeo3YHuwHczNBfsGtc6Jg3CaFQ7uka9qCTjlB2DS93iUmuyg7",
+	"hLr966F+Q7YJNDE2KgDDFaBz0mMXXsOUVdoCDsHFRQtViIrd8eUWQdGN4CZ0fVHYzJfH7+WAFvNib6fl",
+	"QqPdOEVoG4uxFM6YDF1zMncTRudAY0u9nFhRlrADgFts1+2pvdWGVYNsvSlhjJa+Z7/Qr1pgAoHhzsew",
+	"YO8+XoXFvA5DehjBYcg5N5PqpAJ2VEDfzM3lGtmW/jwIPVdR3u7p9dtJscUfdjMniLsivLY0rFjskRer",
+	"hJlrZVrWRmDDqDk0dCoRZ3vO/ia/zQIKEsJltMQvjHcbLU7n9128KIxVLW3AmSXmj50S3bt7HT91EllF",
+	"bhctlSQ/XF//zPCChv5p40vVN4NZi58ttZqsW7H7yQ5MquCYglmH9LgnMlxhNjLbU24rXXKI5Nuqg/o0",
+	"abjGsW3SZeZF3mvzIoGqhkwb5YGk4cNWsWtalBF661x7kw+kxh2wdz9tr/7MiRV+nwpX2sSEt9qa+0tL",
+	"p5oYZ2AUttcW3OeB593uhii56Y4vnu39BseMiSthZSUGbQHkd5We40kiQNydI7vTDW47PSTVINrTdkco",
+	"l8SKELzkMqmUgaRHoDuEaBJ0O5ufRCFZ0rkX3Wc7JHnbrPUdxiTbzHU9L0pzeYkVgm42Q+6aDv4rn7FB",
+	"RIs/hd2JwuE17tsI9zKVk6moEvjAujyfT8t3s0bQJm+ZB0USFW41/8V80MTsfe1944p+F9LiJIMMeT1c",
+	"sDe/RLOM2ubhw5m+cl5y28zhU+OCGwpg3KNGbVlP6Y6/bWrNvcr7GzM4bwnlZDCDs3JmUttgP9BZbqm1",
+	"wjb4iw7Ujs0+tLUVcAWSI3rawtKi2f319TU7wyFqa9SfzA2TK1s9sWBTa+dwNlEJY5heWCML8CXzSt5y",
+	"66aUBRLJjC1U6a4BZw3wf+d8ylLfGeImWzlH281XNlCquLZuMPy2CAojpbxHGX0fHcFJOhFkB94jXlXy",
+	"lsQK7bQSghV8WTsL8at61vE3irR4zZGUuCmX31dC/HvfMqXmI1bn7dw3eHxBQIChmEhVtznf4Bnm40Ei",
+	"9A7xS9OFa3MlXQDOEamnGhsf7fJrGDE/cdplGpLU/kWv2+3UpWC7Jxe//do9+ea33q/dk+f453+1S7Wt",
+	"TkEs7+dLzIVmgZSUuCCT8+TctWelAqv74gEN+ncjpydB7v4d6BYEe3P10xXAz4d8lUnv9cIN79m3oirl",
+	"CknEi2f7zQgwjaymUwEtbJwe0+VKkX2sZqcK7OTgJp5ktR1fYXH9dEtxPfRP/TQq4d/zPF3ANFxypURB",
+	"x9NrJ0kLNcSSAqz/8TdkW1uAlJ+dteOqDhUgdZKm3ekboeBcIPbFx9/cxEAWd6T5w4NDcA7nsYlrJeN7",
+	"7o+my7aa0/D0pjPx9SO69iZuMyf/oGzTzmq6fNWoAfTLdNlwtlolrH+WDlUpuJ4CKyHWs8Plvb46Yblv",
+	"bZ6xnACPeY9xNheV0cGQDIvWE3a/dPkl3MdZi/shnX2ToWE1HV6c0LzKhOXcr+e/L8SC7jUGv+1aBHr8",
+	"xWC4HNwKVegq75HnoXYROJoz/IlvGV78hWHw+1DTh3cHOnh3c9yQDAgf4D7xsPIBaoxRBiCAzfl8XuKp",
+	"AaTCRjcZM8IiBMDdiv5pp6KvGNWNfGEY3gwfXulSDPR43PIitcfh7wSsOdCFGvmJ3FAg68Ql3ZAOTLG9",
+	"8dnA0wtcOcC64i4lAWwLNwEIDjRrpJULhXdp1ZQbgNxN3DptdehWoSpdztxNnCUhnFWPx27CJJ8U0swX",
+	"VhTJR/NKD0sxo86mlse60kqXkHKh5WYqeFUwPc7ca4IqNPBOYBXCnWbzSo+gZgpGPcOaRn9WRVWpLoSi",
+	"4cAmgO25JnE7cF/W2+L6YwjZTA3l4hDDuA9teHnwoHnPsy8CIf1Iz+g08RI62Fa6HDi3K0JUlN651PoG",
+	"b3naV30F85Sqan0wlbnpqiT+FXH+OZpBOeQ0BQM3nac1GHHFhoINK72YTC1zFyJZANA5khIplCv3kHop",
+	"cPn4p6584K5xW8g86yv4B4FU3HcobQ1NxHLtgbuAj0ZiTgNPEw9TB/AJL3k1y+u8j4kf9UhsqnNzSzBE",
+	"di6sqDsIzG7CNcEgw2GLn+oJ2/vKjHfPohnq/4wSUTRJoigYmXf8wFt3/ISMO34Apga5V7A0vG00jZTt",
+	"Gcd6taTDj7R7ifpIIXtM7d9+nOjPCCUi/fGs0zRGscNoiKBcl1ez5libltJWYMeWdRjWt49ZDc3TcrQB",
+	"J7VCFSaigmCtAnFkXnqMY+Y1MFxXwr/+pYdussF8cv8GJQ1JQhoBl7fbEckUkmOmsYqJJ4fJUAifpcJS",
+	"scI8UMWHwGHn6khfcnm9qNRD2EWKZpiwbD4j24aLci5xHOBMl8glmxysp1FBBotPy4NwfuzYt85v3U11",
+	"/MI1I5yBIUteZeAziSR5Uo3KBUH/PmV3t0HA4FSNz0TSeafbgFwtk4P8CNi2aIbQZWB3AEbF2g1DKDw7",
+	"FXvMgLA5aCwL1LMZBg2c5mojo8DuO4oGIoM2VQESuCCqZGMXzkjqPdsABku2KG2kCVtc2C9TjdUrfj+z",
+	"/Rf8piHPSOIDAVVH6DDXiOTuLfsEvGWbEuENxa3rVoJGkuGcsdptA9DWcgj+cu+X89O2xRlTn0EgNq6q",
+	"bkfqJn7C1wz/dM4ZeGZuxGLetqj80sRXUfc5pz6Cy0kDKS22n/HRVCqRhPU56i3hzsb5DX2nzApfb7I9",
+	"9Xm1+gvFl1xZt8nJxXdF6G/z61Gd0346ati0AVGnr6f1UR5iQANyT5jeAaF9jyrBluzQC/4JJNkwJB04",
+	"26lk0cY4iVfFHQmwaFpmpxCanzLIeOOmHXRxyE7AnXnCrp3WLcx9vqXWPGDlmoqyaMfYeHIE8C+eANUt",
+	"7//SQ/fBXep/e6tTFIPujDQ68aAIkhZLSjJwm5Lj+70fzPytPYWbibqixuqjaRuHaQJsRQBHX8T8W8/n",
+	"M8K+ozEq3DYmP7hrmkCh43JvUOhqTW19eL4Vriu6GBMlAhFUQC9NUJ1bmBrnVMoCt5dKwy7a5t7reXlz",
+	"pa0ctSmi3smyxFg5FUODE6Axr9z//DqP7JM+LQ0YJdMDNGIp/ETzGROf6/QBCgiqjMmaVoCSmhJX4E1X",
+	"zQluzkczcVKJOZcV3QkTJus8BSGXI90gdO7PTezpU9fJ7RbKisKtbmlV8ybBUxfVDwjovJVnWH1PF36k",
+	"RbzFwWGgv1Deh4aRW8Uq4wiG/mVjvcBU08yXg3DLhmKkE6U/e6d3HqqdvORb19qwGN/fSboYYOBGvXlh",
+	"psk2sHoyKQOz+w6M5YGy8Jp+2cxdTvfdNMdrdMb1NVRauCLSGyejdHrvQnifptjmPvx1x1QZ9COcQPlE",
+	"Y+2EW3+YrgqPk64ESGoZn+F7iOYp6Obe38Raff1PAX8ByoABZn7JKumG1Y0xbPnicQEwsu8ImdxLlLEJ",
+	"hxjld8h3BTyixyGuaSnH6VSPemseK1Xpb4NJN26VyBi+raQYN50uxlBCuVCisj0Cs+f+mzzFt6TCeN7r",
+	"Zf4XbjjyiCMM2bksENBWNep0G9K+TVKK/2kx+n6Ibm5jVq8Fyn0QtPb+4dh9gp+HOtV6D/0jMTcvNxz2",
+	"/H7FdT91a2U4FLzjJqrhC1/0lK2wVge/0ZTG8U2CWOiwDroNg+7FjaMdNCR12sTxk1x6E3MM6ex5hAog",
+	"F+EgBYMUq/UNuFkov32QvsOD/eqKE72PC/zbCoVi8ENYstH8r0EkWgzS2ODBB1iS4tq0VKNBLHDB8KR+",
+	"dhFF4f1BSzyBWagBDgsUjKDeRPInLQV4mDFAiitTP/yotzF9DzyFoZZuSs0cBIXdFlkeCYZNj7snGLFF",
+	"AyuO1GU4Nd6JpGElX7WyzFL61/klfzzi2deD8jW7DmTs1QwOsr0NPGjqbRJ69Lrw3lQvw2aOBJeJV14V",
+	"kZs6EDzTBx6cx5Oq7anfsEL3sdcgG6mrWiWL64pYqR/e9dI/nVsQfoaTjVNWt/+MNgFpe1c2QnuBRbsP",
+	"kxxokwmipaguFZRu8OGtU8l6P9qHEveJOppt9LcpQuz586cvGiXT2mYIrreQcfFV2PBtI2nofeKG+p59",
+	"t21ksntf2z8mTF6Gyp3p9HQKqRa3Hl6y3Fg9z1ex3PfaHq8ol5Uck35mCtmd+bxc+pzfgya533Mn471T",
+	"X6Ge6j9wgVjvrrUIPmPp4ofY/fC+l3jSzA2T4wbT8IEZVLd7nfBSgsKUNCBvsSTFJpBxJXmvY6YTGt4P",
+	"H7PlzUzC3N/8flqxL93YPAGZ0vE4S4SUKRkEL7v62pg5C9A1r0Cox2NPjBkiVQ9qtNpd4Rlk+qtsfiu5",
+	"0oBqx0ILL5/vnbqvVYnqIl+uddKTLFwO+7yJ1kVa3fKlX06eZKh+5q+OOuZJd0252UXQDDcEDW/0bqFo",
+	"/wnLKaQq3b2hUmW8qmfh3sjwpTll70iGbQwYsbteosfmKTncvfIAClOCV65vnC9PCJMJdVSIUem+XwGg",
+	"wfundzaLOeqq5/4kwF1oUD1faYaqqWwp7GFl3igWbE2s1GLFSwIWJpzLtraeRbCY1e4fWRxbwB44g8Uy",
+	"ngPJ8VGIvGX5uCp+0KP3eKnbdUg7HRRi7jbyO8U/WRKGgIIM7C0xiw4mwGeiqIUtDWH4pRefqTkJ2tFj",
+	"whxxbw/aUGHN8WBTdFc1tQ3Uh1cbh0LEBxPjgJV+U8we6ij8XgyAMB5JhpZxR9vBhAghxYvh8W9zSQTS",
+	"OiwqaZfvnWUQ0b/nF1sD2AMrHIB4PHFbPqzs4P/9v/8fgAGAdWESgFcp6dHU2nnn40eIs8ZNehOEzWVf",
+	"feU2iearrxjC1UlWx9MsImCBkzRKhlq3eG7D++qrr8jHfPXVKbsKDkeaqEsrFfBCJid+X31Fk/Wrr4Cl",
+	"y93GR51ffZURdQpiNxFRJthXX9HexD3oZzjEpDyWM9mges37iqY/QXXTg0Z3sUcOiz/4yMK5pechI6At",
+	"YD6/+uonUEqFZa0wp199xfIPfD7/mGcs/0Ct/0iwjA/+GR9zRKVyResYxz1GX10jJyzDM5QoXlYJN/kl",
+	"L2lNjazdkbusghNXPF8RRV9BVALNTigGpbE99qz7jFr/d2ksjGgl2JxPALr6P0s5k7a/6HYvXkB0SVpp",
+	"dHIjjXszt+lAAMrH/NKTB/RV7j4h0AbHsoWwwqJMuHsqJUlcb/3i0U0IqxvxClhecsCHfUBYjfPLGfOg",
+	"lox5tMvHvOcWvr5yL7kbTRmRfCZQK7eG8gJqmvoqnlmSwI/2atGw+uX/0zXrL0+7Jukdvxr9ReUJeB47",
+	"q6+wLe7VcroOgC9UKIo1OConTDwxMoCXdeNL3QWMfwCT0hOgofMd51HCPg4FdU5OjXV3fn3NJ/llFKJ1",
+	"d+4rQxgv4AB8Mz75kdvRNE9VXb98dn7xBPvNbesgGYxBAGwwjBUVte2dmAvuB/P1raiW7Oe3768plena",
+	"8KYQs7m2Qo2WJ38Ty/yULoPEMW2yBXOP6Kv8Z0KWX7r5PKn4zJC8Pa43huUjXYBGFzwcdDjcg/lo6u0T",
+	"JXEUy923f3em7MaF6kgpK0jII16WBFwvxdgtZt+KpQ7nzBAFPLv4hlIH75zVnVzBhMCHYPikETaOCG3U",
+	"DUZAO9PjvkLCwOpWjtxatVDWK44jEhZGyrgJwEuGCF8IQqigMEvbORHWuBsCOCx9F3ATgo+mvqXxxaU/",
+	"YRzXY1fvJagjkSvTOwIkiNRqJLJmJqJCJKe+KVMmhAOlHAniIyHl0as5H03FycVpl6oTcdUxvbOzu7u7",
+	"Uw5fn+pqcka/NWd/f/Pq9U/vX8NvPmYdKy0ki2EWJ+dIvc45qSwpPpedXufpaff0KRavTWHBPMPN/Em1",
+	"UPDvSVPN+7uFoo5C2Avj5oaiaveKVfg6AdDQ0Wed7TDIPb0pOr2O865X8Hj3AGhVxWfCwlF8y8YvXnL2",
+	"dhwlCRvrbKFdtZwFGlRNzli6y39fCChbogEJmugYc+6QanIt2NJcMLnODhfCHCLJU+SugZG56HYRg64s",
+	"iQzBGjyC/jz7F4FxY4s3xtC+1yEn/JFI0c9G5nb3e7x6/0+Mi1bjIVjZQIJdwRoIm02ALZ9ipmnMSbC3",
+	"6fbhnc/I2WGoFwronNGEkcWBgow8BzHYzvelvuv85n6SWvbZh2qhPrba9xVMX+PNF63EuVPiFYVsUSX4",
+	"bCCLnMTf4WhaT9at+q8iGnXnU4xh0yhc45scosPfu9WBQ7+4HlcszI6VPl+bvw3J0gJDcGgazT3iY6Wp",
+	"R8cnYaOBskft83BztetvYAclr2btzg0iBXRaJhaH1UDFCOvC0tKw4FPZGFU5nbIrxeBJsDmeC8V8bANh",
+	"5+hG6btSFBNRXJKWuKmrHIymYYlocJP4Dod0kVdRPTUSUqbtbPeO8ZqajwyGRqcx65Jvn5eTdH1+TAeJ",
+	"hnkkF8m9xcRZKoT1rhG+PPsA//94lowoHBDuOI3J4FtmMtZXHXAuA69gE0lkKIiszc1IRSmt3+gsaToa",
+	"YS2cAvhsViVGuvJYjpUpyUJBCtS1hJMFqEQJmVq/z8QuYW+TVFk6YVxctITsMLSkab5fxcuvqA/3m/XJ",
+	"luJvYkmTBILhbzVS+G6ZH0mNfyi2d+9PBQjEZm6srlwU6MJr5M2Rk6n9wjCj+NxMNWSD9phqyXtDkePH",
+	"esop1B0dc7q3raUwqtmKe3z4TE1eOUyntilLzDpbAxjgSPYbmmrSEnYjned+dvWncs7zObnmTQ7Wkw1h",
+	"sH8oz4p95wfpaj7H4KfROf3oN/oCzsf5fH7KrlBrHnMmCGwZ8Pk8DyS2njKsPm6v4MorkL1+PIdQSDMv",
+	"+XJAXv4HUZY6Ov0p/HP3eT+fe2jHTrP9/JD20zrX5/ND2MqPlMJEnfK6tfgJfQbJULSaUjTRDr2xXrvf",
+	"ZD4tjGHqLa8kH5bCsIn2OxZS1iNMSwCbjysh4mEYnlR1v/Ekx7FiHhC3Afmpq4m2NmQJw/mW0nZAkAhR",
+	"5B4aktNHoXCNz+cEimha5L6D972PMb8iNEaDe3nWol8+n2Mm3T3yIH4bW982utlmJw0JrPk87jIp/qOc",
+	"KmRUcKCbN5fwxGM61o0TI+tMBffl4q+v+aTthnTZGVxDdzzARrSty/czoqv5/M13byukL/sN8mGjBuWs",
+	"V6HMXbCxFKVnieeeu/8yPfJ3od36kCHw4l5uewyp5wf663W86YyXpcCFjNRwtKiBYvfx3x5X8omDtT+t",
+	"lb7yPEHeVkP93pZV4AxPzuDctZSjZWuwd107bLrzteHCeuoV7ITIdAPbFm5YLtVgrKuRyJs8MrqWK2rE",
+	"z9iG4w5h+qSW0cS+OFge626qA98P4TVTOgva1R7DwTTJs3+vKybgtCdZgWn43HoNmGwTz1aNsKB/Ricl",
+	"UBo1EhliEca6qtNywBmhrsBZ+VPZIBqKJ4kFFP4sha8+5cVMKsNmfNkQLuRKD0Z6NtMeNBPxMYBuwYAb",
+	"IxAPkwJsE8IRqGjCjcCML32Lmizx50WLJd7TBfqJZTq9i6yj9MCIEgQ14VOfl4CXQJmqmVQw5Pcx5L3i",
+	"2c94NvHl/SfTiuOj+LZ9d+tDI0izMDmbLayLfDMCuIkiwJgSTBvCL5q3v6/oiZ/zDhjfYfsmOOwejpJm",
+	"pGS5e8IxvWfj3vra760X81LzQhRsuFBFKdatICyF4UpejabyFq1UWtNXpR7xkiE1DgJV/d3Auzo7v/NH",
+	"nHRTPMTH4+XSCChCQqWIvoJdVSH+cPdHhe5Y3j2aitGNKHopE8BYACYUZPUIAuC/66tbXkrQRvHsa863",
+	"wtiZeLoeloO+Apc9lm6GlNLtNlTBUGMMqs1hF4eDNpB48xzeGDWPbcWVofNSyEjgMb0HLrkdSyUQcmZi",
+	"YfNsYSxQsi1kaU/ZqxVUXCFp3QHn0FeVWMDBg5AEIbkkKHZZskJnNdhloLXCF4RD+UR0Ptk3JehW/2O3",
+	"+sUFdKlGooBsJQ4xjiTBBlauoCCLmCLxIV9edLtP4FEzIojAkJldKaKY93f0eC8l7tIW4ge+cXQcTSEa",
+	"uQWPGONUxIYvhBx6kDIqquWgWqi/uDUlB6AKNfQu4okxS40xoHfI1FjiVESBRqFchEHl5vUOlYrl9FNC",
+	"4LhPPHl2jq3sqzpImqiEvXoXD1WhY/+E+PLQUHwCvN0VTb8ERwlnZJxNpBtQkBXS1RLih2EymQkK3MOs",
+	"B0xnmt+UZJu53iAj969nnbl5RBK3sfdhmDCb794OPvXwPU/7BbegRuejUg4CemkIRBUrSGis+UlOFLm5",
+	"MQjO+vLb1++ufxj8+Oanwau/vxn88/W792/e/vQkhRvF1It7kl5Y8AWNQfz7pRrdZ6v5XbWEk+Tsk+YS",
+	"0cEO0D92eh0z5RfPX/S+Gb98UXRfnr98+Wz0dfHi+Tf8Yiw4746eP+dF9/w5fzocPxufDy+G3eHLi4tR",
+	"cf68eDE6fz7sjrtd3n3ZyTrJkHR6ne7pOWBrYq41HEahvycSY3pf4PSVQM1db9iL7tPuUy4uLobffPPy",
+	"5Yvz4Ug8HV68HD99KsTofCi+fv6SX5w/Hb18Mfrm6aj79YtiKL4ZP3/+cnR+Pvr6+UXn4+5RpRvJR4ol",
+	"8dHGhQYNkcVPtGgpcQecNuB0OCsqANwg6wWEF4dM125u0lXiZQ8S3C7VqI7i3RbCEgvShj27phoJt8AF",
+	"95gEKsikiBulWsF84+HN9/S8I1oBPsI9r203QS990FjS00l96ljyFxL8I9plBGdAsoQpnbCMp/tmtzSp",
+	"pr071asDSomXleDFEogDT9nPJVQ2QgSIwVNRybFlEw0g3nS1pkXO79x7WE40c7usIZRDzowob4kOgxGN",
+	"qNvHj0SGQWmOzEFAfGc1y90F7h8wbfM7UBTITxmxz7tAlS8jjm9UatdGcyPnPqU/0zO3FrogA5Z5aNG/",
+	"FjPKNelxrfpnCWkvZu/kKOlZlBhgPpIGbVL3YwDd0qdGjLRqNP+rogjW/6jHYNSXCb199/y6m9Dbh4Pz",
+	"b0sXnH9fyQKKTsOYpLLFL5Kf7rxCYC880vkZDcFGz3AIx4DP2TGRQM7j7AP+sfFgLdLGe8QxUDACkUzY",
+	"aaxlxRpM8h0U5aVWudupVPQ0QRj+4d2FjUno44/jRreHidgZb77rEAYvDlIq0XOEnComBeIGxB/elOmi",
+	"4nfwVNAH3rQXOEUDJI5Xog/86ha39jG9Gi7BXRT6P8hzUqEVVZVpeDJCRk/ZG9hg91Wyw+6xcPDqmexR",
+	"QcZtQuIuP6R6AToYto2QIGZSuQ2sNFAlgHsc2E9CvhVhSitbQNi5vB2nZ78+OUGvSisZ5BQZVoSF4+Rw",
+	"5MAlJiwyNlz2FZkuy+eVns1tfslQcSgLbF6p6nuSOpCGEclkgTVa8aK+KnTIMy/Tc7eUBBAqa6FsD/D5",
+	"wmKDEM5LD/7VCGshoQI//O3L/8PyyRnBI8/ClD4zwmLB9JN4gILne3137ZJ9md+Iuc2fnDI4mw9SCqpA",
+	"CQVC/NO+lv2kQxfHqQ63BtPy+Z+E5ZwYlKDqq8eoZIgqKiSUergx4Coy6x8iK3DK3gt83b6KtTgQ04SC",
+	"iHpFTOwfTyazUiLTV/m8gqUcWAkGRPr/JEQs2KhCJ+QIUEYzXDKl79r2t2+iBvG9N7nr7njlnUXY0ITU",
+	"EAhEFMzqAHjEw8OIfvFds1flwEOikOhLf43HHAOdlL7PgHMm9EdaYT8TtpIjT56yxiJyJ4buf1NRzga3",
+	"vFy4H4HssRxx02NPYeUJNMIoG3My0tW8k1JSuD6DEs9e52qqV3TIKvxixBVHvdSAMKZFhv49KfVQ/LHP",
+	"7tnbyCPtoOPj27asv3irKmCxcDMYUeFrmwncZBNJwMGASTWN/bgu3nlyUVogDQpE+dDBo8nXIi+PTNpw",
+	"hpNkc6HmUY9uMEXNVzO4UFNKhYV6jP0S3q/5QOedf/7nfKJDL7H9SMf39hHPdALU7FNvxAkwGcwF6kV8",
+	"9n1VhBP4mamYq3iS1O3cKSqwzpj4YyTmSH6RBB9YG4025m9Ahy9XZemrs+FQA5IyoT49ia9GUw1bW4iw",
+	"eALBhW/9C8CRQdNahnjOd0EJ5vE2s/i2bmSHZbGJKfA3IkOadHpPd/bF9IaP5Ip9/7YVSfnDCO5ZVyhh",
+	"c/AU5paGJCcjh5jIaFzJPIKM0MhZvZ8a23bTAWC6E+wcq+LisvWFiQhVoCIAhJLbaNVKz2Pxbf3wyY0B",
+	"3HgGITQEIEnJVCk9K3JjevSfoemfOcbdv8j2NSHp7EMD3oEnJqCNj7UgtFnf2Qf/58Z8DpSzxfSjmM1L",
+	"boVhxsqyBHPy56q5+8dguAyRvq/eFmVpepS6BfOLAmtDEYk40ro+QN1NWgr3AsbZj+IDEaDHN7M25+RH",
+	"IGQJJloR1AES4dbgDD0ktjo+dJPFbUVa+7vgdj34EfT1hF33Y6mMtPJWXIYszAQgIkgRsLBRV6sJOZkM",
+	"8p9hqB4fqb3bAB41C5n015asYfAXbsPRAslE9hAiBjlVC61O+Xx+GjzVaX/R7T4dOd8Lf4kc0JqpaaUq",
+	"1z5rAqkdSDHdSSN6jOrqjOAgE4n/Z1bXNohfYJB7I5aR/FgatjBe4hKY5oCpgnhcforJpuDKhsirfxny",
+	"cJ5vDqSTIKqNCcLAvuxCFZzuMRbGidWWbFzP46xOmUdAxodBCQXL8BKdXkcsTkZC2YqXe0Hh/es8HgR0",
+	"Zz/u608hz/aYnsKtn7s4ChcdDEs9NGde8rL3oWUHGaPSRP2hhsELTIw405aiIavwvVTFj/iob91zH7no",
+	"DloPGssHwsjsnktzr/8dNeATm3RtAFpsOoysJkBYFou4C5SRIDVmg7S1ByjbNTcBo0cwUg9/9Ji0DQb8",
+	"AVv8cWup/fsfrk4unr/wbzBcWtS4aCi2J6TSjtX2X5/X5OvJpH7tnnzDT8a/fXjx7GODeH3r2vnezSLP",
+	"yw+Q14pxNuejm7UDty9MgOgiW6iH6UGWJ4XgZoHu68Uz9qP8lhC5rguSrEyc2RG34DrGH7i952OQdK6A",
+	"hqul1sBZ187lBXpkhT1BNpi6HQdphqFUKIK+2oGfdOrAW7VMGWeHnyDjsbUJIGnpXPAhJuU/YOaBvaFR",
+	"NU9BSnVtyWhQ/i+W0Wce3eKMGeh+4V8ec9aUh/jWZ1n25WyB4rZmSitqV0I0Cr7Oc8pP2jhbKGu3J6NV",
+	"ewP8U0Groe2hXshhR2txdya5jM+MKQaafkymGJ/LPkq6vyUb2Jag/9ab4DpVbvT3X6xVNaMkayLZ1ZDB",
+	"7zEOAJwisBqiMrJxIZuVYz6ykY1l6XPy2QqonsoF2lPu95yYhwzoAIJMbAn1g9dfAXu8R3TmXmavHcfF",
+	"Uey+NamN5nUIa4XH1RAkzqg2uPmzD/D/duI3RE7ccUmkrLGsdirKIkpJo58LgRi2A3e5jekgaOneBvYL",
+	"38Oj/ZPQ7cd3bK1LuPvygAxzQ+q0h2WIoMkBd1a3gzMklN4feRZv2uYVr6igA6QmNJC8oJn4jGmQj1wh",
+	"gFr3UdDG+1lQo4s65uTfaBsZGwqpJizQeDt/7vvhIIdccONW00EDKG9ap/9PyXKa1bjwdHXDtFrDxyV0",
+	"szO+ZEZgCkxWDBifY2LBKxs3RYXlzed9LOXeYPt5lOt4Fl7fHDBaqd23EZzSyhQH2GvGa4KIkFUt3SZ0",
+	"bajHsrSiYqWwhs25Mb4ILqDf+yq1Bnf3qA7bCzvY590uUR8nSEAibNZ3qkcZXLhfaBkdPMFNEY7pTMzj",
+	"AJer4ER6OjYfc7Jgmn0VLdPdWxRemnstS4InuCiYA8E9roaXmPbGkA1qW3/FRTAdh1Y45USAxT/ZE6hI",
+	"b+OPiINGCsELCT/ZCmFk90cw9lUKYWSbEIyrJoK1gQFVBRbTDmX0sWh582A3n/3/EPqIHb8eSyNLuE9/",
+	"tWINPybDEURCOntE3eXNI6X5wWJaEYUJzPcyDWkhwUbjSomei6M36XrNT6DgXnRJc6EKTzn00HNjHbFX",
+	"UiEHvIxQ4WYIo2udiw7Lm+3s0NIG5QBwxS7ag8WDhIrDxG8LFZp3CjD/P7m1rA/NQSP59MZtS/Sm1PfV",
+	"yj0A1CKLluz30HfiAVmjgfvVnH2A/388Q4LY3aBQdKyEyWpyqfT7jAHpsi+QI4GKW1HJMVQVjsdA2PBl",
+	"Dlq0J/DFMn+C2e+ElJYK1/GkerawnNgaQHoAl3dYwq9+fnOZRLHh59Kwu0paKxQR9BMDdhum6pX71Tvq",
+	"gy1jh9z7eC3NGC/oQYJkbcTSoBdixO/NrNLdBnXvmVRytpjBl6tK37snEY9K05L23EHTg3RT5+wghovR",
+	"zDToogniMD5IaRmnu3MzPYHbioLGOd16jUbCmO0zPNfVJOqMomnrO4XtBcx7svkaBkW7VLWh7gTgh0fw",
+	"Ai7C3JJAguzQX0hiqcjpaN3jFJEWo1ZtyEFzyZCKZuN0g8ceXBKjVZi2ZUr67w9wcrD66Er4kz4YXRhy",
+	"Qi4GJR+i7yAzyNta6W91wFYe4YADB/XzPOHAth/ziIM6/khnHKMwoRqEQuhLWOvVROymE0KUAKHkADUd",
+	"cade6NECKuWxyoBOqL12Dhb0Z151XQW37X2CSdUD1yJGHIrO0Qe7LWqkwsbDRYsj/0Lb9ES2EQPDfULq",
+	"d3VUz0Z8bha4eWzl1aRrvPvWSpwgOQIkSaxmwwqqcwPRJkl52lX5ux7j7Lv3718zoW5FqeciY0ZOlGfz",
+	"iWteIQ2Qz3oon6pZFzdsUnFlRQFQQoz6JOkGEvIlC3BVFKg/Zf+EsJHl/tk5npQYyzg8Blq71As2l4D2",
+	"o3AzOD/fCycnN2KZP7lkObx/HvlGEbWYOZPVBUlBVSgUd8qedZ8hWSTeJs/iO3vFOlwEE9k1eFWlbXjd",
+	"FuOnMTym9dMj2swfvz6Y/cOGAS2DjAyV65BmJPSRXtjjz5DggPY/IUlu3UrXF8E6Hi2Viq+lM0kGwcoC",
+	"dXuJPJRmV6TiW0bKHCOEOmVXXu5RiXUKre43LMfHDEgTMM9cwAHigVMRn4nNvFwzUR+/KR2cdY0f1Q5C",
+	"EHjaVzkvjc5JXtOnB2thEKUr0nR0+LBGEkC1DZTMGenboPYwGom55WpEGKpAe0drCiwwXrCPyvelnTaX",
+	"K7h2Pu6xOLwf8G/BQHeyDo3XETjClLYuiEt1YnAwr7D8eEd/8R0ZwiMRseyyWGdkg4fRLCGqV57cXC09",
+	"fwVMR2kDkHz1iH5D2HXmfrNxdQZjDmuJ1drD4F08espIptHNIokg3woplAtck1DvICocUBsb83I/l/yo",
+	"6m3u/u+pT9vIekuuDkh8DSxtPq4g4oXjLynuJc5sJcT2gZVIP2qmfI5UaZjdEmoileixmS6Qy6Nik0ov",
+	"5sbjfFEDGAWoVz7k1lZyuLDk9ZJlA9XOVEGkJtF4UrOBU3rFfvWOlE65XFfVj7jcaD4JvJ2eL7bRSDcZ",
+	"YnPM425+7XrwyOYIz2ixRTeCR7ZFoKbl8KRPYJZAhH1CtDPiKPHO940xbiGUxMobaIMkNRcoMlzSHpHS",
+	"vdS4VBgXchIUKfkUBWVHMKh+2mUFX5oeJaLFHKMg66LJZMsZKHUJludloImFMClj9w+rB2Ugns3VEoMa",
+	"4lWNEuGTBa+KissyQiKsXgDBMaSbT2PAhP2RN+wIlCa+cuqzbC14i/sliitpPsUd1BeNCmtvqWd/phF4",
+	"XCa5owU4Ne02pWG4hbJMCQHFrRnEzG5EvJI+2JQc3QjLnn19fr57EIS0875f/5ShEE08H7TEbTg1+iC5",
+	"JpE4Njj/R9VkP9Mp6L8VqgCSJ7VsCY2QUf3sA/6xY0YKkbbhxVoIVDI6rAT6LKAZQxHdFAxB1BsKuJhJ",
+	"4FArccpSwCS6hAQoSTgs4tCjzP4OqFy3r/f49M8dMUkv0haOH46ilnJnvt8eBprEVsflcsX8zgo5Hm+1",
+	"wUCPT4aoxyy3OnfLSQZrinPNpGkfyl1R49+tY32FFgb2FgnBkpNK2h0TNZEnYGeRyPy0r74TxJinx0nV",
+	"bWLt8HkM9SJar2lHLMfj+0pFuN9e6+Mam3tGe1lcoHe/RJS9P2tLueYPgsLUszmQKN7pI0hBbDPNScXn",
+	"092O5bkqhvqPROPZPy9D2wU/iYsjBUSVCAr/kTTSZ6jILBMkHuTvAj4wcN+HyunZRu/3V3iT/Unt+B0c",
+	"aB3T0LBpLZYGI3DAzYFMVytTI4Byg4NXHNyuKHjdqELjuR6liVLDMNzaQCaOZJlAHQKUchNQEEmeN5z1",
+	"hid/1mo09BY76NH49z08Uc0o6comPEJrWhp1IwxbKPn7QiQi0G0qrP51H3XnEMGNVkLWdKLLYp1Gcc8R",
+	"fKzg3fdoW+hE3x8khVnAyUocwzVjqbmEsw/+z+2BOBSFhqY2+fr41KNPxk/Rlz4Q3dCZe7tmutcKOZS4",
+	"9dSkrXlErMsmDhdaPGgm96JYGFChnQf2ogmnXKIbO1zDQZkF0o9IqUzeyydG6OYIlc/hf3k8VCW4J+6t",
+	"zA2ejmZ95f6dg4aN1CrvwbXILeh24SJKPi3mzGrIkgDmSitsMezEEhz9WJelvlstXONJJxhR3YrqxLhN",
+	"P7U56n2SzAQwJUtrRDlGwLCMe0aJ2keE2mNXCu+SvAXuNv+1gKNlvA4UgYTxVTUUHCnGLXM7QUtp3Ysu",
+	"Mz1/kAxymWNO8Sm233U2iFvdTYVCMmd6ByPdxtRH7y6sXeqF66yRVkqM6BQn/zs39uS1+8nJm+9yaAgM",
+	"jzQmpdnuq4mw4QNQKyBeG1HdypEgZQLfLBz0sdtVzKRaWGS3E8rdu2JW37jGQs7tFs+VfGoNJIyQ/f8S",
+	"YHPYVtc3MKg/Qe8ZNhT2zhmEC6f1GG/rDa4StXF0r+OFtbi5ga7QgDdG2nJfnxRs1A8sDiOBHHDYAkrN",
+	"3XQClGdjTbxC1P2oIwqWFnGs7vKR28IJXzmTsFoTV4ubXPRabQDT1zi5d4GWUg80IUsvWdcLTMT8TlkE",
+	"fghp2I2Y240A1MOBT1fqpl27kmMIBOmTfpzSd0yrS2dkWk1wk6H8sLU11/1yoFbAeaHFxGlEDRtqXQqu",
+	"dm8YHolCgpkQMKzk1nVxcxu9jAiZTdLzaGxp/68QhXdZjmM6EH/MXbSRE/e60ST56O032GQrIs+5hlp/",
+	"hFEruEUwT2cHLOAVVQttdKat4wKOee9R2bIqwgz5m1SF2SXk34oETdiRpInCrUkdQ9YCu12dNLDJ3wt3",
+	"ufO+Zn2FlwHYXPK6bd1xZ1QjIW9FsW0irVYv1ZaK2tskNDm/dk+++e3DeXb+so0e52gBHTTtwehL+iX0",
+	"WUJhE3YUHVn02NcQ+Cjbi9jgwH3cVwW3vMc+9DtG/N7v9L7O+ug0+53ei6zfkUW/0+t3xK0dvBifj/od",
+	"972Fz4LWTff63GvdwPc3UuGvGp7nvncRWL/T+9DvUHzR6T39+BGWkfjyDVQ7bftPnLuIME+mt52KGQZA",
+	"7h3TEIgrBv1/MBC9BpXI0p+EBn8bt51JFE0LI25JUu2UrfmuVZUxXU12L01ya/K9hRY2UtjUmyWjhMaO",
+	"/ibZaTwU7B2acgS0N3VeAvfe1ABMId3pCrDKYnSDYbFrVFtzpoKXdrpze36Ay/8pqkKO7PYGoUsVlWBD",
+	"KCeyoPJM4Dp/pkO5+8DdDBuoMam6BukC3Ky4dS9nOi49jU+o6Z22vDhVeDZM/w1Bztp4+xxtwN6RPxDz",
+	"BOfn+j9jZuGuNCz3mL8cBNSwYiq/ZDlXSzzAdvMZ1F+Q26H1FdwTnGG2mPDTixo/26/85N+D3/7Hf3X2",
+	"tusw3enEcc6xenrbsNDeqs308DYPGgGK3hFQwGnnADstvy3ndYiln6IugiOoyF81KxbosyBLTOX2+cuv",
+	"X3SnJI8aF7eLZ9OW14Goc8NwnL/YoeOv/QFAz7mx3N06v4Q/caLmWSBZXSj8aOnlnN1V0IhlniVA1Fq3",
+	"GK1VqItIRfZjj7np56KiS5bjHMqpiqLVDo2u7N4ezf1mpzCOD0XZ+cwKXeglj1npEuPrGgNDLCHwOaOD",
+	"5cU3lkFvEeJQKRFyIHOskpRfFotgfCGWQZAB6mH5fQX6yy8ME6rS5SxoLQfpKyyxhlwRdIHVp+wNndxW",
+	"wsumh1oGOpY7ZW/HnqNpdGMylgOPJCZ88pvFUFRKWGFyL6hdCYzzsD14vlS7Don9PFQaTp8KAWAZhALC",
+	"g74wjGgT2rXEUG/4vbucwAcbhED8iPyJaMlQLjlqPGFB5Yrm0za5p/QwIuuEwQ7lma53AIY92odumXrr",
+	"kQ4rwt66Ob9OM+aS5T66GMgiJ4IVwOD5XjgQ9wFIOsWp2kp34B3B2Qf6a6OkAopJ1jYTmK0qJZQdjStB",
+	"76MwM1gA95VJ68nZG0uidzHpqqnGKeIFjYQJpglTtFa1kbCmJxQ6hVhRzYMaIoi/ki88B/u6mrrSdgAH",
+	"y9VMFLl/SE4f5T4/GmvnYVvSMIG/19VE2PtO4Ff4vKZ1rUU6NOmDsa4m2lpxEKQ4vsc2Q8raz18wr8Ly",
+	"19d84u0dw0/wfiHH/PPV9asfNjLoxc489lK/ZRI/vo7CttHYc7nAX9aVuIC5Z21EXwW5U8HGUgTi2aDC",
+	"SXKkEIzfTXUZAIKBYWllQm+lVAqwCtCBJJwv4vlngisAzp+yq4gP8eROseoLATxRt8XcSQvIYz0eE/Ie",
+	"y84UwRqbpRGgoHEWlLdRESFsFvEYDa71LByxSVAjaqhINIilUjOa/Mc/5sVDAoBDiCGsi0dSCdYAm7Sb",
+	"guQmuqW9JiX2yCPJNv6JPcIrj48HmVsLdqbH91v6zwj4u/FEna6JNDYh82NryzGAPKM4sYsAIEHfCnu6",
+	"Gnn+vuMJYsAjWhFJZRmhz8eQzEq6rnF87lnasu7ANw/v2Qf84+NZtbhPZe/a87JWBJWXyhlZYjZpoGnB",
+	"Lw/J07I726MesxvpdoXYiEG1UHBwiRlX1z1eaPsyFrfQ6yC2orkcOKFzaRKIX6gr/9KPt7WLe7RbUQ21",
+	"cX3oOn4P34xv8W6hHolu+hdPRtPinyOZzQEOahbA/hqstaFIo2nK0Sp6goVL7bRBnvAT0imQ6o+Id6t1",
+	"5oEwcmRFhbQPPTbTVRRlNxlmbStdeomyoSbli4wpzYwoxydBwh3BzAQDH0qo/0FsSIQOhVDF7QECw0Uo",
+	"L4sIATy9IugCPHWhIO6XajDW1UjkLUBn8iVX1CqsGjqyYFr6pLZKW/j2gBBmqv/UnrAgqUjbZb0+SEzf",
+	"JNXyDgtbPdUqh7GGDbLHLqP7y7CIFTRzwyaAXB4clARDJISTi7U9Z4UznKW7LWT8eTGTyrAZX56yd2ts",
+	"DEoPRno2c75YlyIp6EOzdl3lkQkUaGC5aCmQ9gH2Cq6/ZzywQ7TIvLTb3gNDZtPpXWQdpQduxg38p35Z",
+	"gxcBWn/XEXsQ+9cb+niaYp92/vDlw6dPi3N+ALtJ4wRrDDqA5pmihKArHbBoVKYaCeEMgj+BQRQSYAl4",
+	"LkywhUJuk9cBkOA8tigSDmlU1ki6CFTlV2hFVupToA4eTvpQeyPBkRLLtLsKC+WpKb7EHfyA8w6rSxKi",
+	"HcPv/L4fP162s478GZLfgevvV//3QBZALDjZpIl9PIoS9zYHIimh/vVcJeaR3MlqM1p5jIdiRBsKESfU",
+	"IdlLjLgVFS+3epXN8V44yTqqT7liRqpJKU4WRlDxog/GEMNA1UbEZWFWTrdSkoBTlhO5hQn57ZHrL5Uo",
+	"qMXbBQQwKv72ApI5SI16nGcVfuUCyOmCBHM9gbsk8gMNehAUaxi2UCNR2Rb5ZDwWe+27+FF9g++0MEV2",
+	"xO35xj/SOVV4PrKbtK3faFMZ6cW6APCQh1JhktBz9lmzx5UQ/xabUlSJxqcPEbHkgL5wC6SLIYnZgsjC",
+	"hCq8UO7dVKSMYVIx2MK0AdWpyd9Tw47oLPER7plt40a9c9CsFd3zU+1SGh3eL5Cl59SWdFTcxjZGV8mO",
+	"gySMMYeDeoaAmzllP5dcmQxzPMSbWMmxZRPNNBXv+kXAbSKGIuFwhBBp5tYLUEoWMyNKpJ9DN4hPeAs7",
+	"JtgM51jgMeA2d/Fr7i5w/wDIVX4nxE25jFh5PWYFXyagzFK7NpobOffOeaZh5rhgMQZt/1rM5pmvZo+a",
+	"96CJBpyCd3KU9B9VRARREw8gwsIWS9nkkVaNhxNXRVGz+cclS8H+7PQIT3xx0j2/7no8ccp58m3JRzfs",
+	"+0oW3O3ywriEn56fXLxIfrqzT8deeCSHTkOw0R8c5CQYLed+Gy1yIWcf8I+NGINf6plUYNJVnkKEshHr",
+	"mYSmLCsc1q1a6m7n6dHP0JHfYaDeM6TJo7t/Aoe6HUGHHROq3hsGbzOfQqj333ogBOqkBlxs2P6iip5z",
+	"PQiADPG9x415+o910gWOtf8pG4hJyDsgm+QPd2unUm7FoEZuTkp6+oX/HBKFgMar214zi8Ih1/UW0yLE",
+	"+ibbukV8euTowFUbId9M2l4CnsVKTL+RG3KIA3ADJBXjrNJ3GQsXT7j7sPaTidaFWz5NxhbqRrnYly6Q",
+	"JdHJNNnLDx54fzRLoSe0mAq+0kEJiON0PHrM12IbCYRwU10LQi3g4nDaOJ/HM+dbXi7EZcL8Ax9sFeYD",
+	"LwANOGryA57QCi5w3z462siGpjzmOQVhj0E/NsGOxcb1aIMnFctxiBHea0QQcnRfLZQRNneh/tBFg1hg",
+	"IitGPZWtCOgtG6FAl034H0/pkzaxyV+8TyzrnrCe3dXdHhJZQ1e54Z1pa3Xnt6yD/dqI6t0j7+je/bHQ",
+	"PNvnG0NGB8qDuwVDV0Ft8FEno7C7z8MWnxrgWa2MRvgvj+xHnIOLr4QnfTC+KGsccHP5t6/fXf8w+PH1",
+	"9bs3r94TyjPUMvxcwTm2WBjgu2VYfu12vNgadNXA8yvgwQgZy1I5KmA6H6HsFzJaiEoKc5mqUpoVsBFV",
+	"oIHNtqVufqT+2IVkAB/pnU7admjEpgJF+N/DixOpBTakNUKtth8n3V6rGHALD2gF1cAjGwk8GTT10vJr",
+	"Wl19GO+brDXYQ16JkVB2g2zPCPO6zXwLM/4H0iu86B5K6OvIJUYp3MaKGRoXDQWe4XSyTj0FcRGroV0v",
+	"OVM1otp83nQDApedCV+AbEoEXf6+EAvXMzMuy6T0Aj4elDj4WadaKDzY4pXa/CAcz5U7fIB//KUPT+l3",
+	"PnZopXBm9XH3422cjMess8LWB2xfwnV60IRp9BTBZYYpC3MUdiOPFFbTEnD2Af/YjUiW3qjZtzbFzjiW",
+	"x4yd6Qmt5xeuwQdks1ob08fK1+B7b8rXrI7w2VzLTTRZVwwuWCH/CYj4akErCyq1QppamgSXs1B4eOKh",
+	"/saKOXJQ4YNR1nVho4abVFBWjcvE7wteMnQkGR4EBkKub77uumv/cf3qlP0c7wWEMdywUquJ+z9xr2xc",
+	"4/HnOy301Gq/uNa4bhAgRyaFoUgBRwRwLpoD63F+bCqalVYGfh1q7FobVbuaHzT4AE1yT8QxxOpJN7yw",
+	"4uMpAuxiw1r49EW320aoINaoY3CRv3jx9ctn3XTZP//slv0Ny/zuK/ADVlZnMcdcXtEkj6TXl/gTtDCM",
+	"RP60XhgYEY6JAfkpnHuuHHbXj0GJiT2UUVXCLLDo9J4HpKfsWiNtRIAHI/tDVMqEum9umvMfP7uL/wzo",
+	"rpoYAtFhSHUrjJUTbiFnPJKFUHsrH7gXfFw41dZ6pYdPSnjLe6YhnK3NNuv/vHt99d2Pr9OM7pc5/iwH",
+	"LXdhecEtP7V6Vj7JKGkTdQrGq4c+fSVtxioXqFQp/tJHsqspRV/gi/w/7H1D+rivEB3DDcu/NIKXoniS",
+	"9zyAyla6BGUV4SsP9RwjppmX/BHxTAuPpfoKXzsLUGh4fJ5S6AXUMydCTa8VhMf/zy4u+op6aqC0HfhX",
+	"zj1EwTArZnMXzbAxl6UBqknX5T9c//h3fz6Gw2EyZuyydFsmFxZAgTdU8LqZMuMgzuq5HEqpbjA8m1o7",
+	"z/rK/c8g+aQsrcaoxJkIgF1lMRHWsC/z/qLbfTpSC61O3MsuDHwg8nDgU8objz6njFBf0a9QEr32sycZ",
+	"EFlpT+7/o6hmXBaskHxS8Rm2EDnL/EC5GU7jjs3qK+UPK+HYKC/kLfGa5u6nJ3jZX/od1e9sKWx4h6Z+",
+	"xClPT2gDYvPJYZUp48R8rB1sOMTcQvzLRzfZGs3/qvJJLGGRzoZvCSHWXKH4Ljz5qOOJD9lUpRi64KDh",
+	"Vcvp8CON7tkH/2d7jiK6Zb2wgRamwS1fekKr1Le7q27EEhwzqTE0zeR3UUv86IPeNo0DHOJwGQ1/y08E",
+	"Q1ndNITH1yj+LgEvN7rJM5bTtM2Rhy08qaWKtEpH6YB6/80mupgdNbZPMFAruCd/Gum5gq2OcD+vHQjR",
+	"eDMiyjX8oLH3Zx/HYp8w7jcx9wlndbllMRpWgt+cTEpuMCpBoptY0rYJN/WFZ84hZV9RwElLjHnxSysi",
+	"sees5wsBoMIzI350FwBmtB/EvxHtrCMjBoanUAjvfjoe0+UpO4+/GqUN3O21SlryhfHA/8tQuwQQrkIL",
+	"swVD/Q568tAnLTCKlZhzWXV+C4clMCYDGJNO1gGwj3cYCUHVCf0u60SCqrhxTITxMkrv9Rp5bd3X1MeD",
+	"oTM7XvBORum3+k8u4k8o3u30Oh8+sFMXI5/Kgn386Bu1Rwoo6eCNgYUuxZHID5Ky5Jo11ZFo3rY+bdBB",
+	"+l8bqrOJqhwgYWGS0UG3Z33LQuVAABAA+sTPsoURvobO40NgU0RbSmP5Mm5Mff8EpXOYQ6Q3MaMcL8r9",
+	"45N4af0mEIPe0sItzfo9mdV6y0wk8dsDzsVCjEqerMozXoiVCVcMB3NuzJ2uCrewA+NzWMTduIQ/cRIl",
+	"xL/Od8OHv37wdLArk3kuO1mH+r3TO3fLV/jXxf4zCTto01wiozrObPKKdY8YqRvF52aq7YboHPloMkYM",
+	"QZlf5DJCsqQyayEgvOMmS1e2NfP9wnMnZQkqdKUmHfkyUx6OxhxO016BpGin0lhdLQdYK5FjBSycS0Ei",
+	"RXutXfIKLWmA976Ttpw8QXJEugCYD6H2zrV+w8ENt/uf2hwzYAvvuTliA/1sqPw73E5Grd+cgZy074ZP",
+	"PyU2y2PCakKFaCbMET8j4i7cGTfNAdRuTKRgGjer38nx2A+E2cXiBK9K6dYD2Q5ecia/cVP1gBNDbunh",
+	"u5q91X9Os2/T3YShpsG7jKVqdHzuw2OIjA+ou5lOCQuyQa5rPnVMhTSuO6BLmnPwlMBLCzKlZfMpUHtO",
+	"9awZeALUusfM1OAD2mAn7suDeTafck1oiePAQvpcqkcY0zMf7x4zA+Lx3olRrHAyJ/aBmfxCpDXwKwHD",
+	"qFwYGzSCIx1tj3iQ1k9tpPHcFjdiCYmWoSiluBX0zDsdgjCMOnR1Q0ma60hwil7cXxjr57Ew3/3ITkth",
+	"zMPK8CEZAPFOUlzdXkGf8k8/5hHsZ1M1Dx32SheiXcYb6IqPUC2Phu2Vmtctep9EFeqVbEpU2Ur4DBQd",
+	"EsJRfpFGz8C01B49t3hlK3YKgd3zG8I49uW771+xp0+ffvOEdHoSx+Cm0zLovSWBRKIdslsYvckGruVM",
+	"vI2S8ccNK1x/XVei1d5cPx30WA8LMaH7H3NL6VqxLXh2LnnO7dQQE1EBxA3EDJz5gl0wEzRKLPXLIvdI",
+	"qq8UI2q3Ef1jXnKpkArvPf44rRcDJvGN4vA7WfrVqk3XTToY871D8n3suDEyN3wlJt8+lVZC8z/VVLpf",
+	"eG5pohmvEwHdcmiB/BAoxLiXZuJjzL00tmucf0A55i01pGZwPtrYnUGgFg4JMGBJZmDK490LuvgAHQwb",
+	"YQ7Q4rQSCWgynIuCypNCRIZw3Ee5lcp43jT3XN/OGV96YV0s9MUUvmma5CMcmyKI6AwFSBSAx+iFMK3I",
+	"vSAXBmeVQCK2QDuewWFciN2IpYmMrS37Ctb6Tz8GW9zID/oOC3BirBlViUn7qG22loCDbSy0uUgrbc4P",
+	"gLn9BCI9ab9tF5yPCfujQVX/TLN6YXYSKU+yaPlfX18z+m1O6Yl2jNN7fMbxj4PpQdtSjKqArbO0hOI6",
+	"xMD+UM80yk+cTLGiqvhYVzNAu4n9Tqq8laMNeoNMQFGBVK+uoeDciFZe+xqem1Ie4fkWuE8qCW0+sxpx",
+	"lWAfWxzftX/B9/h+RzSm+qM2nuBAWw7qF8LDfYc+YrS9alS7IK6uiqISxggTjzWBixqhmnp0c8qurK3k",
+	"cGEpg50is3CdDMFVsputoRhA3ePL/OQEUdknRghzQlQx4eb5k8wH5CsHOy1HMfVx/3QWtiFZaMUBCV5W",
+	"Jj5ftbXHqpWAThgvyohxu4dBntFx3IbDxkoC4SykurFoAY/HCTysx9GHeZ1RYqM93cEl/UDP37fD/kxS",
+	"hs1vtLlkFrrsiIFSOiYJKNGtPVNefN42u1DOIx5GYGP/Brel1r/HLS14ay+WhBWc7F96CD1firEliiX0",
+	"8xWXxtPI0hO+MGws1Ej08OcT6WGISLgE9CooAkCMsMhATVwSOlB/LYEy+pT9Eri6XCtKeSu8JHekd8St",
+	"GEwAUWSUAIfTerjbQKrBwog8CryNdFXUdLS/MO52EraS2IKoLgsdgpAZTEHKxqXkHzCqa6vJnxdMucdy",
+	"lIXuCOv5gbgDww13X5vaZpyciVKq9kT2G0ogxLN1z9JjspDhgQXCs04TgnGWBV6NoANE/GNevAt5sWr4",
+	"lHACtQpPuUSsp1ZjOYnYF3z0La8kHxL8kxhpMybHbKkXkK6oBC+ioOlrZaH+HIOohOEWap9JtD4jwUVg",
+	"zKcQi+TslYZqaVElCLL3o6koFi589y9NpF++7q8S6Aj0wraG7X4s9rV/ELH/m1SFaVOF9wGN1x2RJq3b",
+	"0FUEiLeziQRI+EOpV+4wjSMNm4vKaIXJ5epWjgQrZLGBdEVXh3p8yFr7ptQr0z9F0Xm9HWuF50cuMsfU",
+	"v6CpAOenFI80PxfUDZpzXB2MZzpZR6jFzLmd8IEuC/fHb40N+pyCPZqa29NhlrBn7uqDxXZ1U7H68Xa5",
+	"9GZnaK4nYy7LRdW+enzvnFKaNqEfsC+jblgWohLncxMGSlotnmRson0QFPiyKhNgXxWkk8DBK3cBalxT",
+	"WeedKEuP8VcFauvW0+bx3KoXaiRL6Ro7grJcnBbAx+GcZ06vkAfEEWpsghuFttErunuggoedcsUusm63",
+	"GybciqXAy7Vstb+Frv6eenpLGvvvWt8gnXVqMQnJ1OeMi6z3RBtLM3X/2vFIAHocNk2wcvskrzms9M0n",
+	"zlDfTds39a9vRbUkDbSwAscKaM8R7RZju5gNXSyjb0UFzCOQprUGU48hAETOp0ovcPLNUolK6JuFGiLn",
+	"umwMen6ZLj+BEPEv02V7JSCcXF0yBdsp7zckuo1D2Mkv02U91Q0HWQiTkkCYimSIn9hM/AgeE3V2TeeV",
+	"hdYVWJZYMUAXmdN2NHZRr6/66oTlQWI876HiLzixlVw7qDKFZl7CD/H0M/wqfs2+BENHrKiK+lFPYEH1",
+	"O4rL9CF9xbDWNRFmgd/goypdls5xh4fVBP38QT9oVMVmZGEh47UyNfcs1BiwSJycMHt7Nk2FU7KSRVhC",
+	"1GXYZeZ0u5xWSXdH4BEEJmbcoCfkB7QiQ91ZFdyX95+w7Z9y4yWwAMjnWuDu6j/z0lRALI5zpw6svAPB",
+	"Zioe5za8cNQQwVdzN+WV8FuDGv8KgAXDEbhiWH6AGEC4D9ZD4F4tIRzNfGvDTT1C27ei0CibT8fZWN/j",
+	"p6Y064p67m650gO60SB0uNtBQf584Glto9geHmb7YMHqhC8XzQi6YLAAFte8R8f3xCcjxsQSSiYQ061G",
+	"WCpF9Oo/9OQeWVKYKdD6ZPIhC7e0GcqAiz/4yFI9dzJbbHg+s5puOUtr/FEJHEbxkpJZ3CCIDOkqrZgn",
+	"Umf4rjhYeS8Oih++FZoRwwMX5voM0gjgdbMMKDPAfoCAWrOlsL2w39XjcaI7kMXPVUpBXGMu8C+GN3Z3",
+	"pZev6PDOWw8BS1OBkJQkpUmPccqNMxChCvceORqnLEUqT+puhaaI7UhehY6Jwu2iargej8ngkjeE37tn",
+	"rNwdb0YuTKSO1k9gFj70cK/0woHPFfRSM4M0jnKPWxFsv0QN0+DMNolcs4UqhTEs9c/YULNUowFBf2v+",
+	"dqTnSUCd5o3IR1C+MlYAe/gymvVdQ4mw9w9YZefdDGIRAicr8BkjqLlWbehu6puxagQXF85/wFgMrB64",
+	"lwpcMvFxsDyh7qfydlYJ7IdEW7kHmJ4E0PNWEWqbszypyCXxT2k8u03I1xWi8Co94NbrZFdR8CHUOmLC",
+	"yzkGXaba/yosiGKAn1LrUqVuOpZYS+2hyeEdQUfmlP2ER97c3IABo3ZJj1ZgL3voOiWk6SprgP3AGlGO",
+	"ATaMMQd4IswgYhMXaoBRiu8/T9NsAwFXZXF8Y4XdRN66MVIsp99mEZ3uGkjZSzN1UbGEHaZ7HeBo9ilN",
+	"hWw/Y2LS9ylLMk83NJmvUoKXjn7ZdRv47FiBd7liskGJWEP45UXgsOMI0A6LbNDdJtE/t8wjmSqMtl+m",
+	"YGWIhYD1sMbZGCyFYY7nm3+OBxlEOYFOlEqx/AqM5fgYW0CrXcxCYYUMbAx4HptUsFSu0+L3YAceoxrN",
+	"gZYewatC38G8QfGY5sUlXDjgZZn31t0ZzXG/vIKz3sHbr7l66CR08loJ749dywa6mk+5MrGpqwszZ853",
+	"MOu2+7qm1uB9kgLvhmMdiPWHcDZTRF+Oh0L+jWE8Qhjd4O+TjvOvD1NN6QTvErRpmLRrN4s3SSMSXGRi",
+	"Z2HSJcxYJaoYH0Gw1sjp4Kazv5wwYzlNOFGOnam7LrkVlRxLUSM5y5it/EcBDL+gnFHMPlFI58wZacgs",
+	"vwFbcB3cIsBsFqNpbA3ssFc4RiBmGruddlzeLy5ggtHvBuZG3K38OEydsbTrFTdARIYUsu7fA7eLyb0p",
+	"hyPAdD0AJHZWW3bobNBNQ2dyfRXHGNGhEOzrVN8PInR/4OeWyFgTFHIlJuurfMaXA/xnHmF9Iqi1Q/uv",
+	"VkFU0iRrznhMXtEm4vQQCaevFbI+Bu7fV7RWSBSCm4visjYgyZrmxwdA8dSgKFGBdR28SrXlYQ59ib1c",
+	"M/rEq+Tu7WsuJlub9tDyximIA+S8OMXnQGmTjIwBcdcFxFdiSVuFpM+eePHnocDTtArUiXP6O9RLxckF",
+	"5fbsrRvlO2nEyiIczdUFNoNwS2ppLqpKVyZPE69uvwJpD2z9KftJSLChnKQBoVf6StEOetMqB09DAs7U",
+	"0NGrgleCKyBv1F7D9QuN6uMKJIcngJ75XCb8KrhTgSwZ+KtOr/NsdxJN/3p7FXxdHC4B53u3JQsXDwIC",
+	"JzowWh8kT+tmO4uHDc3awzdiuZlzaL4YlnLEphzAmuSvoJSR/tbVJLA3+oTbKbuKkfNcIi0aK6SZc4uV",
+	"kJjVwDiWVvEhb9aJ/Ls09m+umbuwbseWOSe/qObatB4o0tc715v8TSx/pp8cN9vvHtRy3HZNvZ8xPGA8",
+	"MJSKRvsGu9vby9VoJIwhi9nAuJpWY/MRBOJeYQ2W6Uq4EEfyMsM8WjXJgl+c8SUrdCjUpkwdrrCF1lUc",
+	"1W9FZYGTquXU6EdxXMGA1uJNXpaiOkzqXLM3jM/ahwC1A9qp+PEKZJaPUIMo6I17ZRVGKSKbTlvY771a",
+	"wecLW8R32H6OTb17pBlGd/d7Y1mxScVRU2BtrFt12wvI0oXRC9JHcKueTynQoOKGHCYbRNElJmykgp94",
+	"N50BgTBwVyMpXmvIgP34qAEDxQYEnUmhOhAjnAyBKcd1QqdH76Crzh5E9+4NH6lInLq3xcmg+RzCGq+K",
+	"wjkEP5ibHM3ZB/xjo+Dud9JgWif1/pDVEbfasyVYfSOUoW2VtKyQBaV8tSKc5WmLAm8wu92kd6MHPIb0",
+	"bnu37Tst8LVWDi51NTE7rbLuwoQMLyywSEbb7Mvfupsf0c++rSabohfX5INCv6EPfHAQu2AfhxppQlSh",
+	"qy8Ms0Jx71id3aahK2B1QDM60obAP7/wVOpg5S600SZUbErKdwahOfDEbgcoCCcEPttt5exYV7O83QG/",
+	"rSaP6n3hZQP5JLleqaQVoCq5u5k8kof9Sdy5Lmy3zzCsMJABWute+3CMHC4im7Q53rku5Wh5Uom5rjYQ",
+	"Sr5VguE1MeWPP0XMMGHLwIynSZkvQpH9ceUNSiCzCb9Nz6f9eZyirDJNN589v04T+5Uwi9I2AItrL0Ki",
+	"jezLuwl+fvPSnEr9hBImpJWct20Cf4bfvKM+2WU3mDQlIn6yOld02+4wogwbYbcX3e6ucNfQCr89joqL",
+	"8/mOreHz+SFbgr4SR7Llifht20NfPLvHM0V0sDD+UoQT7ZUTzMmCV0UFuhKtgORi9507Ws57Ccw7OzST",
+	"5tBuspx4cSs8u7vv8MSn4kLRahLw7Z59gMHDZ4dCTqf+9h0cuc2sPqiE+vFnc4fd1kEawxs1np0EE/aI",
+	"DnpycyKuEhNpbLU8wRAZ4GkbYxUz1ZU9KeUt4KJv/PHMfOEcTKTNgFolf3O/71+yt6/esFEp4VTyjQXB",
+	"poStJN7OE51hIO0CeXBV4o+5rIRxvzWbI5xLytfcCDF3zZ5yM20Pbd5RQ69dCx43yJnP3YSdaud3Z1It",
+	"oFz+RXfn+Kb2Ko8U6dS7s40EiqLVkIGG4Twg9Riak6f/8bbYFvr4+qazD/TXbtqiHrkSwDa8snLMR3ad",
+	"lqBFngOPF46qzoGPaIXkwtcH1ebw7xR6ej5v2qOuq2pgZ0JoAkv0cAn5ITgjRWVPDtM9n4qy1P/ns7xV",
+	"TyN26wHlNNaNZDPd15UJID9eSRPoQWUVC+vCEXST9STnjL1URsRTRRtMrA0XsrQEwkBIDPdxVtHG9UVm",
+	"sX9y1f34Wh934W2jvELe+PFYVEKNhMeR+zluQBaZujCS17hPsbsPzX4ViiKJ5wmi5f88o99ZscpkHqVC",
+	"0UhySl6Hm6bpIzjAgJMYIwRsTNbPw2Npr4cPLnHjuKG886osU82r/az87TiouGQ7XOwGuzW8lgY2u20R",
+	"NaSV00HyVX2G6ICpTztZPLJuqfBreHwyBIA6CeMTJIKXc1FTuO1MRTkbjKa8sm1see7JB9iiJTCr0JxN",
+	"e574+g+vSq1vSrEEru25+O3Oe54f4PJ/YsJjSwN87Ep8Km3Kwlhlvged2Ntxosr1ee26fMPDFDym7O/h",
+	"xejqQnRlGVxeK00AIuhOtrIXpoHnKkWbpyAK5QpAMchvuSz5sBRY0YDtWOVDaRQLhNslXH7HG+30Se7R",
+	"bXxWJFxzWFkf7LXYmYQMrG2WhbAbkvhvUdvgzgdk84WZphqtIZnLFVvMS80L4BwJkV640MiJElgwSwDt",
+	"pHYncn4zXo2m8lYEcKJP3Ud5NWQVBsYR4PxG5HaPlErCKyMoU9r1SoEbQXA399gUUaNEccquiiLS0qYA",
+	"Tpl0A2D4oBrqso5LBj19wgu63TnGw41cJVdFUbOOR92ZIx8TbM75xfMXvW/GL18U3ZfnL18+G31dvHj+",
+	"Db8YC867o+fPedE9f86fDsfPxufDi2F3+PLiYlScPy9ejM6fD7vjbpd3X3ayjhvqTq/zod+Z86WzjOvl",
+	"XPQ7vX6tLbeqOAWt2FO/Vbs9/x+ugf1OFn4JvxJPu3+BD50pcbuohOl3er/+9tF1HFkJsGeqxR8DPite",
+	"PAPhr3+LwXAJeYZnL88vnj57/mL3bEM6PI+VbaiZSMumwUtWHcB5wIRHftfEdzR4jAbXfoYe4CF5NjMV",
+	"xtfGVGKujbS6SqS3KPVWd2yZr6hRGsFNWWNOrj1BlvbxP+AdjkAa9KfIQF1C6RV2q0z0DGJfHzxHZTWM",
+	"631t6kMdgb8RLvGTZojrh4AAYPVsKBIAtye0whH3xUcLKAoBd+0e5haZJplhBCqs+uztyIk3a9D82JJD",
+	"ANuknRYVv9ulg9esummjXevvXffbTRuj3+J4mg2MUFiu54fEHxPjTP92IcuCvtsUyx15C/yn2kDACx91",
+	"14BdeiRmwSoMWPv0D9N+xzx1okbnsa+Gy4IIqqhgpzFDDb88/g6gNT9Nln249LR/oa1Tf4slY7vffNep",
+	"TeMwLmf/0sP2Sf1TYjhpOTTE6BLKBzfN5v92994Fi+AacYwkw3/roSfk+xydw3/r4TH9g+v1g25UYRhx",
+	"V/ipzBfPXfcnLEnu27ZnxuNbg3tuQQcgUrkITKvC+KK4gBuf8SVbGCwqkwC0s0vcgJ6yd66ZGJDQCYgv",
+	"1HN74WYhcfdiwa/9eakvd3GMmT8fPwzQ1N1qk5E5S9mRlb+W7U+qdloT/ytcRqGE4I5DFa6GamT0mL06",
+	"R74vwV1hisDFOYtJCSNsQjOR0lF4ukZSQpMK6Do8GT+wlHFjYzUiMM5u0sFY3Cfe8qcI29wpH4rPLiir",
+	"qSBsB9PEZOUBBYh/oLEMZsmrdvJWKIk7++D+t1uMBeW0YTcZiJaK6MCD1B6Vu9oWvTExP64IpJi38+iK",
+	"+QFjLegSWLba6wH3nSau+WHVSgfprBIWOdbvecO25ernkoM8jRJ3flipGBg1DwMLIQyruKSzYKyclYbd",
+	"iLmNMCcxHouR9T7KYLGv66IRVyNRuptENwOVzcQfEb6GXkVlZ1ryrNYN1fDE7RJs0zexAmcY7rfKcgM8",
+	"1YPwdZ7wkoSGGavnpnlxtdWSLPjQK+tjVMhONGTU1WGWV1stifELx6E+ps0QvZqJmxs5P4KFv7+RAJOj",
+	"loG14M4wqlsF3hvPay6AZUxPkBwkkl7hz22krJL2ElfYQKHgPgfst/tAK4R1J6X+IkZxgAXE84/AY9RO",
+	"AtVLyAHCMchMGuNiwV1nyOqEUNoOgLuAD0uBrBC4V4uEGkAtUgGNKdPEa0oarzaJ1YKqPlUribl1FhAO",
+	"8ZITH6gf4mXjJHPD9b/nWOMc+6tmJO2G1ptYdPP0isDXFsmYmXOzhjjg8Wo/XmmNo5sEhsBd+i6lzFvR",
+	"XmymIsdWfNb6HO4VduBrhjc9Upmr9d24dw1WRItqJZDSqgJh4lh1hRLFuBhTQeShgciPD0AmiPVAqkHB",
+	"l6bT+6abdajucLXS1aNy5O7lV48JS4Zn46x8XFByGwYZrffsA/x/4zFOaCsGYuBLnQ+t51FwgbpDJsXm",
+	"PElf+UQJQxe0iiChrkDGvYnWBchTEiUWNmHEVVik+8os4JV0dclyd4eBu8NA2jxU5FKdl9aJpCYA+tzl",
+	"mfMRsJt3je8rNL0eTj56oK8wr7SasCmI5LWmeVpm1Cq8xGhqXkwWpK+fsUJWAtjhgMG7lbU/feNm8v4x",
+	"L40IJ0FDrUvBm2Vkn20a91gYcdDET6t97uuToN/DNu1ODKda32yGkHKvzobmNRE2OeYCqZDVZWO/NfYX",
+	"34jPeZWll9i+zvouP1ytUew+bx2gg7JpdX0vghtiM25HGCuD6gvUCil9B+o1GpdZGH9cddmrUi+K1ygQ",
+	"g8ioiJTCBdcziDUWOF/59gbaWGdGvWTTEZ2m35n7fONU4+SXluTiNxBZ4UMenZYChsNH1KcY9HYyAq6e",
+	"UilA57dYPcgnkN9dVGWn15laOze9szM0GLr16UjPzgB4tAfxFXbHIy3wfjDaNhz49TGX97tgDmtTJHWD",
+	"Zx/ory1YDdxbStdQZQmx4YERIa2NDFijclE0aQF+BzePZrrbGpPMHWzdQVYZbMvmbsq2S/3WxzEUmBei",
+	"lLcCWCVdp4TkPXwJAQ2Syi7mjVnX1i7qfmL7PGD6dWM/7+ewqO0+i+R8+foovQoC9DxS95+yvNIgcIfT",
+	"LafqTsyn4mf+AKdtDwUiTCyvhJVVvE9RudiXBPq8bnliBiNeQb4twCF9WdUpe634sAQm1GDrxGGLadV4",
+	"DIWaLqbGh3+Jqd9lpBGTxjSfB/0D0Fapcd3Ty9f6MPjSPYMGN2o7OeXuJ3fKKYfpQeq06Pxlf598Fk1o",
+	"s1L1UIz4LBgVxTVUvwz8n7sg7al/vovP3AXWkVj5EcAd9TYtP0+gx8pLbI+YY58eFLqRDBWehB3HKbfY",
+	"Mjqq/Y8MVvz9huieTqCCnKMeowoN9XsGNTAxq+AXYfZlXghe5E9IJ7WC6RqYiVESMkRqY1m6Zp0y7Kuk",
+	"coDJwkBOgrNKjIR7JvE1w+rgPfQUjv9doA+LD0xYZJS/smymjWXn3W6XYVpDzsTKTrMxv+B69s+wAXD9",
+	"eL8VAd/hk/PTpg8XRdOs/MEHbrjvhw0+6ucaKKU/QIgkVOHvDtpAtThgj9XCCpwbR5tfKk4sYMGVqmC5",
+	"DxbnUk3yzG+R3c65LP1hBPe7BHHrWbvxV1/ECbVm1tfC2IMa9eMZ0RsbZZeNVxJY8cdJr0DuCB3GUKAO",
+	"NBwhHszaOHO2UrO2VjubLs8+6OG/xMi2g09e/zEvOYAAVGSZqus8GivmNb1H0KfWVL/i69bhWLcXycI3",
+	"aNPdTTUkfAXgWrhHV2FIv8aKz8owozKCZP1hWYXn4ISMcd4LJBkD/y4KOGnlgRGl9ueoeOD2+0IsRLK/",
+	"eD2b22U8lnWuHhXBQVSuWQfvLfTtn0cGzwt5QN8fSggvnoXDbXfA3qy3VRZ1ibEHWNhlKtFWv2sLpYGO",
+	"o3RARoOaGt/GdENUXkyUxWXl6dIb4/lw84fVWzQJGIfWHCPmp5t/psE+tf6YoO5Eh/0oZR93ieU0ABXC",
+	"12cf/J+74RKjVEed7Z+hXIlzDTntvaeiLCjZEn0HKF4058zuK+PwC9/DckJp56cwoG1olUNm5w4GifSN",
+	"jxvBBls5I7GPE+dh9o9X00e0MoTjE2ICcF7puTaigIOe5LBXmtQqy9JfSGrwAAfzylu4zOOPqkUZIbXE",
+	"fN9UOI7tuAIezcfblyltgTFxUgl/fHU1cltLK0c3wrJnX5+f7362El/qTy4rchCacHxZFJylrPIWHHGr",
+	"3SPI8kgm/x7VjXz4NtOkhM3NjQm1sgj+1gDWYNwHERALGz4WbK6lsnBmWVM7km6bpiTwSSBduU+SNh5I",
+	"wmseVlnn0aGBuHmLMFldhS45SJIYbnw/s8LcQesKnB594/4dxbNy+N/AiN/zuCAnPF8F6nommzAog+6r",
+	"nxYo4QBybEqzCZ8bIIWD2n2PSB9ppcTI0glG/ndu7AnsLE/efJfjOUUE/SBjqEjs195JyIkFna8kqU0d",
+	"Xw8qgKFO4MEcXpsLVeSRohyPcVxnoFsn9QQo+xG1i/rK6wV/CWm4SoB02JNL7JBE2RefEXnQqQvi2zeC",
+	"ZiGn6E2Pdtu75NopSURCn1M5mYqKRqyVJNePcTMGqJtFbX+pLPBwzKSSs8UMvqRdi1RWTDxtbtvOLNQm",
+	"JSN1x41PhhaXzNhKqwmmRVVqf6H1U8ELgANQ82tWU3uFObdWVO43/9ev3ZNvfvtwnp2//PhfnYad1tZg",
+	"DUJ0aPUJ5ntry2dHFj32dV/BBT3Skiu45T32od8x4vd+p/d11u9wC9wnF92LFyfn5ycX3evzbq/r/vtf",
+	"wIVyIxWyo8Ad3CdDXSz7nd4H/1GvT3JfjM8l8qe4PRB8QR683/n4EUwq9sTq+645MrQwyjlxy8M5Ecjj",
+	"1OzwEK7se12WtbCSlfJWsC/dfBPVCSAI0JKffKqAc1wJ8W9x4hXUj7QCf+8p6PFxKSxorCvQyrzLaFOD",
+	"fgyvcy7p0qdKp7osSLjVuexTBjOfI/h7xpfZCuvCaMqllw5xa3KzFqUdjCv9b6Fyn+Pxz06a1+Sq3lKP",
+	"fQ9XP2oMi6mqTq8zln+Q69cLG4r0RlCOu2cki6/lX3KvaPbz3PD9XaSSeMxOK72YIJYNDYIgj2SFewQh",
+	"9yx522livROo0bpa1OOLZFADX8nmkrKydJEuiNUCZFYJPOMnJwhngRU8oYjCwaDgt14G5wZcqgVsLCEI",
+	"sBBKz0XRMO/uVoMFsyBx/MMXuv2HRdtHKHbzZ79UhyPV/YLtu+my/RgklmHZHU4wVsrMF2pY6tGNaazG",
+	"/WWaDvF/8lFB4p5C5d1EsxWOpAMEC+7JYrSopF3CjxFx3vv1NzcHMFjBu0Zoau/s7Pzi69Puaff0vPfy",
+	"624X5gu1ah2Zo0nVEca3B0JNWZTX8/VHntbQZKA7eRqjX8K8rwfdv3jJ4inoGPeApnkM2DN3Q8/oPVzI",
+	"sjBZYIdOb91IE/yLd2rVQpleUvpOAAc1X1i4nycWJQl+TP3TrdvPDn5AqgRKo/TSPDYkgrMgEx1zbhkd",
+	"2aSNh+Fvar0GpB2RSeqF7XkGo9qPhbBtfYoYO9ejEfxB50NQXAduO+DZwz1pD/fxt4//XwAAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

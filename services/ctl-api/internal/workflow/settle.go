@@ -19,10 +19,11 @@ import (
 func settleChange(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	c := *s.change
 	if d.ChangeState == model.ChangeDenied {
-		if err := tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: optional.Of(d.Error)}); err != nil {
+		err := tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: optional.Of(d.Error), Remedy: optional.Of(d.Remedy), DeniedBy: optional.Of(d.EndedBy)})
+		if err != nil {
 			return err
 		}
-		return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": model.ChangeDenied, "error": d.Error}))
+		return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": model.ChangeDenied, "error": d.Error, "actor": d.EndedBy}))
 	}
 	last := c.PlanJobID
 	if c.State == model.ChangeExecuting {
