@@ -47,6 +47,24 @@ func (e ActionRunState) Valid() bool {
 	}
 }
 
+// Defines values for AppPolicyEngine.
+const (
+	AppPolicyEngineKyverno AppPolicyEngine = "kyverno"
+	AppPolicyEngineOpa     AppPolicyEngine = "opa"
+)
+
+// Valid indicates whether the value is a known member of the AppPolicyEngine enum.
+func (e AppPolicyEngine) Valid() bool {
+	switch e {
+	case AppPolicyEngineKyverno:
+		return true
+	case AppPolicyEngineOpa:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AppVariableReaderKind.
 const (
 	AppVariableReaderKindAction    AppVariableReaderKind = "action"
@@ -2637,6 +2655,33 @@ type AppPage struct {
 
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
+}
+
+// AppPolicy defines model for AppPolicy.
+type AppPolicy struct {
+	// Components Those that it is for; none for all.
+	Components []string `json:"components"`
+
+	// ContentsFile The file with its rules, when that is another one.
+	ContentsFile *string         `json:"contents_file,omitempty"`
+	Engine       AppPolicyEngine `json:"engine"`
+
+	// File The file of the app folder that says so.
+	File string `json:"file"`
+	Name string `json:"name"`
+
+	// Type What it looks at.
+	Type string `json:"type"`
+}
+
+// AppPolicyEngine defines model for AppPolicy.Engine.
+type AppPolicyEngine string
+
+// AppPolicyList defines model for AppPolicyList.
+type AppPolicyList struct {
+	// Config The number of the config; left out for an app that was never synced.
+	Config *int        `json:"config,omitempty"`
+	Items  []AppPolicy `json:"items"`
 }
 
 // AppRequest defines model for AppRequest.
@@ -8165,6 +8210,13 @@ type ClientInterface interface {
 	// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
 	SyncInstalls(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, body SyncInstallsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAppPolicies List the policies that an app's plans are held against
+	//
+	// Those of the app's newest config, in its order.
+	//
+	// Corresponds with GET /apps/{app}/policies (the `ListAppPolicies` operationId).
+	ListAppPolicies(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListReleases List the releases of an app
 	//
 	// A release is the lockfile, a config and the exact build of each component.
@@ -9973,6 +10025,23 @@ func (c *Client) SyncInstallsWithBody(ctx context.Context, app AppIDOrName, para
 // Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
 func (c *Client) SyncInstalls(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, body SyncInstallsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSyncInstallsRequest(c.Server, app, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAppPolicies List the policies that an app's plans are held against
+//
+// Those of the app's newest config, in its order.
+//
+// Corresponds with GET /apps/{app}/policies (the `ListAppPolicies` operationId).
+func (c *Client) ListAppPolicies(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAppPoliciesRequest(c.Server, app)
 	if err != nil {
 		return nil, err
 	}
@@ -13782,6 +13851,40 @@ func NewSyncInstallsRequestWithBody(server string, app AppIDOrName, params *Sync
 			req.Header.Set("If-Match", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListAppPoliciesRequest constructs an http.Request for the ListAppPolicies method
+func NewListAppPoliciesRequest(server string, app AppIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/policies", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -21085,6 +21188,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
 	SyncInstallsWithResponse(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, body SyncInstallsJSONRequestBody, reqEditors ...RequestEditorFn) (*SyncInstallsResponse, error)
 
+	// ListAppPoliciesWithResponse List the policies that an app's plans are held against
+	//
+	// Those of the app's newest config, in its order.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /apps/{app}/policies (the `ListAppPolicies` operationId).
+	ListAppPoliciesWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*ListAppPoliciesResponse, error)
+
 	// ListReleasesWithResponse List the releases of an app
 	//
 	// A release is the lockfile, a config and the exact build of each component.
@@ -23390,6 +23502,54 @@ func (r SyncInstallsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SyncInstallsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAppPoliciesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AppPolicyList
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAppPoliciesResponse) GetJSON200() *AppPolicyList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAppPoliciesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAppPoliciesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAppPoliciesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAppPoliciesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAppPoliciesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -29504,6 +29664,21 @@ func (c *ClientWithResponses) SyncInstallsWithResponse(ctx context.Context, app 
 	return ParseSyncInstallsResponse(rsp)
 }
 
+// ListAppPoliciesWithResponse List the policies that an app's plans are held against
+//
+// Those of the app's newest config, in its order.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /apps/{app}/policies (the `ListAppPolicies` operationId).
+func (c *ClientWithResponses) ListAppPoliciesWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*ListAppPoliciesResponse, error) {
+	rsp, err := c.ListAppPolicies(ctx, app, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAppPoliciesResponse(rsp)
+}
+
 // ListReleasesWithResponse List the releases of an app
 //
 // A release is the lockfile, a config and the exact build of each component.
@@ -32448,6 +32623,39 @@ func ParseSyncInstallsResponse(rsp *http.Response) (*SyncInstallsResponse, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest InstallsResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAppPoliciesResponse parses an HTTP response from a ListAppPoliciesWithResponse call
+func ParseListAppPoliciesResponse(rsp *http.Response) (*ListAppPoliciesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAppPoliciesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AppPolicyList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -309,6 +309,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/apps/{app}/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the policies that an app's plans are held against
+         * @description Those of the app's newest config, in its order.
+         */
+        get: operations["listAppPolicies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/apps/{app}/releases": {
         parameters: {
             query?: never;
@@ -2900,6 +2923,24 @@ export interface components {
         AppPage: {
             items: components["schemas"]["App"][];
             next?: components["schemas"]["Next"];
+        };
+        AppPolicy: {
+            /** @description Those that it is for; none for all. */
+            components: string[];
+            /** @description The file with its rules, when that is another one. */
+            contents_file?: string;
+            /** @enum {string} */
+            engine: "kyverno" | "opa";
+            /** @description The file of the app folder that says so. */
+            file: string;
+            name: string;
+            /** @description What it looks at. */
+            type: string;
+        };
+        AppPolicyList: {
+            /** @description The number of the config; left out for an app that was never synced. */
+            config?: number;
+            items: components["schemas"]["AppPolicy"][];
         };
         AppRequest: {
             description?: string;
@@ -7002,6 +7043,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InstallsResult"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAppPolicies: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "config": 7,
+                     *       "items": [
+                     *         {
+                     *           "components": [],
+                     *           "engine": "kyverno",
+                     *           "file": "policies/no-privileged.toml",
+                     *           "name": "no-privileged",
+                     *           "type": "helm_chart"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AppPolicyList"];
                 };
             };
             default: components["responses"]["Problem"];

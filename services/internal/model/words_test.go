@@ -128,6 +128,7 @@ var machines = map[string]string{
 	"Stack version": "StackState",
 	"Runner":        "RunnerState",
 	"Enrolment":     "EnrolmentState",
+	"Consent":       "ConsentState",
 	"Run":           "RunState",
 	"Log stream":    "StreamState",
 	"Webhook":       "WebhookState",

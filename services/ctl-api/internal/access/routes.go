@@ -152,6 +152,7 @@ var Routes = map[string]Route{
 	"GetPlanTree":          {auth.InstallsRead, WhereChange},
 	"GetCapsule":           {auth.InstallsRead, WhereChange},
 	"Decide":               {auth.ChangesDecide, WhereChange},
+	"ListAppPolicies":      {auth.AppsRead, WhereApp},
 	"OverridePolicies":     {auth.PoliciesLift, WhereChange},
 	"ListPolicyReports":    {auth.InstallsRead, WhereFilter},
 	"ListActions":          {auth.InstallsRead, WhereInstall},

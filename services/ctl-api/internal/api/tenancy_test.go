@@ -150,15 +150,16 @@ var visits = map[string]visit{
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
 	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},
 	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "WhyObject": {}, "GetStep": {}, "RetryStep": {owner: 409}, "RetryWorkflow": {owner: 409}, "SkipStep": {owner: 409},
+	"ListAppPolicies":   {},
 	"ListPolicyReports": {query: "install={{.Install}}"},
-	"ListChanges": {query: "install={{.Install}}"}, "GetChange": {}, "GetPlan": {},
+	"ListChanges":       {query: "install={{.Install}}"}, "GetChange": {}, "GetPlan": {},
 	"Decide":      {body: `{"answer":"deny","effect_digest":"{{.Digest}}"}`},
 	"ListActions": {}, "RunAction": {body: `{}`}, "ListActionRuns": {query: "install={{.Install}}"}, "GetActionRun": {},
 
 	"GetAppApprovalPolicy": {}, "PutAppApprovalPolicy": {body: `{"approvals":1}`}, "GetInstallApprovalPolicy": {}, "PutInstallApprovalPolicy": {body: `{"approvals":1}`},
 	"ListAppFreezes": {}, "AddAppFreeze": {body: freezeBody}, "RemoveAppFreeze": {}, "ListInstallFreezes": {}, "AddInstallFreeze": {body: freezeBody}, "RemoveInstallFreeze": {},
 	"OverridePolicies": {body: `{"effect_digest":"{{.Digest}}","reason":"x"}`, owner: 409},
-	"OverrideFreeze": {body: `{"reason":"x"}`, owner: 409}, "PauseInstall": {body: `{"reason":"x"}`}, "ResumeInstall": {},
+	"OverrideFreeze":   {body: `{"reason":"x"}`, owner: 409}, "PauseInstall": {body: `{"reason":"x"}`}, "ResumeInstall": {},
 	"DecideInstall": {body: `{"changes":[{"change_id":"{{.Change}}","effect_digest":"{{.Digest}}"}]}`},
 
 	"ListRunnerVersions": {stranger: 200}, "CreateRunnerVersionUpload": {stranger: 201}, "RemoveRunnerVersion": {},

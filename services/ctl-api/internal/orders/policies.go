@@ -41,20 +41,29 @@ func policiesFor(app *appconfig.App, of about) []policy.Rules {
 		return nil
 	}
 	var out []policy.Rules
-	used := map[string]bool{}
+	names := PolicyNames(app)
 	for i, p := range app.Policies {
-		name := cmp.Or(p.Name, fmt.Sprintf("policy %d", i+1))
-		if used[name] { // verdicts are told apart by it
-			name = fmt.Sprintf("%s (%d)", name, i+1)
-		}
-		used[name] = true
 		if looks(p, of) {
 			out = append(out, policy.Rules{
-				Name: name, Language: policy.Language(p.Engine), Text: p.Contents.Contents, File: p.At.File, Type: policy.Type(p.Type), Components: p.Components,
+				Name: names[i], Language: policy.Language(p.Engine), Text: p.Contents.Contents, File: p.At.File, Type: policy.Type(p.Type), Components: p.Components,
 			})
 		}
 	}
 	return out
+}
+
+// PolicyNames names each policy of an app. Verdicts are told apart by these names, so no
+// two are the same.
+func PolicyNames(app *appconfig.App) []string {
+	names, used := make([]string, len(app.Policies)), map[string]bool{}
+	for i, p := range app.Policies {
+		names[i] = cmp.Or(p.Name, fmt.Sprintf("policy %d", i+1))
+		if used[names[i]] {
+			names[i] = fmt.Sprintf("%s (%d)", names[i], i+1)
+		}
+		used[names[i]] = true
+	}
+	return names
 }
 
 func looks(p appconfig.Policy, of about) bool {
