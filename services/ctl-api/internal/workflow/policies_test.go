@@ -20,6 +20,11 @@ import (
 // judged reports the plan of a step's change with what rules say of it.
 func (r *rig) judged(workflowID, step, what string, j policy.Judgement) {
 	r.t.Helper()
+	r.judgedAs(workflowID, step, what, jobspec.OutcomeSucceeded, j)
+}
+
+func (r *rig) judgedAs(workflowID, step, what string, outcome jobspec.Outcome, j policy.Judgement) {
+	r.t.Helper()
 	jobID, spec := r.openJob(workflowID, step)
 	effect := capsule.Effect{OrgID: r.org, InstallID: r.install, ChangeKind: "deploy", Component: what, PlanDigest: what}
 	if spec.Resource != nil {
@@ -36,11 +41,11 @@ func (r *rig) judged(workflowID, step, what string, j policy.Judgement) {
 	if err := json.Unmarshal(raw, &stored); err != nil {
 		r.t.Fatal(err)
 	}
-	stored["outcome"] = "succeeded"
+	stored["outcome"] = outcome
 	if text := j.Denies(); text != "" { // as runner-api stores it
 		stored["denied"] = model.Denial{Text: text, EffectDigest: effect.Digest()}
 	}
-	r.report(workflowID, jobID, "succeeded", stored)
+	r.report(workflowID, jobID, string(outcome), stored)
 }
 
 // consent is a word of the customer on the change that a step is at, as runner-api stores it.
@@ -126,6 +131,22 @@ func TestPolicyWarns(t *testing.T) {
 		t.Errorf("it is %q", got)
 	}
 	if got := r.value(`select string_agg(side || ' ' || answer, ', ' order by side) from policy_reports`); got != "customer ask, vendor warn" {
+		t.Errorf("reports: %s", got)
+	}
+}
+
+// The reports of a plan that the customer's guardrails deny are kept, although the runner
+// refuses it.
+func TestGuardrailsDenyAPlan(t *testing.T) {
+	t.Parallel()
+	r := liveRig(t)
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"card"}})
+	r.judgedAs(w, "component/card", "one", jobspec.OutcomeRefused, policy.Judgement{Engine: "test 1", Answer: policy.Deny,
+		Guardrails: []policy.Verdict{{Policy: "no-host-path", Document: "d", Result: policy.Fail, On: policy.Deny}}})
+	if got := r.steps(w)["component/card"]; got != "failed refused" {
+		t.Errorf("it is %q", got)
+	}
+	if got := r.value(`select string_agg(side || ' ' || policy || ' ' || answer, ', ') from policy_reports`); got != "customer no-host-path deny" {
 		t.Errorf("reports: %s", got)
 	}
 }

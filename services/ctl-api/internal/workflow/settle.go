@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/policies"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -32,6 +33,11 @@ func settleChange(ctx context.Context, tx *database.Tx, s subject, d flow.Decisi
 	res, _, err := readResult(ctx, tx.Queries, optional.Value(last))
 	if err != nil {
 		return err
+	}
+	if res.Plan != nil { // one that guardrails deny is handed in, and then refused
+		if err := policies.Keep(ctx, tx, c, res.Plan); err != nil {
+			return err
+		}
 	}
 	differs := json.RawMessage(nil)
 	if len(res.Differs) > 0 {
