@@ -138,7 +138,7 @@ type Release struct {
 	Artifacts []ReleaseArtifact `json:"artifacts"`
 	// Scripts are those that were not accepted before, with their texts.
 	Scripts []ReleaseScript `json:"scripts"`
-	// Plugins are the digests of plugins that were not accepted before.
+	// Plugins name the plugins that were not accepted before, each with its component.
 	Plugins []string `json:"plugins"`
 	// Roles are those that the customer may switch on, as the app writes them.
 	Roles []string `json:"roles"`

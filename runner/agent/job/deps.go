@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
+	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -167,6 +168,10 @@ type Deps struct {
 	Scheduled func() []string
 	// Secrets are the customer's.
 	Secrets *secretstore.Store
+	// Guards are the customer's guardrails.
+	Guards *guards.Guards
+	// Consent is where the customer agrees to changes, nil for nowhere.
+	Consent Agreement
 	// Roles are those that the customer switches.
 	Roles *roles.Store
 }
