@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/runner/agent/process"
@@ -18,12 +19,20 @@ import (
 // maxSaid is how much is kept of what an engine says about its end, in bytes.
 const maxSaid = 64 << 10
 
+// endTimeout is for an engine that gives no answer any more.
+const endTimeout = 2 * time.Second
+
 // child is a running engine.
 type child struct {
 	process *process.Process
 	in, out *os.File
 	said    *lastWords
+	// answered is how many questions it has answered.
+	answered int
 }
+
+// errRetired: it ended as it should, and gave no answer.
+var errRetired = errors.New("the policy engine ended before it was asked")
 
 // start starts an engine behind the best walls that this machine has.
 func (e *Engine) start() (*child, error) {
@@ -117,9 +126,16 @@ func (c *child) why(err error) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, os.ErrClosed) && !isBrokenPipe(err) {
 		return err
 	}
-	c.process.Kill()
-	<-c.process.Done()
+	select {
+	case <-c.process.Done():
+	case <-time.After(endTimeout): // it closed its output and stays
+		c.process.Kill()
+		<-c.process.Done()
+	}
 	c.said.wait()
+	if c.process.ExitCode() == 0 {
+		return errRetired
+	}
 	if said := c.said.first(); said != "" {
 		return errors.New(said)
 	}

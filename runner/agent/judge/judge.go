@@ -110,12 +110,40 @@ func (e *Engine) Ask(ctx context.Context, r policy.Request) (policy.Reply, error
 		return policy.Reply{}, err
 	}
 	defer e.give()
-	reply, err := e.once(ctx, r)
-	if err == nil || !worthAnother(ctx, err) {
-		return reply, err
+	var verdicts []policy.Verdict
+	for _, part := range parts(r) {
+		reply, err := e.once(ctx, part)
+		if err != nil && worthAnother(ctx, err) {
+			reply.Verdicts, err = e.apart(ctx, part, err)
+		}
+		if err != nil {
+			return policy.Reply{}, err
+		}
+		verdicts = append(verdicts, reply.Verdicts...)
 	}
-	verdicts, err := e.apart(ctx, r, err)
-	return policy.Reply{Engine: e.name, Verdicts: verdicts}, err
+	return policy.Reply{Engine: e.name, Verdicts: verdicts}, nil
+}
+
+// Limits of what is asked at once.
+const (
+	maxPairs = policy.MaxVerdicts / 5
+	maxBytes = 32 << 20 // of documents
+)
+
+// parts cuts a request into such that an engine can answer at once: each has all rules, and
+// some of the documents.
+func parts(r policy.Request) []policy.Request {
+	var all []policy.Request
+	first, bytes := 0, 0
+	for i, d := range r.Documents {
+		size := len(d.Body) + len(d.Old)
+		if i > first && (bytes+size > maxBytes || (i-first+1)*len(r.Rules) > maxPairs) {
+			all = append(all, relevant(policy.Request{Rules: r.Rules, Documents: r.Documents[first:i], Namespaces: r.Namespaces}))
+			first, bytes = i, 0
+		}
+		bytes += size
+	}
+	return append(all, relevant(policy.Request{Rules: r.Rules, Documents: r.Documents[first:], Namespaces: r.Namespaces}))
 }
 
 // Close ends the engine after the question that it works on. Questions that wait, and
@@ -194,10 +222,15 @@ func (e *Engine) once(ctx context.Context, r policy.Request) (policy.Reply, erro
 		e.child = c
 	}
 	raw, err := e.child.ask(ctx, r)
+	if errors.Is(err, errRetired) && e.child.answered > 0 {
+		e.end() // between two questions, as it does after one that it could not stop
+		return e.once(ctx, r)
+	}
 	if err != nil {
 		e.end()
 		return policy.Reply{}, err
 	}
+	e.child.answered++
 	reply, err := policy.ReadReply(bytes.NewReader(raw), r)
 	if err != nil {
 		e.end()
