@@ -124,6 +124,10 @@ func (d *Document) Input() (map[string]any, error) {
 		return map[string]any{"script": value(d.Body)}, nil
 	case policy.FormRelease:
 		return map[string]any{"release": value(d.Body)}, nil
+	case policy.FormPulumi:
+		return map[string]any{"preview": value(d.Body)}, nil
+	case policy.FormChanges:
+		return map[string]any{"changes": value(d.Body)}, nil
 	}
 	return nil, fmt.Errorf("documents of form %q are not known", d.Form)
 }
