@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/pkg/runnerapi"
@@ -112,7 +114,8 @@ func differs(r jobspec.Result, field string) bool {
 
 func TestGuardrailThatAsks(t *testing.T) {
 	t.Parallel()
-	g := newGuarded(t, guardedCase{vars: database, engine: true})
+	var key ed25519.PrivateKey
+	g := newGuarded(t, guardedCase{vars: database, engine: true, before: func(r *runner) { key = r.asking(consent.ModeVendor) }})
 	j := g.plan.Judgement
 	if g.result.Outcome != jobspec.OutcomeSucceeded || j == nil || j.Answer != policy.Ask || j.Development || !strings.HasPrefix(j.Engine, "berth-policy ") {
 		t.Fatalf("plan: %+v, judgement %+v", g.result, j)
@@ -123,8 +126,12 @@ func TestGuardrailThatAsks(t *testing.T) {
 	if e := g.plan.Effect; !strings.HasPrefix(e.GuardrailsDigest, "sha256:") || !strings.HasPrefix(e.Verdict, "ask sha256:") {
 		t.Errorf("effect: %+v", e)
 	}
-	if r := g.appliedAnyway(); r.Outcome != jobspec.OutcomeRefused || !differs(r, "consent") || !strings.Contains(r.Error, "has not agreed") || !strings.Contains(r.Remedy, "berth-runner guardrails explain "+g.id) {
+	if r := g.appliedAnyway(); r.Outcome != jobspec.OutcomeRefused || !differs(r, "consent") || !strings.Contains(r.Error, "has not agreed") || !strings.Contains(r.Remedy, "berth-runner approve "+g.id) {
 		t.Errorf("apply: %+v", r)
+	}
+	g.says(g.planned(), key, consent.Approve)
+	if r := g.plane.result(t, g.order(asItIs)); r.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("apply once the customer agreed: %+v", r)
 	}
 }
 

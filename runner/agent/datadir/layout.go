@@ -34,6 +34,7 @@
 //	  script-runs.json    the runs of scripts that are not in the chain yet
 //	  switch.json         the customer's switch
 //	  roles/              which roles of the app the customer has switched on: see package roles
+//	  consents/           what the customer's side agreed to, and its standing rules: see package consents
 //	  claim.json          the claim whose answer is still awaited
 //	  status.json         what `berth-runner status` shows of the running agent
 //	  plans/<change>.json what was planned, in the runner's own words
@@ -147,6 +148,9 @@ func (d Dir) Path() string { return d.path }
 
 // Roles has which roles of the app the customer has switched on.
 func (d Dir) Roles() string { return d.join("roles") }
+
+// Consents holds what the customer's side agreed to.
+func (d Dir) Consents() string { return d.join("consents") }
 
 // CustomerSecrets has the secrets that the customer keeps for the install.
 func (d Dir) CustomerSecrets() string { return d.join("customer-secrets") }

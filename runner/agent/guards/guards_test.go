@@ -38,7 +38,6 @@ func executable(t testing.TB) string {
 	return path
 }
 
-
 var (
 	shared   *judge.Engine
 	makeOnce sync.Once

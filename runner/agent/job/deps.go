@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/tfstate"
 	"github.com/berth-dev/berth/runner/agent/buildkit"
 	"github.com/berth-dev/berth/runner/agent/cluster"
+	"github.com/berth-dev/berth/runner/agent/consents"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
@@ -170,8 +171,8 @@ type Deps struct {
 	Secrets *secretstore.Store
 	// Guards are the customer's guardrails.
 	Guards *guards.Guards
-	// Consent is where the customer agrees to changes, nil for nowhere.
-	Consent Agreement
+	// Consents knows what the customer's side agreed to.
+	Consents *consents.Gate
 	// Roles are those that the customer switches.
 	Roles *roles.Store
 }

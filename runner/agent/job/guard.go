@@ -18,12 +18,6 @@ import (
 	"github.com/berth-dev/berth/runner/agent/order"
 )
 
-// Agreement is where the customer's side says that it agrees to a change.
-type Agreement interface {
-	// Agreed says whether it agrees to the effect now; why says what is missing, for people.
-	Agreed(ctx context.Context, change, effectDigest string) (agreed bool, why string)
-}
-
 // held is what rules say of a plan.
 type held struct {
 	guards.Judged
@@ -129,9 +123,9 @@ func (j *job) tellJudgement(told runnerapi.Plan, record order.Record) error {
 		told.Judgement = &said
 		j.remark(fmt.Sprintf("guardrails: asked for nothing, since the customer permitted to remove this until %s", p.Until.UTC().Format("2006-01-02 15:04 MST")))
 	}
-	if ask && record.Pinned != "" {
-		why := jobspec.CutText("guardrails: "+strings.Join(guardrail.Against(*record.Judgement, policy.Ask), "; "), maxWhy)
-		told.Consent = &runnerapi.Consent{ChangeID: record.ChangeID, EffectDigest: record.EffectDigest, State: runnerapi.ConsentStateNeeded, Why: &why}
+	if c := told.Consent; ask && c != nil && c.State == runnerapi.ConsentStateNeeded {
+		why := jobspec.CutText("guardrails ask: "+strings.Join(guardrail.Against(*record.Judgement, policy.Ask), "; "), maxWhy)
+		c.Why = &why
 	}
 	if err := datadir.WriteJSON(j.dir.Plan(), told); err != nil {
 		return err
@@ -176,7 +170,7 @@ func (j *job) handDenied(life context.Context, result jobspec.Result) error {
 // guardedNow fills in what the guardrails are now. The verdict is that of the plan as long as
 // they are the same: the documents are pinned with the plan, and the engine that judges them
 // comes with the one that the effect names by digest. Rules that look at the clock are asked
-// again, see agreed.
+// again, see judgeAgain.
 func (j *job) guardedNow(record order.Record, e *capsule.Effect) {
 	if j.deps.Guards != nil && (record.Judgement != nil || !j.deps.Guards.Set().Empty()) {
 		e.GuardrailsDigest, e.Verdict = j.deps.Guards.Set().Digest(), record.Effect.Verdict
@@ -192,39 +186,34 @@ func moved(differs []jobspec.Difference) string {
 	return "the live state moved since the plan"
 }
 
-// agreed is the last word of the guardrails before an apply: where they ask, the customer has
-// to have agreed to exactly this effect. What the plan pinned has been unpacked.
-func (j *job) agreed(ctx context.Context, record order.Record) error {
-	if j.deps.Guards == nil {
-		return nil
-	}
-	if record.Timed {
-		if err := j.judgeAgain(ctx, record); err != nil {
-			return err
-		}
-	}
-	if record.Answer() != policy.Ask {
-		return nil
-	}
-	if _, permitted := j.permitted(); permitted {
-		return nil
-	}
-	why := "this runner knows no way to agree to a single change; loosen the guardrail, and have it planned again"
-	if j.deps.Consent != nil {
-		var agreed bool
-		if agreed, why = j.deps.Consent.Agreed(ctx, record.ChangeID, record.EffectDigest); agreed {
-			return j.deps.Guards.Remember(record.Kinds, record.ChangeID, j.deps.Now().UTC())
-		}
-	}
-	r := refuse(jobspec.OutcomeRefused, explainRemedy(record.ChangeID), "the customer has not agreed to this change, and guardrails ask for that: %s: %s",
-		strings.Join(guardrail.Against(*record.Judgement, policy.Ask), "; "), why)
-	r.result.Differs = []jobspec.Difference{{Field: "consent", Want: "that the customer agrees", Got: why}}
-	j.recordEvent(ctx, string(jobspec.OutcomeRefused), r.result.Error)
-	return r
+// guardrailsAsk says whether the guardrails ask the customer about a planned change, and the
+// customer has not permitted it as one of many.
+func (j *job) guardrailsAsk(record order.Record) bool {
+	_, permitted := j.permitted()
+	return record.Answer() == policy.Ask && !permitted
 }
 
-// judgeAgain asks rules that look at the clock once more, about the same documents.
+// agreedTo is the last look of the guardrails before an apply: where they ask, somebody has
+// agreed to exactly this effect. Kinds of objects that were in it are not asked about again.
+func (j *job) agreedTo(record order.Record) error {
+	if !j.guardrailsAsk(record) {
+		return nil
+	}
+	if j.consent == nil {
+		r := refuse(jobspec.OutcomeRefused, explainRemedy(record.ChangeID), "the customer has not agreed to this change, and guardrails ask for that: %s",
+			strings.Join(guardrail.Against(*record.Judgement, policy.Ask), "; "))
+		r.result.Differs = []jobspec.Difference{{Field: "consent", Want: "that the customer agrees", Got: "nobody did"}}
+		return r
+	}
+	return j.deps.Guards.Remember(record.Kinds, record.ChangeID, j.deps.Now().UTC())
+}
+
+// judgeAgain asks rules that look at the clock once more, about the same documents. What the
+// plan pinned has been unpacked.
 func (j *job) judgeAgain(ctx context.Context, record order.Record) error {
+	if !record.Timed || j.deps.Guards == nil {
+		return nil
+	}
 	p := guards.Plan{Guarded: true}
 	switch c, found, err := j.readCase("in/pinned/"); {
 	case j.spec.Release != nil:

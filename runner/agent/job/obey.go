@@ -172,7 +172,15 @@ func (j *job) obey(ctx context.Context) error {
 	if err := j.takeImage(record); err != nil {
 		return err
 	}
-	if err := j.agreed(ctx, record); err != nil {
+	if err := j.judgeAgain(ctx, record); err != nil {
+		return err
+	}
+	done, err := j.agree(ctx, record)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := j.agreedTo(record); err != nil {
 		return err
 	}
 	return j.commit(ctx, verdict.Order)
@@ -271,7 +279,7 @@ func (j *job) commit(ctx context.Context, o capsule.Order) error {
 	}
 	head, err := j.deps.Chain.Append(ctx, chain.Record{
 		Actor: "control plane", Kind: chain.Intent, What: j.what(), Job: j.spec.JobID,
-		Effect: j.attempt.Effect, Capsule: j.attempt.Capsule, Scripts: j.acceptance(),
+		Effect: j.attempt.Effect, Capsule: j.attempt.Capsule, Scripts: j.acceptance(), Consent: j.consent,
 	})
 	if err != nil {
 		return fmt.Errorf("chain: %w", err) // no record, no effect

@@ -78,10 +78,17 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err := datadir.WriteJSON(j.deps.Dir.Plan(j.spec.ChangeID), record); err != nil {
 		return err
 	}
+	var asked *runnerapi.Consent
+	if !held.denied() {
+		if asked, err = j.consentFor(record, whole); err != nil {
+			return err
+		}
+	}
 	result.Lineage, result.Serial = effect.Lineage, effect.Serial
 	told := runnerapi.Plan{
 		Attempt: j.attempt.Assignment.Attempt, Effect: effect, EffectDigest: record.EffectDigest,
 		Pinned: record.Pinned, PlanBytesDigest: record.Pinned, Summary: summary,
+		Consent: asked,
 	}
 	return j.tellJudgement(told, record)
 }
