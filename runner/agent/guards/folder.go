@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -195,4 +196,32 @@ func (f Folder) Remember(kinds []guardrail.Kind, change string, now time.Time) e
 		return nil
 	}
 	return datadir.WriteJSON(f.Dir.GuardrailsAgreed(), all)
+}
+
+// Answers is the customer's answers file of this machine, empty when there is none.
+func (f Folder) Answers() (guardrail.Answers, error) {
+	raw, err := os.ReadFile(f.answersFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return guardrail.Answers{}, nil
+	}
+	if err != nil {
+		return guardrail.Answers{}, err
+	}
+	a, line, err := guardrail.ReadAnswers(raw)
+	if err != nil {
+		return a, fmt.Errorf("%s:%d: %w", f.answersFile(), line, err)
+	}
+	return a, nil
+}
+
+// SetAnswers writes that file.
+func (f Folder) SetAnswers(a guardrail.Answers) error {
+	if err := os.MkdirAll(f.Dir.Guardrails(), 0o700); err != nil {
+		return err
+	}
+	return datadir.WriteJSON(f.answersFile(), a)
+}
+
+func (f Folder) answersFile() string {
+	return filepath.Join(f.Dir.Guardrails(), guardrail.AnswersFile)
 }
