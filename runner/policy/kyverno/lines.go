@@ -56,7 +56,9 @@ func empty(text string) bool {
 var (
 	yamlLine  = regexp.MustCompile(`\bline (\d+)\b`)
 	fieldPath = regexp.MustCompile(`\b((?:spec|metadata|apiVersion|kind)(?:[.\[][\w./\]\[-]*)?)`)
-	celLine   = regexp.MustCompile(`<input>:\d+:\d+: `)
+	// compileNoise stands before what the compiler of CEL found.
+	compileNoise = regexp.MustCompile(`failed to compile policy \S+ \(\[<nil>: , `)
+	celLine      = regexp.MustCompile(`<input>:\d+:\d+: `)
 )
 
 // problem finds the line that an error is about, as far as it says.
@@ -150,10 +152,11 @@ func plain(err error) string {
 	} {
 		text = strings.ReplaceAll(text, noise, "")
 	}
+	text = compileNoise.ReplaceAllString(text, "")
 	text = celLine.ReplaceAllString(text, "")
 	text = strings.Join(strings.Fields(text), " ")
 	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
 		text = text[1 : len(text)-1]
 	}
-	return strings.Trim(text, " ,:")
+	return strings.Trim(strings.TrimSuffix(strings.TrimSpace(text), "])"), " ,:")
 }

@@ -283,4 +283,3 @@ func invalid(p kyvernov1.PolicyInterface) error {
 	_, err := policyvalidation.Validate(p, nil, nil, true, user, user)
 	return err
 }
-

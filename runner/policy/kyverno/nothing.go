@@ -61,10 +61,10 @@ func (nothing) ToGVR(_, kind string) (*schema.GroupVersionResource, error) {
 
 func (nothing) GenerateResources(string, []map[string]any) error { return absent("generator.Apply") }
 
-func (nothing) GetHTTPMocks() map[string]any                         { return nil }
+func (nothing) GetHTTPMocks() map[string]any                        { return nil }
 func (nothing) GetGeneratedResources() []*unstructured.Unstructured { return nil }
-func (nothing) ClearGeneratedResources()                             {}
-func (n nothing) Clone() libs.Context                                { return n }
+func (nothing) ClearGeneratedResources()                            {}
+func (n nothing) Clone() libs.Context                               { return n }
 
 func (nothing) SetGenerateContext(_, _, _, _, _, _, _, _ string, _, _ bool) {}
 

@@ -84,3 +84,6 @@ func forbid(calls []uint32) error {
 	}
 	return nil
 }
+
+// NoNetwork is how Go says that there is no network, in the errors of what wants one.
+const NoNetwork = "operation not permitted"
