@@ -67,3 +67,12 @@ func (v View) Open(changes []Change) []Change {
 	}
 	return open
 }
+
+// Try says what rules that are not in force would answer to a change now.
+func (v View) Try(rules *consent.Rules, c Change) string {
+	verdict := consent.Decide(rules, c.Facts, v.history)
+	if verdict.Rule != "" {
+		return "covered by rule " + verdict.Rule
+	}
+	return verdict.Why
+}
