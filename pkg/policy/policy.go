@@ -363,6 +363,32 @@ type Judgement struct {
 	Development bool `json:"development,omitempty"`
 }
 
+// maxDenials is how many denials a sentence names.
+const maxDenials = 3
+
+// Denies says for people which of the vendor's policies deny the plan; "" when none does.
+// What they cannot tell is a denial: a person overrides it, or changes the policy.
+func (j Judgement) Denies() string {
+	var said []string
+	denials := 0
+	for _, v := range Against(j.Vendor, Deny) {
+		if v.Answer(Deny) != Deny {
+			continue
+		}
+		if denials++; denials <= maxDenials {
+			said = append(said, v.String())
+		}
+	}
+	if denials == 0 {
+		return ""
+	}
+	text := "denied by policy: " + strings.Join(said, "; ")
+	if denials > maxDenials {
+		text += fmt.Sprintf("; and %d more", denials-maxDenials)
+	}
+	return text
+}
+
 // String is a verdict in one line.
 func (v Verdict) String() string {
 	rule := v.Policy
