@@ -63,6 +63,8 @@ const (
 	FormImage   Form = "image"          // Image: its fields are input's own, image, tag and metadata
 	FormScript  Form = "script"         // Script: input.script
 	FormRelease Form = "release"        // Release: input.release
+	FormPulumi  Form = "pulumi_preview" // Pulumi: input.preview
+	FormChanges Form = "changes"        // Changes, what a plugin shows of its plan: input.changes
 )
 
 // Operation is what happens to an object. A replacement is a delete and a create: two
@@ -124,6 +126,85 @@ type Script struct {
 	// Role is the customer's role that it runs with, "" for none.
 	Role string   `json:"role"`
 	Env  []string `json:"env"` // names only
+}
+
+// Release is the body of FormRelease: what accepting a release brings.
+type Release struct {
+	ID     string `json:"id"`
+	Number int    `json:"number"`
+	// Forgets: all scripts that were accepted are forgotten; the release brings nothing.
+	Forgets bool `json:"forgets"`
+	// Artifacts are what components and the sandbox are made of, all of the release.
+	Artifacts []ReleaseArtifact `json:"artifacts"`
+	// Scripts are those that were not accepted before, with their texts.
+	Scripts []ReleaseScript `json:"scripts"`
+	// Plugins name the plugins that were not accepted before, each with its component.
+	Plugins []string `json:"plugins"`
+	// Roles are those that the customer may switch on, as the app writes them.
+	Roles []string `json:"roles"`
+	// Secrets are the names of the customer's secrets that the release reads.
+	Secrets []string `json:"secrets"`
+}
+
+// ReleaseArtifact is the build of one component, or of the sandbox.
+type ReleaseArtifact struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+}
+
+// ReleaseScript is a script that a release brings.
+type ReleaseScript struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+	// Texts are those of its steps.
+	Texts []string `json:"texts"`
+	// Unattended: it may change something by the schedule, without a decision each time.
+	Unattended bool `json:"unattended"`
+	// ReadOnly marks a check.
+	ReadOnly bool   `json:"read_only"`
+	Role     string `json:"role"`
+}
+
+// Pulumi is the body of FormPulumi: the steps of `pulumi preview --json` that do something,
+// as Pulumi gives them (op, urn, oldState, newState, …). Secrets are "[secret]" there.
+type Pulumi struct {
+	Steps []json.RawMessage `json:"steps"`
+}
+
+// Changes is the body of FormChanges.
+type Changes struct {
+	Type    string   `json:"type"` // the plugin's component type
+	Changes []Change `json:"changes"`
+}
+
+// Change is what happens to one thing.
+type Change struct {
+	Address string        `json:"address"`
+	Action  string        `json:"action"` // create, update, replace, delete, or the plugin's own word
+	Reason  string        `json:"reason,omitempty"`
+	Fields  []ChangeField `json:"fields,omitempty"`
+}
+
+// ChangeField is one field that changes, in the words of who shows it.
+type ChangeField struct {
+	Path   string `json:"path"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// Case is what a plan leaves to be judged, as the file PinnedCase of what it pins: its
+// documents, and the vendor's rules as they are once their templates are rendered.
+type Case struct {
+	Rules     []Rules    `json:"rules,omitempty"`
+	Documents []Document `json:"documents"`
+}
+
+// PinnedCase is the file of a Case below pinned/.
+const PinnedCase = "documents.json"
+
+// Unchanged says whether a document is of something that stays as it is.
+func (d Document) Unchanged() bool {
+	return d.Form == FormObject && d.Operation == Update && string(d.Body) == string(d.Old)
 }
 
 // Request is what the engine is asked.
@@ -280,6 +361,32 @@ type Judgement struct {
 	// Development: the runner has no walls between engines and itself, so its guardrails
 	// only warn.
 	Development bool `json:"development,omitempty"`
+}
+
+// maxDenials is how many denials a sentence names.
+const maxDenials = 3
+
+// Denies says for people which of the vendor's policies deny the plan; "" when none does.
+// What they cannot tell is a denial: a person overrides it, or changes the policy.
+func (j Judgement) Denies() string {
+	var said []string
+	denials := 0
+	for _, v := range Against(j.Vendor, Deny) {
+		if v.Answer(Deny) != Deny {
+			continue
+		}
+		if denials++; denials <= maxDenials {
+			said = append(said, v.String())
+		}
+	}
+	if denials == 0 {
+		return ""
+	}
+	text := "denied by policy: " + strings.Join(said, "; ")
+	if denials > maxDenials {
+		text += fmt.Sprintf("; and %d more", denials-maxDenials)
+	}
+	return text
 }
 
 // String is a verdict in one line.

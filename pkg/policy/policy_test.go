@@ -101,6 +101,33 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
+func TestDenies(t *testing.T) {
+	t.Parallel()
+	denial := func(doc string) policy.Verdict {
+		return policy.Verdict{Policy: "p", Document: doc, Result: policy.Fail, Message: "no"}
+	}
+	for _, tc := range []struct {
+		name string
+		j    policy.Judgement
+		want string
+	}{
+		{"nothing", policy.Judgement{}, ""},
+		{"a warning", policy.Judgement{Vendor: []policy.Verdict{{Result: policy.Fail, On: policy.Warn}}}, ""},
+		{"the customer's guardrails are not the vendor's", policy.Judgement{Guardrails: []policy.Verdict{denial("a")}}, ""},
+		{"a denial", policy.Judgement{Vendor: []policy.Verdict{denial("a"), {Result: policy.Pass}}}, "denied by policy: a fail: p: no"},
+		{"doubt", policy.Judgement{Vendor: []policy.Verdict{{Policy: "p", Document: "a", Result: policy.Unknown, On: policy.Warn}}}, "denied by policy: a unknown: p"},
+		{"many", policy.Judgement{Vendor: []policy.Verdict{denial("a"), denial("b"), denial("c"), denial("d"), denial("e")}},
+			"denied by policy: a fail: p: no; b fail: p: no; c fail: p: no; and 2 more"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := tc.j.Denies(); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestReadReply(t *testing.T) {
 	t.Parallel()
 	request := policy.Request{

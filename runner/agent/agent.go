@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/ending"
+	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/job"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -68,6 +69,7 @@ type agent struct {
 	scripts  *scripts.Set    // nil for Build Runners
 	runs     *scripts.Ledger // nil for Build Runners
 	reports  *reports
+	guards   *guards.Guards // nil for Build Runners
 
 	digests    *order.Digests
 	terraforms *toolchain.Tools
@@ -196,12 +198,16 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
 		g.Go(func() error { return a.recordRuns(lifeLoops) })
 		g.Go(func() error { return a.keepRoles(lifeLoops) })
+		g.Go(func() error { return a.guards.Tell(lifeLoops) })
 		g.Go(func() error { return a.keepConsents(lifeLoops) })
 		g.Go(func() error { return a.reports.deliver(lifeLoops) })
 		g.Go(func() error { return a.phoneHome(lifeLoops) })
 	}
 	if a.cfg.Pod != nil {
 		g.Go(func() error { return a.followClusterSwitch(lifeLoops) })
+		if a.guards != nil {
+			g.Go(func() error { return a.followClusterGuardrails(lifeLoops) })
+		}
 	}
 	g.Go(func() error {
 		select {

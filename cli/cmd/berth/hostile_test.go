@@ -212,6 +212,7 @@ func commandLines(dir string) [][]string {
 		{"bulk", "list"}, {"bulk", "show", "blk_1"}, {"bulk", "deploy", "--app", "hello"}, {"bulk", "deploy", "--app", "hello", "--preview"},
 		{"bulk", "pause", "--app", "hello", "--reason", "x"}, {"bulk", "resume", "--app", "hello", "--preview"}, {"approve", "--install", "acme", "--auto-approve"},
 		{"approvals", "show", "--install", "acme"}, {"approvals", "set", "--app", "hello", "--approvals", "2"}, {"installs", "pause", "acme", "--reason", "x"}, {"installs", "resume", "acme"},
+		{"policies", "list", "hello"}, {"policies", "report", "--install", "acme"}, {"policies", "override", "chg_1", "--reason", "x"},
 		{"freezes", "list", "--install", "acme"}, {"freezes", "add", "--app", "hello", "--reason", "x", "--for", "1h"}, {"freezes", "remove", "frz_1", "--app", "hello"}, {"freezes", "override", "wfl_1", "--reason", "x"},
 		{"resources", "list"}, {"runners", "jobs", "rnr_1"}, {"installs", "list", "--waiting", "any", "--expiring", "24h", "--sort", "health"},
 		{"deploy", "acme"}, {"deploy", "acme", "--watch"}, {"deploy", "acme", "--plan"}, {"deploy", "acme", "--auto-approve"},

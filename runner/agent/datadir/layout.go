@@ -82,7 +82,7 @@ func At(path string) (Dir, error) {
 // With an engine group, its members may pass through to the directories that
 // are theirs, without being able to list anything.
 func (d Dir) Make(engineGID int) error {
-	for _, name := range []string{"", "secrets", "plans", "runs", "spool", "evidence", "locks"} {
+	for _, name := range []string{"", "secrets", "plans", "runs", "spool", "evidence", "locks", "guardrails"} {
 		if err := os.MkdirAll(d.join(name), 0o700); err != nil {
 			return fmt.Errorf("data directory: %w", err)
 		}
@@ -263,6 +263,21 @@ func (d Dir) Switch() string { return d.join("switch.json") }
 
 // ClusterSwitch is the switch as it was set in the cluster.
 func (d Dir) ClusterSwitch() string { return d.join("switch-cluster.json") }
+
+// Guardrails has the customer's guardrails.
+func (d Dir) Guardrails() string { return d.join("guardrails") }
+
+// GuardrailsOfCluster is the ConfigMap of guardrails, as it was last.
+func (d Dir) GuardrailsOfCluster() string { return d.join("guardrails", ".cluster.json") }
+
+// GuardrailsAgreed are kinds of objects that the customer is not asked about again.
+func (d Dir) GuardrailsAgreed() string { return d.join("guardrails-agreed.json") }
+
+// GuardrailsState is what there is to show of the guardrails.
+func (d Dir) GuardrailsState() string { return d.join("guardrails-state.json") }
+
+// Deprovision is the customer's word that what holds data may be removed.
+func (d Dir) Deprovision() string { return d.join("deprovision.json") }
 
 // Claim is the claim whose answer is awaited.
 func (d Dir) Claim() string { return d.join("claim.json") }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/consents"
 	"github.com/berth-dev/berth/runner/agent/order"
@@ -17,7 +16,7 @@ func (j *job) consentFor(record order.Record, plan jobspec.PlanSummary) (*runner
 	if j.deps.Consents == nil || plan.NoChange {
 		return nil, nil
 	}
-	change := changeOf(record, consent.Describe(record.Effect.ChangeKind, record.Effect.Component, plan))
+	change := j.changeOf(record, consent.Describe(record.Effect.ChangeKind, record.Effect.Component, plan))
 	if actor := j.order.Actor; actor != "" {
 		change.Requesters = []string{actor}
 	}
@@ -29,8 +28,8 @@ func (j *job) consentFor(record order.Record, plan jobspec.PlanSummary) (*runner
 	return &report, nil
 }
 
-func changeOf(record order.Record, facts consent.Facts) consents.Change {
-	facts.GuardrailAsks = record.Effect.Verdict == string(policy.Ask)
+func (j *job) changeOf(record order.Record, facts consent.Facts) consents.Change {
+	facts.GuardrailAsks = j.guardrailsAsk(record)
 	return consents.Change{
 		ID: record.ChangeID, OriginID: record.OriginID, Effect: record.EffectDigest, Resource: record.Effect.ResourceID,
 		Facts: facts, PlannedAt: record.PlannedAt,
@@ -47,9 +46,9 @@ func (j *job) agree(ctx context.Context, record order.Record) (done func(), err 
 	if err != nil {
 		return nil, err
 	}
-	if own := changeOf(record, change.Facts); !found || change.Effect != own.Effect || change.OriginID != own.OriginID {
+	if own := j.changeOf(record, change.Facts); !found || change.Effect != own.Effect || change.OriginID != own.OriginID {
 		// Of a plan of an earlier runner nobody knows what it does.
-		change = changeOf(record, consent.Facts{ChangeKind: record.Effect.ChangeKind, Component: record.Effect.Component, Delete: 1, Other: 1})
+		change = j.changeOf(record, consent.Facts{ChangeKind: record.Effect.ChangeKind, Component: record.Effect.Component, Delete: 1, Other: 1})
 	} else {
 		change.Facts = own.Facts
 	}

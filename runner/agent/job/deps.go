@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
+	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -168,6 +169,8 @@ type Deps struct {
 	Scheduled func() []string
 	// Secrets are the customer's.
 	Secrets *secretstore.Store
+	// Guards are the customer's guardrails.
+	Guards *guards.Guards
 	// Consents knows what the customer's side agreed to.
 	Consents *consents.Gate
 	// Roles are those that the customer switches.

@@ -45,6 +45,12 @@ type Plan struct {
 	Judgement *policy.Judgement `json:"judgement,omitempty"`
 }
 
+// Denial is that policies of the vendor deny a plan.
+type Denial struct {
+	Text         string `json:"text"`
+	EffectDigest string `json:"effect_digest"`
+}
+
 // LateReport is a report that came when its attempt was over.
 type LateReport struct {
 	Attempt int            `json:"attempt"`

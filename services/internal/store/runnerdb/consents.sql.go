@@ -8,24 +8,26 @@ package runnerdb
 import (
 	"context"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const runnerPutConsent = `-- name: RunnerPutConsent :execrows
 
-INSERT INTO consents (org_id, install_id, change_id, effect_digest, state, why, by, still, answered_at, until)
+INSERT INTO consents (org_id, install_id, change_id, effect_digest, state, why, answered_by, still, answered_at, until)
 SELECT c.org_id, c.install_id, c.id, $1, $2, coalesce($3::text, ''), $4::text[], coalesce($5::int, 0), $6, $7
 FROM changes c WHERE c.install_id = $8 AND c.id = $9 AND coalesce(c.effect_digest, $1) = $1
 ON CONFLICT (org_id, change_id) DO UPDATE
-SET effect_digest = excluded.effect_digest, state = excluded.state, why = excluded.why, by = excluded.by, still = excluded.still, answered_at = excluded.answered_at, until = excluded.until, told_at = now()
-WHERE (consents.effect_digest, consents.state, consents.why, consents.by, consents.still, consents.answered_at, consents.until)
-   IS DISTINCT FROM (excluded.effect_digest, excluded.state, excluded.why, excluded.by, excluded.still, excluded.answered_at, excluded.until)
+SET effect_digest = excluded.effect_digest, state = excluded.state, why = excluded.why, answered_by = excluded.answered_by, still = excluded.still, answered_at = excluded.answered_at, until = excluded.until, told_at = now()
+WHERE (consents.effect_digest, consents.state, consents.why, consents.answered_by, consents.still, consents.answered_at, consents.until)
+   IS DISTINCT FROM (excluded.effect_digest, excluded.state, excluded.why, excluded.answered_by, excluded.still, excluded.answered_at, excluded.until)
 `
 
 type RunnerPutConsentParams struct {
 	EffectDigest string
-	State        string
+	State        model.ConsentState
 	Why          *string
-	By           []string
+	AnsweredBy   []string
 	Still        *int32
 	AnsweredAt   *time.Time
 	Until        *time.Time
@@ -41,7 +43,7 @@ func (q *Queries) RunnerPutConsent(ctx context.Context, arg RunnerPutConsentPara
 		arg.EffectDigest,
 		arg.State,
 		arg.Why,
-		arg.By,
+		arg.AnsweredBy,
 		arg.Still,
 		arg.AnsweredAt,
 		arg.Until,

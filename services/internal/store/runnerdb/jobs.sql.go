@@ -385,16 +385,20 @@ func (q *Queries) RunnerRequeueJob(ctx context.Context, arg RunnerRequeueJobPara
 }
 
 const runnerSetPlan = `-- name: RunnerSetPlan :exec
-UPDATE runner_jobs SET result = coalesce(result, '{}') || jsonb_build_object('plan', $1::jsonb) WHERE id = $2
+UPDATE runner_jobs SET result = (coalesce(result, '{}') - 'denied') || jsonb_build_object('plan', $1::jsonb)
+    || CASE WHEN $2::jsonb IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('denied', $2::jsonb) END
+WHERE id = $3
 `
 
 type RunnerSetPlanParams struct {
-	Plan json.RawMessage
-	ID   string
+	Plan   json.RawMessage
+	Denied json.RawMessage
+	ID     string
 }
 
 // What the plan of the present attempt would do, apart from the result to come.
+// denied says which policies of the vendor deny it, null for none; a later plan says it again.
 func (q *Queries) RunnerSetPlan(ctx context.Context, arg RunnerSetPlanParams) error {
-	_, err := q.db.Exec(ctx, runnerSetPlan, arg.Plan, arg.ID)
+	_, err := q.db.Exec(ctx, runnerSetPlan, arg.Plan, arg.Denied, arg.ID)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -51,7 +52,7 @@ func putConsent(ctx context.Context, tx *database.Tx, installID string, told api
 		still = &n
 	}
 	return tx.RunnerPutConsent(ctx, runnerdb.RunnerPutConsentParams{
-		InstallID: installID, ChangeID: told.ChangeID, EffectDigest: told.EffectDigest, State: string(told.State),
-		Why: told.Why, By: by, Still: still, AnsweredAt: told.At, Until: told.Until,
+		InstallID: installID, ChangeID: told.ChangeID, EffectDigest: told.EffectDigest, State: model.ConsentState(told.State),
+		Why: told.Why, AnsweredBy: by, Still: still, AnsweredAt: told.At, Until: told.Until,
 	})
 }

@@ -80,7 +80,15 @@ func putPlan(ctx context.Context, tx *database.Tx, at attempt, plan model.Plan) 
 	if err := checkPlan(at, plan); err != nil {
 		return err
 	}
-	return tx.RunnerSetPlan(ctx, runnerdb.RunnerSetPlanParams{ID: at.ID, Plan: body})
+	p := runnerdb.RunnerSetPlanParams{ID: at.ID, Plan: body}
+	if plan.Judgement != nil {
+		if text := plan.Judgement.Denies(); text != "" {
+			if p.Denied, err = json.Marshal(model.Denial{Text: text, EffectDigest: plan.EffectDigest}); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.RunnerSetPlan(ctx, p)
 }
 
 // checkPlan holds the effect against the job: people must not approve an

@@ -83,7 +83,10 @@ FOR UPDATE OF j;
 
 -- name: RunnerSetPlan :exec
 -- What the plan of the present attempt would do, apart from the result to come.
-UPDATE runner_jobs SET result = coalesce(result, '{}') || jsonb_build_object('plan', sqlc.arg(plan)::jsonb) WHERE id = sqlc.arg(id);
+-- denied says which policies of the vendor deny it, null for none; a later plan says it again.
+UPDATE runner_jobs SET result = (coalesce(result, '{}') - 'denied') || jsonb_build_object('plan', sqlc.arg(plan)::jsonb)
+    || CASE WHEN sqlc.narg(denied)::jsonb IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('denied', sqlc.narg(denied)::jsonb) END
+WHERE id = sqlc.arg(id);
 
 -- name: RunnerFinishJob :exec
 -- The job has ended; the members of result are added to what is there.
