@@ -169,6 +169,20 @@ func rowsOf(section string) (rows []row, found bool) {
 	return rows, err == nil
 }
 
+// ResultsOf reads what Kyverno's command printed of a file, by policy, rule and resource. It
+// is for comparing.
+func ResultsOf(text, file string) map[string][]Result {
+	out := map[string][]Result{}
+	for _, section := range sections(text, file) {
+		rows, _ := rowsOf(section)
+		for _, r := range rows {
+			key := strings.Join([]string{r.Policy, r.Rule, r.Resource}, " ")
+			out[key] = append(out[key], r.test(file, "").Result)
+		}
+	}
+	return out
+}
+
 // warnings are the errors that the command only mentions: of policies that did not load.
 func warnings(section string) string {
 	var out []string
