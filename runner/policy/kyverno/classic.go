@@ -42,10 +42,9 @@ type classic struct {
 // computed is a rule of the policy, or one that Kyverno derives from it.
 type computed struct {
 	rule kyvernov1.Rule
-	// wider is the rule without what it asks of the namespace and of the user, where it asks
-	// that and the answer is not known; nil where it does not.
+	// wider is the rule without what it asks of the object's namespace, nil where it asks
+	// nothing. (What a rule asks of the user, Kyverno leaves out where nobody is known.)
 	wider *kyvernov1.Rule
-	users bool // it asks for the user
 }
 
 func newClassic(p kyvernov1.PolicyInterface, polex []*kyvernov2.PolicyException) (*classic, error) {
@@ -73,40 +72,32 @@ func newClassic(p kyvernov1.PolicyInterface, polex []*kyvernov2.PolicyException)
 			continue
 		}
 		c.judges = true
-		wider, users := widen(r)
-		c.rules = append(c.rules, computed{rule: r, wider: wider, users: users})
+		c.rules = append(c.rules, computed{rule: r, wider: widen(r)})
 	}
 	slices.Sort(c.unjudged)
 	return c, nil
 }
 
-// widen leaves out of what a rule matches the labels of namespaces, and users.
-func widen(r kyvernov1.Rule) (wider *kyvernov1.Rule, users bool) {
+// widen leaves out of what a rule matches the labels of namespaces.
+func widen(r kyvernov1.Rule) *kyvernov1.Rule {
 	out := r.DeepCopy()
 	changed := false
-	user := func(u *kyvernov1.UserInfo) {
-		if len(u.Roles)+len(u.ClusterRoles)+len(u.Subjects) > 0 {
-			*u, changed, users = kyvernov1.UserInfo{}, true, true
-		}
-	}
 	description := func(d *kyvernov1.ResourceDescription) {
 		if d.NamespaceSelector != nil {
 			d.NamespaceSelector, changed = nil, true
 		}
 	}
 	m := &out.MatchResources
-	user(&m.UserInfo)
 	description(&m.ResourceDescription)
 	for _, filters := range []kyvernov1.ResourceFilters{m.Any, m.All} {
 		for i := range filters {
-			user(&filters[i].UserInfo)
 			description(&filters[i].ResourceDescription)
 		}
 	}
 	if !changed {
-		return nil, false
+		return nil
 	}
-	return out, users
+	return out
 }
 
 // lister serves the exceptions of the file.
@@ -189,10 +180,7 @@ func (c *classic) unknown(r *resource, answered map[string]bool) []policy.Verdic
 		case answered[computed.rule.Name]:
 		case computed.rule.HasVerifyImages() && (c.matches(r, &computed.rule) || computed.wider != nil && c.matches(r, computed.wider)):
 			message = absent("verifyImages").Error()
-		case computed.wider == nil || !c.matches(r, computed.wider):
-		case computed.users:
-			message = "the rule asks who applies the object, and that is not known here"
-		case !r.labelsKnown():
+		case computed.wider != nil && !r.labelsKnown() && c.matches(r, computed.wider):
 			message = "the rule asks for the namespace of the object, and the labels of " + r.namespace() + " are not known"
 		}
 		if message != "" {

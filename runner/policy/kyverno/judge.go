@@ -115,7 +115,7 @@ func (v *validating) judge(ctx context.Context, d *rule.Document) []policy.Verdi
 
 // refused: it is no anyway, whatever is not known.
 func refused(verdicts []policy.Verdict) bool {
-	return slices.ContainsFunc(verdicts, func(v policy.Verdict) bool { return v.Result == policy.Fail || v.Result == policy.Error })
+	return slices.ContainsFunc(verdicts, func(v policy.Verdict) bool { return v.Result == policy.Fail || v.Result == policy.Warning })
 }
 
 func (v *validating) verdict(r engineapi.RuleResponse) policy.Verdict {

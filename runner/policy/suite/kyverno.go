@@ -58,21 +58,26 @@ func runKyverno(file string) (tests []Test) {
 	command.SilenceErrors = true
 	command.SetArgs([]string{filepath.Dir(file), "--output-format", "json", "--detailed-results", "--remove-color"})
 	err := command.Execute()
-	text := out.String()
-	rows, found := rowsOf(text, file)
-	if !found {
-		if err == nil {
-			return failed("Kyverno gives no results for this test")
-		}
-		return failed(strings.Join(strings.Fields(err.Error()), " "))
-	}
 	outside := lookOutside(file)
-	for _, r := range rows {
-		t := r.test(file, warnings(text, file))
-		if t.Result == Fail && outside[t.Policy] != "" {
-			t.Result, t.Message = Unknown, "the policy has "+outside[t.Policy]+", which needs more than is here: "+t.Message
+	all := sections(out.String(), file)
+	for _, section := range all {
+		rows, found := rowsOf(section)
+		if !found && err != nil { // the command goes no further
+			return append(tests, failed(strings.Join(strings.Fields(err.Error()), " "))...)
 		}
-		tests = append(tests, t)
+		if !found {
+			return append(tests, failed("Kyverno gives no results for this test")...)
+		}
+		for _, r := range rows {
+			t := r.test(file, warnings(section))
+			if t.Result == Fail && outside[t.Policy] != "" {
+				t.Result, t.Message = Unknown, "the policy has "+outside[t.Policy]+", which needs more than is here: "+t.Message
+			}
+			tests = append(tests, t)
+		}
+	}
+	if len(all) == 0 && err != nil {
+		return failed(strings.Join(strings.Fields(err.Error()), " "))
 	}
 	return tests
 }
@@ -141,40 +146,47 @@ var quiet = sync.OnceFunc(func() {
 	controllerruntime.SetLogger(logr.Discard())
 })
 
-// section is what the command prints of one file.
-func section(text, file string) (string, bool) {
+// sections are what the command prints of one file: a part for each test in it.
+func sections(text, file string) []string {
+	var out []string
 	for _, part := range strings.Split(text, "Loading test ")[1:] {
 		head, rest, _ := strings.Cut(part, "\n")
 		if strings.Contains(head, " "+file+" ") || strings.Contains(head, " "+filepath.Clean(file)+" ") {
-			return rest, true
+			out = append(out, rest)
 		}
 	}
-	return "", false
+	return out
 }
 
-// rowsOf finds the results of a file in what the command prints.
-func rowsOf(text, file string) (rows []row, found bool) {
-	part, found := section(text, file)
-	if !found {
-		return nil, false
-	}
-	_, rest, found := strings.Cut(part, "Checking results ...")
-	if !found {
-		return nil, false
-	}
+// rowsOf finds the results of a test in what the command prints of it.
+func rowsOf(section string) (rows []row, found bool) {
+	_, rest, found := strings.Cut(section, "Checking results ...")
 	start := strings.IndexByte(rest, '[')
-	if start < 0 {
+	if !found || start < 0 {
 		return nil, false
 	}
 	err := json.NewDecoder(strings.NewReader(rest[start:])).Decode(&rows)
 	return rows, err == nil
 }
 
+// ResultsOf reads what Kyverno's command printed of a file, by policy, rule and resource. It
+// is for comparing.
+func ResultsOf(text, file string) map[string][]Result {
+	out := map[string][]Result{}
+	for _, section := range sections(text, file) {
+		rows, _ := rowsOf(section)
+		for _, r := range rows {
+			key := strings.Join([]string{r.Policy, r.Rule, r.Resource}, " ")
+			out[key] = append(out[key], r.test(file, "").Result)
+		}
+	}
+	return out
+}
+
 // warnings are the errors that the command only mentions: of policies that did not load.
-func warnings(text, file string) string {
-	part, _ := section(text, file)
+func warnings(section string) string {
 	var out []string
-	for line := range strings.Lines(part) {
+	for line := range strings.Lines(section) {
 		if message, found := strings.CutPrefix(strings.TrimSpace(line), "ERROR: "); found {
 			out = append(out, message)
 		}
