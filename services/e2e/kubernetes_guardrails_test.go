@@ -23,7 +23,7 @@ func TestKubernetesGuardrails(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What ships asks; this customer does not want to be asked.
-	if out, err := k.customer("guardrails", "set", "privileged-container", "--answer", "deny", "--reason", "no pod of others is root on our nodes"); err != nil {
+	if out, err := k.install.customer("guardrails", "set", "privileged-container", "--answer", "deny", "--reason", "no pod of others is root on our nodes"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	before := k.objects()
