@@ -78,7 +78,7 @@ func (j *job) planCase(canonical []byte) (c policy.Case, doubts []string, err er
 	case err != nil || !found:
 		// The vendor's rules as they came: doubt about each is better than none of them.
 		c = policy.Case{Rules: j.spec.Policies}
-		return c, []string{"the engine left no documents that can be read, so nothing of this plan was judged"}, nil
+		return c, []string{"the engine left no documents that can be read, so nothing of this plan was judged"}, nil //nolint:nilerr // it is a doubt
 	case j.spec.Kind != jobspec.KindAction:
 		return c, guardrail.Doubts(j.spec, canonical, c.Documents), nil
 	}
