@@ -448,6 +448,9 @@ func TestTell(t *testing.T) {
 	told := make(chan []runnerapi.Consent)
 	over := make(chan error, 1)
 	go func() {
+		_ = g.Run(ctx, func(context.Context, chain.Record) error { return nil }, func(err error) { t.Error(err) })
+	}()
+	go func() {
 		over <- g.Tell(ctx, func(ctx context.Context, list []runnerapi.Consent) error {
 			select {
 			case told <- list:
@@ -518,6 +521,32 @@ func TestHistoryOfAReplacedChain(t *testing.T) {
 	}
 	if r := s.grant(g, s.change("2")); r == nil || !strings.Contains(r.Text, "is not known") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Changes are forgotten with their plans, and no more of them are kept than somebody reads.
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, consent.ModeEach)
+	g := s.gate()
+	old := s.change("1")
+	old.PlannedAt = s.clock().Add(-91 * 24 * time.Hour)
+	for _, c := range []consents.Change{old, s.change("2")} {
+		if err := g.Keep(c, jobspec.PlanSummary{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.says(s.change("2"), s.ada, consent.Deny); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Prune(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := g.Changes(); err != nil || len(left) != 1 || left[0].ID != s.change("2").ID {
+		t.Errorf("left are %+v, %v", left, err)
+	}
+	if r := s.grant(g, s.change("2")); r == nil || r.State != consent.Denied {
+		t.Errorf("the denial was forgotten: %+v", r)
 	}
 }
 

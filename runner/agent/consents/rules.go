@@ -12,7 +12,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
-// ErrOlder: the standing rules are not newer than those that were in force.
+// ErrOlder says that the standing rules are not newer than those that were in force.
 var ErrOlder = errors.New("older standing rules")
 
 // Floor names the newest rules that were in force. Older ones are refused.
