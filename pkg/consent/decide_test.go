@@ -2,7 +2,6 @@ package consent_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -284,7 +283,7 @@ func FuzzRules(f *testing.F) {
 		for _, facts := range []consent.Facts{{ChangeKind: "deploy"}, {ChangeKind: "teardown", Delete: 1}} {
 			got := consent.Decide(r, facts, consent.History{Now: now})
 			if (got.Rule == "") == (got.Why == "") || got.Rule != "" && !got.Until.After(now) {
-				t.Error(fmt.Sprintf("%+v", got))
+				t.Errorf("%+v", got)
 			}
 		}
 	})

@@ -231,7 +231,7 @@ func TestSignaturesOfOpenSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write("ours.sig", consent.Armor(blob))
+	write("ours.sig", consent.PEM(blob))
 	write("allowed", append([]byte("ada "), read("k.pub")...))
 	run("what is signed", "-q", "-Y", "verify", "-n", consent.ForStatement.Namespace, "-f", "allowed", "-I", "ada", "-s", "ours.sig")
 }
@@ -248,7 +248,7 @@ func FuzzSSHSignature(f *testing.F) {
 	f.Add(consent.SignUnchecked(securityKey{key, 0}, consent.ForStatement, []byte("text")))
 	keys := []consent.Key{signer.Key, parse(f, line(f, securityKey{key, 1}))}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		env, _, err := consent.Attach(keys, consent.ForStatement, consent.NewEnvelope(consent.ForStatement, []byte("other")), consent.Armor(raw))
+		env, _, err := consent.Attach(keys, consent.ForStatement, consent.NewEnvelope(consent.ForStatement, []byte("other")), consent.PEM(raw))
 		if err == nil {
 			t.Errorf("a signature for another text was taken: %+v", env)
 		}

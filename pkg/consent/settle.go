@@ -59,7 +59,7 @@ func (p Panel) Settle(c Case) Stand {
 	if people.State == Denied {
 		return people
 	}
-	why := ""
+	var why string
 	switch {
 	case p.Mode == ModeEach:
 		why = "each change needs the customer's consent"

@@ -150,7 +150,7 @@ func (a *agent) assembleInstall(life context.Context, deps *job.Deps) (opened cl
 		return opened, err
 	}
 	deps.Secrets = a.customerSecrets()
-	deps.Consents = a.openConsents(life)
+	deps.Consents = a.openConsents()
 	roles := a.roles()
 	deps.Roles = &roles
 	a.loadSettings(deps.Trusted.Dispatch)

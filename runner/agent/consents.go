@@ -10,21 +10,18 @@ import (
 )
 
 // openConsents opens what the customer's side agreed to.
-func (a *agent) openConsents(life context.Context) *consents.Gate {
+func (a *agent) openConsents() *consents.Gate {
 	a.consents = consents.NewGate(consents.Store{Dir: a.dir, InstallID: a.runner.InstallID, Machine: a.keys.Public(), Now: a.cfg.Now})
-	if err := a.consents.Prune(); err != nil {
-		a.cfg.Log.WarnContext(life, "old consents stay", "err", err)
-	}
 	return a.consents
 }
 
-// keepConsents puts standing rules in force once the chain has them.
+// keepConsents puts standing rules in force once the chain has them, and forgets what is old.
 func (a *agent) keepConsents(life context.Context) error {
 	return a.consents.Run(life, func(ctx context.Context, r chain.Record) error {
 		_, err := a.chain.Append(ctx, r)
 		return err
 	}, func(err error) {
-		a.cfg.Log.ErrorContext(life, "standing rules are not in force", "err", a.disk.Failed(err))
+		a.cfg.Log.ErrorContext(life, "consents cannot be kept", "err", a.disk.Failed(err))
 	})
 }
 

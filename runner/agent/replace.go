@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/consents"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/scripts"
@@ -220,6 +221,9 @@ func (a *agent) takeChain(ctx context.Context, done *Replaced) error {
 	}
 	// Before the chain: once that is there, the scripts are the agent's.
 	if err := scripts.Restore(a.dir.Scripts(), known.set); err != nil {
+		return err
+	}
+	if err := (consents.Store{Dir: a.dir}).RestoreFloor(known.rules); err != nil {
 		return err
 	}
 	if err := a.roles().Restore(known.roles); err != nil {

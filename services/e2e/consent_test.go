@@ -162,6 +162,9 @@ type sshAgent struct {
 
 func startSSHAgent(t *testing.T) sshAgent {
 	t.Helper()
+	if _, err := exec.LookPath("ssh-agent"); err != nil {
+		t.Skip("needs ssh-agent")
+	}
 	folder, err := os.MkdirTemp("", "berth-agent") // a socket's name may not be long
 	if err != nil {
 		t.Fatal(err)

@@ -19,12 +19,13 @@ type Gate struct {
 	chronicle chronicle
 
 	mu       sync.Mutex
+	changed  chan struct{}     // closed when a file has changed
 	reserved map[string]string // rules that agreed to jobs whose intents may not be in the chain yet
 }
 
 // NewGate opens the gate of a store.
 func NewGate(s Store) *Gate {
-	return &Gate{Store: s, chronicle: chronicle{path: s.Dir.Chain()}, reserved: map[string]string{}}
+	return &Gate{Store: s, chronicle: chronicle{path: s.Dir.Chain()}, changed: make(chan struct{}), reserved: map[string]string{}}
 }
 
 // Answer is what the gate says to a job.

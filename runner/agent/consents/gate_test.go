@@ -25,7 +25,7 @@ const install = "ins00000000000000000000000001"
 
 // scene is a data directory with a chain, and a clock.
 type scene struct {
-	t       *testing.T
+	t       testing.TB
 	dir     datadir.Dir
 	machine ed25519.PrivateKey
 	ada     ed25519.PrivateKey
@@ -34,7 +34,7 @@ type scene struct {
 	now     time.Time
 }
 
-func newScene(t *testing.T, mode consent.Mode) *scene {
+func newScene(t testing.TB, mode consent.Mode) *scene {
 	t.Helper()
 	s := &scene{t: t, now: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)}
 	var err error
@@ -89,7 +89,7 @@ func (s *scene) gate() *consents.Gate {
 	return consents.NewGate(consents.Store{Dir: s.dir, InstallID: install, Machine: s.machine.Public().(ed25519.PublicKey), Now: s.clock})
 }
 
-func newKey(t *testing.T) ed25519.PrivateKey {
+func newKey(t testing.TB) ed25519.PrivateKey {
 	t.Helper()
 	_, key, err := capsule.GenerateKey()
 	if err != nil {
@@ -335,6 +335,42 @@ func TestRulesOnlyRise(t *testing.T) {
 	}
 }
 
+// A machine that takes over refuses what the one before refused.
+func TestFloorOfAnotherMachine(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, consent.ModeRules)
+	for _, version := range []string{"4", "7"} {
+		if err := s.rules(version, daily); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines, err := s.chain.ReadFrom(1, 99)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []chain.Record
+	for _, line := range lines {
+		record, err := chain.ParseRecord(line.Raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, record)
+	}
+	heir := newScene(t, consent.ModeRules)
+	if err := heir.gate().RestoreFloor(consents.FloorFromChain(records)); err != nil {
+		t.Fatal(err)
+	}
+	if err := heir.rules("6", daily); !errors.Is(err, consents.ErrOlder) {
+		t.Errorf("an older version on the new machine: %v", err)
+	}
+	if err := heir.gate().RestoreFloor(consents.Floor{Version: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := heir.rules("8", daily); err != nil {
+		t.Error(err)
+	}
+}
+
 // Rules count once the chain has them.
 func TestRulesWaitForTheChain(t *testing.T) {
 	t.Parallel()
@@ -412,6 +448,9 @@ func TestTell(t *testing.T) {
 	told := make(chan []runnerapi.Consent)
 	over := make(chan error, 1)
 	go func() {
+		_ = g.Run(ctx, func(context.Context, chain.Record) error { return nil }, func(err error) { t.Error(err) })
+	}()
+	go func() {
 		over <- g.Tell(ctx, func(ctx context.Context, list []runnerapi.Consent) error {
 			select {
 			case told <- list:
@@ -482,5 +521,55 @@ func TestHistoryOfAReplacedChain(t *testing.T) {
 	}
 	if r := s.grant(g, s.change("2")); r == nil || !strings.Contains(r.Text, "is not known") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Changes are forgotten with their plans, and no more of them are kept than somebody reads.
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, consent.ModeEach)
+	g := s.gate()
+	old := s.change("1")
+	old.PlannedAt = s.clock().Add(-91 * 24 * time.Hour)
+	for _, c := range []consents.Change{old, s.change("2")} {
+		if err := g.Keep(c, jobspec.PlanSummary{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.says(s.change("2"), s.ada, consent.Deny); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Prune(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := g.Changes(); err != nil || len(left) != 1 || left[0].ID != s.change("2").ID {
+		t.Errorf("left are %+v, %v", left, err)
+	}
+	if r := s.grant(g, s.change("2")); r == nil || r.State != consent.Denied {
+		t.Errorf("the denial was forgotten: %+v", r)
+	}
+}
+
+// BenchmarkGrant is what consent adds to a job: a hundred answers, and a chain of ten
+// thousand records.
+func BenchmarkGrant(b *testing.B) {
+	s := newScene(b, consent.ModeEach)
+	for range 10_000 {
+		if _, err := s.chain.Append(b.Context(), chain.Record{Actor: "runner", Kind: chain.Event, What: "something"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	c := s.change("1")
+	for range 100 {
+		s.set(s.clock().Add(time.Second))
+		if err := s.says(c, s.ada, consent.Approve); err != nil {
+			b.Fatal(err)
+		}
+	}
+	g := s.gate()
+	for b.Loop() {
+		if answer, err := g.Grant("job_1", c, ""); err != nil || answer.Refusal != nil {
+			b.Fatal(answer.Refusal, err)
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
-// ErrOlder: the standing rules are not newer than those that were in force.
+// ErrOlder says that the standing rules are not newer than those that were in force.
 var ErrOlder = errors.New("older standing rules")
 
 // Floor names the newest rules that were in force. Older ones are refused.
@@ -139,6 +139,29 @@ func (s Store) enforce(ctx context.Context, record func(context.Context, chain.R
 		return err
 	}
 	return datadir.WriteJSON(s.path(floorFile), Floor{Version: rules.Version, Digest: digest})
+}
+
+// FloorFromChain is the floor that another machine's chain tells of, for the one that takes
+// its place.
+func FloorFromChain(records []chain.Record) (f Floor) {
+	for _, r := range records {
+		if r.Rules != nil && r.Rules.Version > f.Version {
+			f = Floor{Version: r.Rules.Version, Digest: r.Rules.Digest}
+		}
+	}
+	return f
+}
+
+// RestoreFloor stores the floor of a machine that has none, or a lower one.
+func (s Store) RestoreFloor(f Floor) error {
+	now, err := s.Floor()
+	if err != nil || f.Version <= now.Version {
+		return err
+	}
+	if err := s.Make(); err != nil {
+		return err
+	}
+	return datadir.WriteJSON(s.path(floorFile), f)
 }
 
 // RulesText is the text that was signed.

@@ -29,10 +29,15 @@ const (
 	suffix       = ".json"
 )
 
-// kept is how long a change is remembered: as long as its plan is.
-const kept = 90 * 24 * time.Hour
+const (
+	// kept is how long a change is remembered: as long as its plan is.
+	kept = 90 * 24 * time.Hour
+	// maxKept is how many changes are remembered, the newest. Of one that is forgotten the
+	// runner does not know what it does, so only people can agree to it.
+	maxKept = 1000
+)
 
-// ErrNoChange: the runner planned no such change.
+// ErrNoChange says that the runner planned no such change.
 var ErrNoChange = errors.New("no such change")
 
 // Store is the directory. The agent and the customer's command use it at the same time.
@@ -213,11 +218,12 @@ func (s Store) Panel() (consent.Panel, error) {
 	return panel, nil
 }
 
-// Prune forgets changes whose plans are forgotten, and answers that can count no more.
+// Prune forgets changes whose plans are forgotten, or that are too many, and answers that
+// can count no more.
 func (s Store) Prune() error {
 	changes, err := s.Changes()
-	for _, c := range changes {
-		if s.Now().Sub(c.PlannedAt) > kept && !c.IsScript() {
+	for i, c := range changes {
+		if i >= maxKept || s.Now().Sub(c.PlannedAt) > kept && !c.IsScript() {
 			err = errors.Join(err, datadir.Remove(s.path(changePrefix+c.ID+suffix)), datadir.Remove(s.path(planPrefix+c.ID+suffix)))
 		}
 	}

@@ -2,6 +2,7 @@ package consents
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
@@ -20,6 +21,8 @@ const (
 	// maxTold and maxWhy are what a report takes.
 	maxTold = 1000
 	maxWhy  = 1000
+	// pruneEvery is how often what is old is forgotten.
+	pruneEvery = time.Hour
 )
 
 // Report is what the control plane is told of one change.
@@ -68,9 +71,12 @@ func (g *Gate) reports() ([]runnerapi.Consent, error) {
 }
 
 // Tell tells the control plane, at once and whenever something changes, until ctx ends.
+// It hears of changes by Run.
 func (g *Gate) Tell(ctx context.Context, put func(context.Context, []runnerapi.Consent) error, failed func(error)) error {
 	var told []runnerapi.Consent
-	return g.loop(ctx, func(changed bool) {
+	changed := true
+	for {
+		news := g.news()
 		now, err := g.reports()
 		if err == nil && len(now)+len(told) > 0 && (!changed || !reflect.DeepEqual(now, told)) {
 			if err = put(ctx, now); err == nil {
@@ -80,20 +86,14 @@ func (g *Gate) Tell(ctx context.Context, put func(context.Context, []runnerapi.C
 		if err != nil && ctx.Err() == nil {
 			failed(err)
 		}
-	})
-}
-
-// Run puts new standing rules in force until ctx ends.
-func (g *Gate) Run(ctx context.Context, record func(context.Context, chain.Record) error, failed func(error)) error {
-	return g.loop(ctx, func(bool) {
-		if err := g.enforce(ctx, record); err != nil && ctx.Err() == nil {
-			failed(err)
+		if changed, err = await(ctx, news); err != nil {
+			return err
 		}
-	})
+	}
 }
 
-// loop does something now, when a file changes, and every so often.
-func (g *Gate) loop(ctx context.Context, do func(changed bool)) error {
+// Run puts new standing rules in force, and forgets what is old, until ctx ends.
+func (g *Gate) Run(ctx context.Context, record func(context.Context, chain.Record) error, failed func(error)) error {
 	if err := g.Make(); err != nil {
 		return err
 	}
@@ -102,18 +102,51 @@ func (g *Gate) loop(ctx context.Context, do func(changed bool)) error {
 		return err
 	}
 	defer end()
-	ticker := time.NewTicker(lookAgain)
-	defer ticker.Stop()
-	changed := true
+	g.publish() // what changed before somebody watched
+	var pruned time.Time
 	for {
-		do(changed)
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-files:
-			changed = true
-		case <-ticker.C:
-			changed = false
+		err := g.enforce(ctx, record)
+		if now := g.Now(); now.Sub(pruned).Abs() > pruneEvery {
+			pruned = now
+			err = errors.Join(err, g.Prune())
+		}
+		if err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		changed, err := await(ctx, files)
+		if err != nil {
+			return err
+		}
+		if changed {
+			g.publish()
 		}
 	}
+}
+
+// await waits for news, or until it is time to look without any.
+func await(ctx context.Context, news <-chan struct{}) (changed bool, err error) {
+	timer := time.NewTimer(lookAgain)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-news:
+		return true, nil
+	case <-timer.C:
+		return false, nil
+	}
+}
+
+// news is closed when a file of the directory has changed.
+func (g *Gate) news() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.changed
+}
+
+func (g *Gate) publish() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.changed)
+	g.changed = make(chan struct{})
 }

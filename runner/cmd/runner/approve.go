@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func (s *settings) answer(cmd *cobra.Command, args []string, a answering) error 
 	if a.print && len(args) > 1 {
 		return usageError{errors.New("--print takes one change")}
 	}
-	sign, err := a.who(store, keys)
+	sign, err := a.who(cmd.Context(), store, keys)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ type answerer struct {
 }
 
 // who finds the key that signs, and whose it is.
-func (a answering) who(store consents.Store, keys datadir.Keys) (*answerer, error) {
+func (a answering) who(ctx context.Context, store consents.Store, keys datadir.Keys) (*answerer, error) {
 	s := &answerer{answering: a, store: store, end: func() {}}
 	if a.print {
 		return s, nil
@@ -143,7 +144,7 @@ func (a answering) who(store consents.Store, keys datadir.Keys) (*answerer, erro
 		s.signer, s.by = consent.Ed25519Signer(keys.Sign), osUser()
 		return s, nil
 	}
-	if s.signer, s.end, err = a.signing.signer(); err != nil {
+	if s.signer, s.end, err = a.signing.signer(ctx); err != nil {
 		return nil, err
 	}
 	if _, known := panel.Holder(s.signer.Key.ID); !known {

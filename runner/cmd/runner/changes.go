@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -53,6 +54,29 @@ func (s *settings) consentStore() (consents.Store, datadir.Keys, error) {
 	return consents.Store{Dir: dir, InstallID: runner.InstallID, Machine: keys.Public(), Now: time.Now}, keys, err
 }
 
+// desk is what lies before somebody who is to answer.
+type desk struct {
+	store   consents.Store
+	view    consents.View
+	changes []consents.Change // the newest first
+}
+
+func (s *settings) desk() (d desk, err error) {
+	if d.store, _, err = s.consentStore(); err != nil {
+		return d, err
+	}
+	return deskOf(d.store)
+}
+
+func deskOf(store consents.Store) (d desk, err error) {
+	d.store = store
+	if d.view, err = store.Look(); err != nil {
+		return d, err
+	}
+	d.changes, err = store.Changes()
+	return d, err
+}
+
 // shownChange is a line of the list.
 type shownChange struct {
 	Change string `json:"change_id"`
@@ -67,26 +91,25 @@ type shownChange struct {
 	PlannedAt time.Time `json:"planned_at"`
 }
 
-func shown(c consents.Change, stand consent.Stand, ended string) shownChange {
+func (d desk) shown(c consents.Change) shownChange {
+	stand, over := d.view.Stand(c), d.overBy(c)
 	line := shownChange{
-		Change: c.ID, State: cmp.Or(ended, string(stand.State), stateNotAsked), What: c.What(), Effect: c.Effect,
+		Change: c.ID, State: cmp.Or(over, string(stand.State), stateNotAsked), What: c.What(), Effect: c.Effect,
 		Why: stand.Why, By: stand.By, Until: stand.Until, PlannedAt: c.PlannedAt,
 	}
-	if ended == "" && stand.State == consent.Needed {
+	if over == "" && stand.State == consent.Needed {
 		line.Still = stand.Still
 	}
 	return line
 }
 
 // overBy says of a change that it is over, and how; "" while it may still be brought about.
-func overBy(view consents.View, changes []consents.Change, c consents.Change) string {
-	if view.Applied(c) {
+func (d desk) overBy(c consents.Change) string {
+	if d.view.Applied(c) {
 		return stateApplied
 	}
-	for _, open := range view.Open(changes) {
-		if open.ID == c.ID {
-			return ""
-		}
+	if slices.ContainsFunc(d.view.Open(d.changes), func(open consents.Change) bool { return open.ID == c.ID }) {
+		return ""
 	}
 	return stateReplaced
 }
@@ -99,21 +122,13 @@ func (s *settings) changesCommand() *cobra.Command {
 		Long: `The changes that this runner has planned and still remembers, the newest first. Those in state
 "needed" are not brought about before you agree: see show, approve and deny.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, _, err := s.consentStore()
-			if err != nil {
-				return err
-			}
-			view, err := store.Look()
-			if err != nil {
-				return err
-			}
-			changes, err := store.Changes()
+			d, err := s.desk()
 			if err != nil {
 				return err
 			}
 			list := []shownChange{}
-			for _, c := range changes {
-				line := shown(c, view.Stand(c), overBy(view, changes, c))
+			for _, c := range d.changes {
+				line := d.shown(c)
 				if !waiting || line.State == string(consent.Needed) {
 					list = append(list, line)
 				}
@@ -159,15 +174,11 @@ type wholeChange struct {
 }
 
 func readWhole(store consents.Store, c consents.Change) (w wholeChange, err error) {
-	view, err := store.Look()
+	d, err := deskOf(store)
 	if err != nil {
 		return w, err
 	}
-	changes, err := store.Changes()
-	if err != nil {
-		return w, err
-	}
-	w = wholeChange{shownChange: shown(c, view.Stand(c), overBy(view, changes, c)), Origin: c.OriginID, Requesters: c.Requesters, Facts: c.Facts}
+	w = wholeChange{shownChange: d.shown(c), Origin: c.OriginID, Requesters: c.Requesters, Facts: c.Facts}
 	if w.Plan, _, err = store.Plan(c); err != nil || c.IsScript() {
 		return w, err
 	}

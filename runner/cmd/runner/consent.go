@@ -101,7 +101,7 @@ func signStatementCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			signer, end, err := key.signer()
+			signer, end, err := key.signer(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -131,10 +131,12 @@ func readRules(file string) (env capsule.Envelope, text []byte, err error) {
 	if err != nil {
 		return env, nil, err
 	}
-	if json.Unmarshal(raw, &env) != nil {
+	if !json.Valid(raw) { // not signed yet
 		return consent.NewEnvelope(consent.ForRules, raw), raw, nil
 	}
-	text, err = consents.RulesText(env)
+	if err = json.Unmarshal(raw, &env); err == nil {
+		text, err = consents.RulesText(env)
+	}
 	return env, text, err
 }
 
@@ -155,7 +157,7 @@ func (s *settings) rulesSignCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			signer, end, err := key.signer()
+			signer, end, err := key.signer(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -179,7 +181,7 @@ func (s *settings) rulesSignCommand() *cobra.Command {
 					out = args[0]
 				}
 			}
-			if err := os.WriteFile(out, append(raw, '\n'), 0o644); err != nil { //nolint:gosec // what is signed is no secret
+			if err := os.WriteFile(out, append(raw, '\n'), 0o644); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "version %d, digest %s, has %d signatures now: %s\n", rules.Version, env.PayloadDigest(), len(env.Signatures), out)
@@ -281,22 +283,16 @@ func (s *settings) rulesCheckCommand() *cobra.Command {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "version %d: %d rules, until %s\n", rules.Version, len(rules.Rules), timeOr(rules.Expires))
-			store, _, err := s.consentStore()
-			if err != nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "no changes to try them on: %v\n", err)
+			if cfg, err := s.config(); err == nil && cfg.Data == "" { // a machine without a runner: the form is all there is to check
 				return nil
 			}
-			view, err := store.Look()
-			if err != nil {
-				return err
-			}
-			changes, err := store.Changes()
+			d, err := s.desk()
 			if err != nil {
 				return err
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, c := range changes {
-				answer := view.Try(rules, c)
+			for _, c := range d.changes {
+				answer := d.view.Try(rules, c)
 				fmt.Fprintf(w, "%s\t%s\t%s\n", c.ID, visible.Line(c.What()), visible.Line(answer))
 			}
 			return w.Flush()

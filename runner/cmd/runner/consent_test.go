@@ -24,16 +24,16 @@ import (
 
 const consentInstall = "ins01jd2x7q9zr8w3v5k6m4n0tgha"
 
-// desk is a customer at the command line of a runner.
-type desk struct {
+// customer is a customer at the command line of a runner.
+type customer struct {
 	t    *testing.T
 	data string
 	dir  datadir.Dir
 }
 
-func newDesk(t *testing.T) *desk {
+func newCustomer(t *testing.T) *customer {
 	t.Helper()
-	d := &desk{t: t, data: filepath.Join(t.TempDir(), "data")}
+	d := &customer{t: t, data: filepath.Join(t.TempDir(), "data")}
 	var err error
 	if d.dir, err = datadir.At(d.data); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-func (d *desk) trust(config consent.Config) {
+func (d *customer) trust(config consent.Config) {
 	d.t.Helper()
 	if err := datadir.WriteJSON(d.dir.Trust(), datadir.Trust{RunnerAPIURL: "http://127.0.0.1:1", Consent: &config}); err != nil {
 		d.t.Fatal(err)
@@ -56,7 +56,7 @@ func (d *desk) trust(config consent.Config) {
 }
 
 // plans is what the agent does with a plan.
-func (d *desk) plans(end string, facts consent.Facts) consents.Change {
+func (d *customer) plans(end string, facts consent.Facts) consents.Change {
 	d.t.Helper()
 	changeID := "chg_01jd2x7q9zr8w3v5k6m4n0t" + end
 	c := consents.Change{ID: changeID, OriginID: changeID, Effect: "sha256:" + strings.Repeat("0", 60) + end, Facts: facts, PlannedAt: time.Now().UTC(), Requesters: []string{"vic"}}
@@ -69,7 +69,7 @@ func (d *desk) plans(end string, facts consent.Facts) consents.Change {
 }
 
 // says runs a command and checks how it ends and what it says.
-func (d *desk) says(code int, text string, args ...string) string {
+func (d *customer) says(code int, text string, args ...string) string {
 	d.t.Helper()
 	cmd := newRoot()
 	var out bytes.Buffer
@@ -90,7 +90,7 @@ var asked = consent.Facts{ChangeKind: "deploy", Component: "web", Update: 1, Gua
 // Without holders, who works on the runner's command line agrees with the machine's key.
 func TestApproveByTheMachine(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newCustomer(t)
 	d.says(0, "no changes", "changes")
 	c := d.plans("0ha1", asked)
 	quiet := d.plans("0ha2", consent.Facts{ChangeKind: "deploy", Component: "db"})
@@ -120,14 +120,11 @@ func TestApproveByTheMachine(t *testing.T) {
 
 // ada has a key of consent-key new, bob one in ssh-agent; both have to agree.
 func TestApproveByHolders(t *testing.T) {
-	d := newDesk(t)
+	d := newCustomer(t)
 	adaKey := filepath.Join(t.TempDir(), "ada.key")
 	made := d.says(0, `"keys"`, "consent-key", "new", adaKey)
 	d.says(exitFailed, "exists", "consent-key", "new", adaKey)
-	var ada consent.Holder
-	if err := json.Unmarshal([]byte(made[strings.Index(made, "{"):]), &ada); err != nil || ada.Name != "ada" {
-		t.Fatal(made, err)
-	}
+	ada := holderOf(t, made)
 	bob, bobFile := serveAgent(t)
 	d.trust(consent.Config{Mode: consent.ModeEach, Need: 2, Holders: []consent.Holder{ada, {Name: "bob", Keys: []string{bob}}}})
 	d.says(0, "2 of 2 holders", "consent", "show")
@@ -165,6 +162,16 @@ func TestApproveByHolders(t *testing.T) {
 	}
 	d.says(exitFailed, "the statement says approve", "deny", "--signature", answer)
 	d.says(0, "signed, 1 more to agree", "approve", "--signature", answer)
+}
+
+// holderOf is the holder that consent-key new printed.
+func holderOf(t *testing.T, printed string) (h consent.Holder) {
+	t.Helper()
+	_, text, found := strings.Cut(printed, "{")
+	if err := json.Unmarshal([]byte("{"+text), &h); err != nil || !found || h.Name != "ada" {
+		t.Fatal(printed, err)
+	}
+	return h
 }
 
 // serveAgent is an ssh-agent with one key, as the file of its public half and as a line.
@@ -217,7 +224,7 @@ func TestApproveBySSHKeygen(t *testing.T) {
 	if err != nil {
 		t.Skip("needs ssh-keygen")
 	}
-	d := newDesk(t)
+	d := newCustomer(t)
 	folder := t.TempDir()
 	run := func(args ...string) {
 		t.Helper()
@@ -248,14 +255,11 @@ func TestApproveBySSHKeygen(t *testing.T) {
 
 func TestStandingRulesOfTheCommandLine(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newCustomer(t)
 	folder := t.TempDir()
 	key, file := filepath.Join(folder, "ada.key"), filepath.Join(folder, "rules.toml")
 	made := d.says(0, "", "consent-key", "new", key)
-	var ada consent.Holder
-	if err := json.Unmarshal([]byte(made[strings.Index(made, "{"):]), &ada); err != nil {
-		t.Fatal(err)
-	}
+	ada := holderOf(t, made)
 	d.trust(consent.Config{Mode: consent.ModeRules, Holders: []consent.Holder{ada}})
 	d.plans("0ha1", consent.Facts{ChangeKind: "deploy", Component: "web", Update: 1})
 	write := func(version string) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (f *signing) flags(set *pflag.FlagSet) {
 func (f *signing) given() bool { return f.key != "" || f.sshKey != "" }
 
 // signer is the key; close it after use.
-func (f *signing) signer() (s consent.Signer, end func(), err error) {
+func (f *signing) signer(ctx context.Context) (s consent.Signer, end func(), err error) {
 	end = func() {}
 	switch {
 	case f.key != "" && f.sshKey != "":
@@ -40,7 +41,7 @@ func (f *signing) signer() (s consent.Signer, end func(), err error) {
 		s, err = fileSigner(f.key)
 		return s, end, err
 	case f.sshKey != "":
-		return agentSigner(f.sshKey, os.Getenv("SSH_AUTH_SOCK"))
+		return agentSigner(ctx, f.sshKey, os.Getenv("SSH_AUTH_SOCK"))
 	}
 	return s, end, usageError{errors.New("say which key signs: --key FILE, or --ssh-key PUBFILE for one that ssh-agent has")}
 }
@@ -75,7 +76,7 @@ func fileSigner(file string) (consent.Signer, error) {
 }
 
 // agentSigner signs by ssh-agent, which may have to ask for a touch.
-func agentSigner(file, socket string) (s consent.Signer, end func(), err error) {
+func agentSigner(ctx context.Context, file, socket string) (s consent.Signer, end func(), err error) {
 	end = func() {}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -88,7 +89,7 @@ func agentSigner(file, socket string) (s consent.Signer, end func(), err error) 
 	if socket == "" {
 		return s, end, errors.New("no ssh-agent: SSH_AUTH_SOCK is not set; start one (eval $(ssh-agent)) and add the key (ssh-add), or sign elsewhere: approve --print")
 	}
-	conn, err := net.Dial("unix", socket)
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return s, end, fmt.Errorf("ssh-agent at %s does not answer: %w", socket, err)
 	}
