@@ -11,11 +11,6 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 )
 
-// Command is the noun policies.
-func Command(c *command.CLI) *cobra.Command {
-	return command.Noun("policies", "policy", "Rules that changes are held against", checkCommand(c), testCommand(c))
-}
-
 // engine finds the engine, or says what to do.
 func engine(c *command.CLI) (string, error) {
 	path, err := Find(c.Getenv)

@@ -1,5 +1,3 @@
-// Package policies is what berth does with policies without the control plane: it starts
-// berth-policy, the engine that runners have, on the files of this machine.
 package policies
 
 import (

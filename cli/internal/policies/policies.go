@@ -1,5 +1,6 @@
-// Package policies has the commands about rules that the control plane knows: an app's
-// policies, what these and the customer's guardrails say of changes, and overrides.
+// Package policies has the commands about policies: those that the control plane knows of an
+// app, what they and the customer's guardrails say of changes, and overrides; and, without a
+// control plane, checks and tests by the policy engine.
 package policies
 
 import (
@@ -20,9 +21,10 @@ import (
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
-// Command is `berth policies`; more are commands of it that need no control plane.
-func Command(c *command.CLI, more ...*cobra.Command) *cobra.Command {
-	return command.Noun("policies", "policy", "Rules that changes are held against, and what they say", append([]*cobra.Command{list(c), report(c), override(c)}, more...)...)
+// Command is `berth policies`.
+func Command(c *command.CLI) *cobra.Command {
+	return command.Noun("policies", "policy", "Rules that changes are held against, and what they say",
+		list(c), report(c), override(c), checkCommand(c), testCommand(c))
 }
 
 func list(c *command.CLI) *cobra.Command {
