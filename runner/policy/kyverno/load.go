@@ -191,7 +191,7 @@ func idles(l *clipolicy.LoaderResults) []idle {
 		out = append(out, idle{p.GetName(), "ValidatingAdmissionPolicy"})
 	}
 	for _, p := range slices.Concat(l.EnvoyPolicies, l.HTTPPolicies) {
-		out = append(out, idle{p.GetName(), "ValidatingPolicy in mode " + string(p.Spec.EvaluationMode())})
+		out = append(out, idle{p.GetName(), "ValidatingPolicy in mode " + p.Spec.EvaluationMode()})
 	}
 	return out
 }

@@ -78,7 +78,7 @@ type loader struct{ variables engineapi.ContextLoader }
 
 func (l loader) Load(ctx context.Context, jp jmespath.Interface, client engineapi.RawClient, registry engineapi.RegistryClientFactory, entries []kyvernov1.ContextEntry, to enginecontext.Interface) error {
 	for _, e := range entries {
-		feature := ""
+		var feature string
 		switch {
 		case e.APICall != nil:
 			feature = "apiCall"

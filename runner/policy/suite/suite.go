@@ -47,7 +47,7 @@ type Report struct {
 	Unknown int    `json:"unknown"`
 }
 
-// Bad: a test failed, or could not be run.
+// Bad says that a test failed, or could not be run.
 func (r *Report) Bad() bool { return r.Failed+r.Errors > 0 }
 
 // kyvernoFile is how Kyverno calls its test files.

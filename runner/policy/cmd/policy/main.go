@@ -101,7 +101,7 @@ func serve(in io.Reader, out io.Writer) error {
 		if request.err != nil {
 			return request.err
 		}
-		raw, err := answer(e, request.raw)
+		raw, err := reply(e, request.raw)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func requests(in io.Reader) <-chan request {
 	return all
 }
 
-func answer(e *engine.Engine, raw []byte) ([]byte, error) {
+func reply(e *engine.Engine, raw []byte) ([]byte, error) {
 	var r policy.Request
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, fmt.Errorf("the request is no JSON of the contract: %w", err)
@@ -156,10 +156,10 @@ func judge(in io.Reader, out io.Writer) error {
 	if len(raw) > policy.MaxRequest {
 		return fmt.Errorf("the request has more than %d bytes", policy.MaxRequest)
 	}
-	reply, err := answer(engine.New(), bytes.TrimSpace(raw))
+	answered, err := reply(engine.New(), bytes.TrimSpace(raw))
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(append(reply, '\n'))
+	_, err = out.Write(append(answered, '\n'))
 	return err
 }
