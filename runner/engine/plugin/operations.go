@@ -8,8 +8,8 @@ import (
 	"os"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/pkg/plugin"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
