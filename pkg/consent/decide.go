@@ -28,6 +28,8 @@ type Facts struct {
 	Steps []Step `json:"steps,omitempty"`
 	// GuardrailAsks: a guardrail of the customer's asks for consent.
 	GuardrailAsks bool `json:"guardrail_asks,omitempty"`
+	// Asked is what it says, for people.
+	Asked string `json:"asked,omitempty"`
 }
 
 // Step is a version that changes.

@@ -3,6 +3,7 @@ package consent
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
@@ -72,16 +73,25 @@ func (p Panel) Settle(c Case) Stand {
 		if c.Rules == nil && c.RulesProblem != "" {
 			why = c.RulesProblem
 		}
-	case c.Facts.GuardrailAsks:
-		why = "a guardrail asks for the customer's consent"
-	default:
+	case !c.Facts.GuardrailAsks:
 		return Stand{}
 	}
 	if people.State == Given {
 		return people
 	}
-	people.Why = why
+	people.Why = strings.Join(slices.DeleteFunc([]string{why, c.Facts.asks()}, func(s string) bool { return s == "" }), "; ")
 	return people
+}
+
+// asks says what guardrails ask, "" when none does.
+func (f Facts) asks() string {
+	switch {
+	case !f.GuardrailAsks:
+		return ""
+	case f.Asked == "":
+		return "a guardrail asks for the customer's consent"
+	}
+	return "guardrails ask: " + f.Asked
 }
 
 // count counts what the holders signed.

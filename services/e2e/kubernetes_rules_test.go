@@ -200,8 +200,10 @@ func TestKubernetesRules(t *testing.T) {
 	r.own("guardrails", "set", "privileged-container", "--answer", "ask", "--reason", "a person decides")
 	w = r.deploy(true, "web")
 	change, _ := r.asked(w.ID, "privileged")
-	// The sweep finds that it can go on.
 	if _, err := db.Exec(t.Context(), `update berth.consents set state = 'given', answered_by = '{ada}' where change_id = $1`, change); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), `select berth.wake_workflow($1)`, w.ID); err != nil {
 		t.Fatal(err)
 	}
 	w = r.settled(w.ID)

@@ -29,7 +29,7 @@ func (j *job) consentFor(record order.Record, plan jobspec.PlanSummary) (*runner
 }
 
 func (j *job) changeOf(record order.Record, facts consent.Facts) consents.Change {
-	facts.GuardrailAsks = j.guardrailsAsk(record)
+	facts.GuardrailAsks, facts.Asked = j.guardrailsAsk(record)
 	return consents.Change{
 		ID: record.ChangeID, OriginID: record.OriginID, Effect: record.EffectDigest, Resource: record.Effect.ResourceID,
 		Facts: facts, PlannedAt: record.PlannedAt,

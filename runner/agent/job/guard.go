@@ -116,16 +116,11 @@ func (j *job) redact(of *policy.Judgement) {
 // the customer is asked. A plan that the guardrails deny is refused.
 func (j *job) tellJudgement(told runnerapi.Plan, record order.Record) error {
 	told.Judgement = record.Judgement
-	ask := record.Answer() == policy.Ask
-	if p, permitted := j.permitted(); ask && permitted {
+	if p, permitted := j.permitted(); permitted && record.Answer() == policy.Ask {
 		said := *record.Judgement
-		said.Answer, ask = policy.Warn, false
+		said.Answer = policy.Warn
 		told.Judgement = &said
 		j.remark(fmt.Sprintf("guardrails: asked for nothing, since the customer permitted to remove this until %s", p.Until.UTC().Format("2006-01-02 15:04 MST")))
-	}
-	if c := told.Consent; ask && c != nil && c.State == runnerapi.ConsentStateNeeded {
-		why := jobspec.CutText("guardrails ask: "+strings.Join(guardrail.Against(*record.Judgement, policy.Ask), "; "), maxWhy)
-		c.Why = &why
 	}
 	if err := datadir.WriteJSON(j.dir.Plan(), told); err != nil {
 		return err
@@ -137,8 +132,8 @@ func (j *job) tellJudgement(told runnerapi.Plan, record order.Record) error {
 		strings.Join(guardrail.Against(*record.Judgement, policy.Deny), "; "))
 }
 
-// maxWhy is what the API takes of a reason, in bytes.
-const maxWhy = 1000
+// maxAsked is how much people are told of what guardrails ask, in bytes.
+const maxAsked = 900
 
 func explainRemedy(change string) string {
 	return "the customer can see why and how to loosen it: berth-runner guardrails explain " + change
@@ -188,15 +183,17 @@ func moved(differs []jobspec.Difference) string {
 
 // guardrailsAsk says whether the guardrails ask the customer about a planned change, and the
 // customer has not permitted it as one of many.
-func (j *job) guardrailsAsk(record order.Record) bool {
-	_, permitted := j.permitted()
-	return record.Answer() == policy.Ask && !permitted
+func (j *job) guardrailsAsk(record order.Record) (ask bool, what string) {
+	if _, permitted := j.permitted(); permitted || record.Answer() != policy.Ask {
+		return false, ""
+	}
+	return true, jobspec.CutText(strings.Join(guardrail.Against(*record.Judgement, policy.Ask), "; "), maxAsked)
 }
 
 // agreedTo is the last look of the guardrails before an apply: where they ask, somebody has
 // agreed to exactly this effect. Kinds of objects that were in it are not asked about again.
 func (j *job) agreedTo(record order.Record) error {
-	if !j.guardrailsAsk(record) {
+	if ask, _ := j.guardrailsAsk(record); !ask {
 		return nil
 	}
 	if j.consent == nil {
