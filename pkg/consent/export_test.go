@@ -1,6 +1,8 @@
 package consent
 
 import (
+	"encoding/pem"
+
 	"crypto/rand"
 
 	"golang.org/x/crypto/ssh"
@@ -13,4 +15,9 @@ func SignUnchecked(s ssh.Signer, p Purpose, message []byte) []byte {
 		panic(err)
 	}
 	return encodeSSH(s.PublicKey(), p.Namespace, sig)
+}
+
+// PEM is an SSH signature as ssh-keygen writes it.
+func PEM(blob []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: sshArmor, Bytes: blob})
 }

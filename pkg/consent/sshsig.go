@@ -123,8 +123,3 @@ func Attach(keys []Key, p Purpose, env capsule.Envelope, armored []byte) (capsul
 	}
 	return env, Key{}, fmt.Errorf("%w: no holder has the key that signed", ErrSignature)
 }
-
-// PEM is an SSH signature as ssh-keygen writes it.
-func PEM(blob []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: sshArmor, Bytes: blob})
-}

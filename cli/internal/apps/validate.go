@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/lint"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/policies"
 	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
@@ -82,6 +83,13 @@ func (c apps) validate(ctx context.Context, folder appfolder.Folder, v validatio
 		notYet = findings.Count(check.Unsupported(app), place.Error)
 	}
 	lint, about := check.ReadLint(folder.Root)
+	if !noApp {
+		refused, err := policies.OfApp(ctx, c.Getenv, app, found, folder.AllowPolicies)
+		if err != nil {
+			return err
+		}
+		found = append(found, refused...)
+	}
 	if v.own != nil && !noApp {
 		said, err := v.own(app, lint.Checks)
 		if err != nil {

@@ -63,7 +63,7 @@ func (h *hub) follow(dir string) (*follower, func(), error) {
 	if err != nil {
 		return nil, nil, &os.PathError{Op: "watch", Path: dir, Err: err}
 	}
-	f, at := &follower{changed: make(chan struct{}, 1)}, int32(wd) //nolint:gosec // the kernel's own type
+	f, at := &follower{changed: make(chan struct{}, 1)}, int32(wd)
 	if h.watches[at] == nil {
 		h.watches[at] = map[*follower]bool{}
 	}
@@ -77,7 +77,7 @@ func (h *hub) leave(wd int32, f *follower) {
 	delete(h.watches[wd], f)
 	if _, known := h.watches[wd]; known && len(h.watches[wd]) == 0 {
 		delete(h.watches, wd)
-		_, _ = unix.InotifyRmWatch(h.fd, uint32(wd)) //nolint:gosec // as the kernel gave it
+		_, _ = unix.InotifyRmWatch(h.fd, uint32(wd))
 	}
 }
 
@@ -91,7 +91,7 @@ func (h *hub) read() {
 			return
 		}
 		for left := buffer[:n]; len(left) >= unix.SizeofInotifyEvent; {
-			wd, mask := int32(binary.NativeEndian.Uint32(left)), binary.NativeEndian.Uint32(left[4:]) //nolint:gosec // as the kernel wrote it
+			wd, mask := int32(binary.NativeEndian.Uint32(left)), binary.NativeEndian.Uint32(left[4:])
 			name := binary.NativeEndian.Uint32(left[12:])
 			left = left[min(len(left), unix.SizeofInotifyEvent+int(name)):]
 			h.tell(wd, mask)

@@ -80,11 +80,11 @@ func Keep(ctx context.Context, tx *database.Tx, c ctldb.Change, plan *model.Plan
 		if err != nil {
 			return err
 		}
-		count := func(result policy.Result) int32 { return int32(r.Counts[result]) } //nolint:gosec // policy.MaxVerdicts at most
+		count := func(result policy.Result) int32 { return int32(r.Counts[result]) }
 		err = tx.InsertPolicyReport(ctx, ctldb.InsertPolicyReportParams{
 			InstallID: c.InstallID, ChangeID: c.ID, Side: string(r.Side), Policy: r.Policy, Engine: plan.Judgement.Engine, Answer: string(r.Answer), Severity: r.Severity,
 			Passed: count(policy.Pass), Failed: count(policy.Fail), Warned: count(policy.Warning), Errored: count(policy.Error), Skipped: count(policy.Skip), Unknown: count(policy.Unknown),
-			Findings: findings, FindingsLeft: int32(r.Left), //nolint:gosec // as above
+			Findings: findings, FindingsLeft: int32(r.Left),
 		})
 		if err != nil {
 			return fmt.Errorf("keep what policy %s says: %w", r.Policy, err)

@@ -51,7 +51,7 @@ func (h *Policies) ListPolicyReports(ctx context.Context, req apigen.ListPolicyR
 	limit := paging.Limit(p.Limit)
 	out := apigen.ListPolicyReports200JSONResponse{Items: []apigen.PolicyReport{}}
 	params := ctldb.ListPolicyReportsParams{
-		ChangeID: p.Change, Side: (*string)(p.Side), Policy: p.Policy, Answer: (*string)(p.Answer), Most: int32(limit + 1), //nolint:gosec // a page
+		ChangeID: p.Change, Side: (*string)(p.Side), Policy: p.Policy, Answer: (*string)(p.Answer), Most: int32(limit + 1),
 	}
 	if p.After != nil {
 		parts := strings.SplitN(*p.After, "/", 3)

@@ -48,7 +48,7 @@ func putConsent(ctx context.Context, tx *database.Tx, installID string, told api
 	}
 	var still *int32
 	if told.Still != nil {
-		n := int32(*told.Still) //nolint:gosec // at most 20 by the contract
+		n := int32(*told.Still)
 		still = &n
 	}
 	return tx.RunnerPutConsent(ctx, runnerdb.RunnerPutConsentParams{
