@@ -110,6 +110,15 @@ func TestPlanWithJudgement(t *testing.T) {
 	if !strings.Contains(stored, `"denied by policy: Pod shop/web fail: no-privileged"`) {
 		t.Errorf("stored: %s", stored)
 	}
+	// Of a runner that judges nothing, a plan with policies is denied.
+	w.exec(`update runner_jobs set result = jsonb_set(result::jsonb, '{plan,attempt}', '0'), spec = (spec::jsonb || '{"policies": [{"name": "p"}]}')::json where id = $1`, j.JobID)
+	if got := a.plan(j, nil); got.StatusCode() != http.StatusNoContent {
+		t.Fatalf("%d %s", got.StatusCode(), got.Body)
+	}
+	if stored := one[string](w, `select result::jsonb->'denied'->>'text' from runner_jobs where id = $1`, j.JobID); !strings.Contains(stored, "berth runners update") {
+		t.Errorf("stored: %s", stored)
+	}
+	w.exec(`update runner_jobs set spec = (spec::jsonb - 'policies')::json where id = $1`, j.JobID)
 	// Another attempt's plan is judged by itself.
 	w.exec(`update runner_jobs set result = jsonb_set(result::jsonb, '{plan,attempt}', '0') where id = $1`, j.JobID)
 	if got := a.plan(j, nil); got.StatusCode() != http.StatusNoContent {

@@ -44,6 +44,9 @@ func planOf(p apigen.Plan) model.Plan {
 	}
 }
 
+// unjudged is why a plan is denied that has policies and was held against none.
+const unjudged = "denied, for its runner holds no plan against the app's policies: update the runner (berth runners update), then retry the step"
+
 // putPlansConsent records whether the customer has to agree to a plan, or has agreed to its
 // effect before. Nobody waits for it yet: the job's result wakes the workflow.
 func putPlansConsent(ctx context.Context, tx *database.Tx, at attempt, p apigen.Plan) error {
@@ -81,11 +84,13 @@ func putPlan(ctx context.Context, tx *database.Tx, at attempt, plan model.Plan) 
 		return err
 	}
 	p := runnerdb.RunnerSetPlanParams{ID: at.ID, Plan: body}
+	text, to := unjudged, &p.Unjudged
 	if plan.Judgement != nil {
-		if text := plan.Judgement.Denies(); text != "" {
-			if p.Denied, err = json.Marshal(model.Denial{Text: text, EffectDigest: plan.EffectDigest}); err != nil {
-				return err
-			}
+		text, to = plan.Judgement.Denies(), &p.Denied
+	}
+	if text != "" {
+		if *to, err = json.Marshal(model.Denial{Text: text, EffectDigest: plan.EffectDigest}); err != nil {
+			return err
 		}
 	}
 	return tx.RunnerSetPlan(ctx, p)
