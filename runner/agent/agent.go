@@ -111,7 +111,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", cfg.Data, err)
 	}
-	defer lock.Close()
+	defer datadir.Unlock(lock)
 	a.provideTerraform(ctx)
 	if err := a.provideProviders(); err != nil {
 		return err

@@ -331,6 +331,13 @@ func (d Dir) Lock() (*os.File, error) {
 	return Flock(d.join("lock"), ErrBusy)
 }
 
+// Unlock ends a lock of Flock at once, also where a child that is just being started still
+// has a copy of the file: a file that is only closed stays locked until that one is, too.
+func Unlock(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // the end of the process unlocks it in any case
+	_ = f.Close()
+}
+
 // Locked reports whether an agent is active, without waiting for it.
 func (d Dir) Locked() bool { return Held(d.join("lock")) }
 
