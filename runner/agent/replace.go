@@ -52,7 +52,7 @@ func Replace(ctx context.Context, cfg Config, key *recovery.Key) (done Replaced,
 	if err != nil {
 		return done, fmt.Errorf("%s: %w", cfg.Data, err)
 	}
-	defer lock.Close()
+	defer datadir.Unlock(lock)
 	a.disk = disk.Open(a.dir.Path(), cfg.MinFree, cfg.Log)
 	if err := a.isolate(); err != nil {
 		return done, err
