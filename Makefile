@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults model model-planted registry-check tools
+.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults model model-planted registry-check policy-check tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ model-planted: ## show that these operations find three bugs that ctl-api is bui
 
 registry-check: ## try docker, skopeo, crane, oras, helm and cosign, and the official suite, with both registries (docs/reports/registry.md)
 	@dev/scripts/oci.sh report
+
+policy-check: ## compare the policy engine with Kyverno's own command, in speed and in verdicts (docs/reports/policy.md)
+	@dev/scripts/policy.sh compare
 
 tools: ## build the pinned development tools into .bin/tools/
 	@dev/scripts/tools.sh

@@ -174,6 +174,8 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"paging":       {},
 		"csvlist":      {},
 		"fleetapi":     {"apigen", "apiref", "bulk", "database", "installs", "paging", "plantree", "readme", "releaseview"},
+		"policies":     {"database"},
+		"policyapi":    {"apigen", "database", "flow", "installs", "orders", "paging"},
 		"metricsapi":   {"apigen", "database", "installs", "paging"},
 		"treediff":     {},
 		"snapshot":     {"database", "treediff"},
@@ -189,7 +191,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"settings":     {"database", "health", "keys", "orders"},
 		"tend":         {"database", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
 		"rollback":     {"apigen", "database", "flow", "installs", "releaseview", "why", "workflow"},
-		"workflow":     {"approval", "clearance", "database", "destruction", "events", "flow", "foresight", "health", "keys", "orders", "releaseview", "roles", "statetree"},
+		"workflow":     {"approval", "clearance", "database", "destruction", "events", "flow", "foresight", "health", "keys", "orders", "policies", "releaseview", "roles", "statetree"},
 	}
 	seen := map[string]bool{}
 	for _, p := range list(t, "./ctl-api/internal/...") {

@@ -39,7 +39,7 @@ var recipes = []recipe{
 	},
 	{
 		Name: "builder", Title: "Berth builder", Description: "Builds, releases and the registry of Berth's control plane",
-		Executables: []string{"berth-builder", "berth-runner", "berth-engine", "buildctl"},
+		Executables: []string{"berth-builder", "berth-runner", "berth-engine", "berth-policy", "buildctl"},
 	},
 	{
 		Name: "log-ingest", Title: "Berth log-ingest", Description: "The log store of Berth's control plane",
@@ -51,7 +51,7 @@ var recipes = []recipe{
 	},
 	{
 		Name: "runner", Title: "Berth runner", Description: "Runs Berth's jobs on the customer's side",
-		Executables: []string{"berth-runner", "berth-engine", "kubectl"},
+		Executables: []string{"berth-runner", "berth-engine", "berth-policy", "kubectl"},
 		Packages:    true, Env: []string{"BERTH_TERRAFORM=fetch"},
 	},
 }

@@ -74,7 +74,7 @@ func (o options) make() error {
 }
 
 // ofRunners are the executables that a runner needs.
-var ofRunners = []string{"berth-runner", "berth-engine"}
+var ofRunners = []string{"berth-runner", "berth-engine", "berth-policy"}
 
 // archives packs the executables of a platform: all of them, and those of a runner
 // alone, which updates of runners bring.

@@ -84,7 +84,7 @@ images() {
 # runner_image prints the image that installs in this cluster have.
 runner_image() {
   [ "$registry" = 127.0.0.1:16452 ] || return 0 # customers say one with --image
-  [ -n "${BERTH_LIBEXEC:-}" ] || dev/scripts/build.sh berth-runner berth-engine >&2
+  [ -n "${BERTH_LIBEXEC:-}" ] || dev/scripts/build.sh berth-runner berth-engine berth-policy >&2
   dev/scripts/runner-image.sh
 }
 

@@ -52,7 +52,7 @@ run_runner() {
   local pushed registry image flags
   read -r pushed registry <<<"$(dev/scripts/registry.sh)"
   [ -n "$pushed" ] || fail "this cluster has no registry for the runner's image: set BERTH_DEV_REGISTRY to one that its nodes pull from"
-  dev/scripts/build.sh berth-runner berth-engine
+  dev/scripts/build.sh berth-runner berth-engine berth-policy
   image=$(BERTH_DEV_REGISTRY=$pushed dev/scripts/runner-image.sh)
   flags="--ca $SSL_CERT_FILE --namespace $runner --namespaces $work"
   (

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Sourced: the executables of Berth, and which version they are.
+# Sourced: the executables of Berth, and which version they are. berth-policy is not among
+# them: it is of a module outside of the workspace, see policy.sh.
 
 # name of the executable, its main package
 readonly executables='

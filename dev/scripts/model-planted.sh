@@ -22,7 +22,7 @@ dev/scripts/need.sh go git postgres
 BERTH_TERRAFORM=$(dev/scripts/need.sh terraform)
 dev/scripts/build.sh
 mkdir -p "$out"
-while read -r name _; do ln -f ".bin/$name" "$out/$name"; done < <(awk 'NF' <<<"$executables")
+while read -r name _; do ln -f ".bin/$name" "$out/$name"; done < <(awk 'NF' <<<"$executables" && echo berth-policy)
 CGO_ENABLED=0 go build -buildvcs=false -tags planted -ldflags "-s -w $version_flags" -o "$out/ctl-api.new" "$(package_of berth-ctl-api)"
 mv -f "$out/ctl-api.new" "$out/berth-ctl-api"
 grep -q BERTH_PLANTED_BUG "$out/berth-ctl-api" # what TestNothingPlanted looks for

@@ -29,7 +29,7 @@ unset BERTH_RELEASE_KEY # nothing that is started here needs it
 
 (cd dev && GOWORK=off CGO_ENABLED=0 go build -o ../.bin/tools/release ./release)
 rm -rf "$root/build"
-mapfile -t names < <(awk 'NF{print $1}' <<<"$executables")
+mapfile -t names < <(awk 'NF{print $1}' <<<"$executables" && echo berth-policy)
 for platform in ${PLATFORMS:-linux/amd64 linux/arm64}; do
   dev/scripts/reproducible.sh "${platform%/*}" "${platform#*/}" "$root/build/${platform/\//_}" "${names[@]}"
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds executables for another place than this machine: the same commit makes
 # the same bytes in any folder, on any machine with the same version of Go.
-# Usage: reproducible.sh OS ARCH DIR NAME... (a name of executables.sh, kubectl or buildctl)
+# Usage: reproducible.sh OS ARCH DIR NAME... (a name of executables.sh, berth-policy, kubectl or buildctl)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . dev/scripts/executables.sh
@@ -30,6 +30,10 @@ for name in "$@"; do
   if [ "$name" = buildctl ]; then # of the BuildKit in dev/buildkit
     buildkit=$(cd dev/buildkit && go list -m -f '{{.Version}}' github.com/moby/buildkit)
     build dev/buildkit "-X github.com/moby/buildkit/version.Version=$buildkit" github.com/moby/buildkit/cmd/buildctl buildctl
+    continue
+  fi
+  if [ "$name" = berth-policy ]; then # of a module outside of the workspace
+    build runner/policy "$version_flags" ./cmd/policy berth-policy
     continue
   fi
   package=$(package_of "$name")

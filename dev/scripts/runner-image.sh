@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the image of the runner and pushes it to a registry for development:
-# berth-runner, berth-engine, terraform and kubectl on a root file system of
+# berth-runner, berth-engine, berth-policy, terraform and kubectl on a root file system of
 # Debian packages with what scripts expect. Prints the image's name with its
 # digest. Usage: runner-image.sh [NAME:TAG] (default berth/runner:dev)
 #
@@ -17,7 +17,7 @@ fail() {
   exit 1
 }
 
-for program in berth-runner berth-engine; do
+for program in berth-runner berth-engine berth-policy; do
   [ -x "$libexec/$program" ] || fail "$libexec has no $program: make build"
 done
 [ -x .bin/kube/kubectl ] || fail "there is no kubectl: make kube builds it"
@@ -58,7 +58,7 @@ flock 8
 
 # kubectl is a link into the one executable of all; the copy is an own file.
 readonly kubectl=$(realpath .bin/kube/kubectl) reference=${BERTH_DEV_REGISTRY:-127.0.0.1:16452}/$name
-files=("$libexec/berth-runner" "$libexec/berth-engine" "$terraform" "$kubectl" "$root/rootfs.tar" .bin/kube/mkimage)
+files=("$libexec/berth-runner" "$libexec/berth-engine" "$libexec/berth-policy" "$terraform" "$kubectl" "$root/rootfs.tar" .bin/kube/mkimage)
 
 # Build Runners that are pods build images with it, where it was built.
 readonly buildctl=$PWD/.bin/tools/buildctl
@@ -77,7 +77,7 @@ if [ -f "$made" ] && read -r made_key image <"$made" && [ "$made_key" = "$key" ]
   exit
 fi
 image=$(.bin/kube/mkimage --base "$root/rootfs.tar" --entry /usr/local/bin/berth-runner --user 0:0 "$reference" \
-  "$libexec/berth-runner:/usr/local/bin/berth-runner" "$libexec/berth-engine:/usr/local/bin/berth-engine" \
+  "$libexec/berth-runner:/usr/local/bin/berth-runner" "$libexec/berth-engine:/usr/local/bin/berth-engine" "$libexec/berth-policy:/usr/local/bin/berth-policy" \
   "$terraform:/usr/local/bin/terraform" "$kubectl:/usr/local/bin/kubectl" "${more[@]}")
 echo "$key $image" >"$made.new"
 mv "$made.new" "$made"

@@ -176,6 +176,7 @@ run() {
   go_test -parallel "$at_once" ${deploys:+-skip "$there"} "$e2e" || status=1
   [ -z "$deploying" ] || test_deployed "$deploying" || status=1
   (cd dev && GOWORK=off go test -json ./...) || status=1
+  (cd runner/policy && GOWORK=off CGO_ENABLED=0 go test -json ./...) || status=1
   (cd examples/shop/src/web && GOWORK=off go test -json ./...) || status=1
   return "$status"
 }

@@ -55,7 +55,7 @@ while read -r size file; do
 done < <(git ls-files -z | xargs -0 stat -c '%s %n' 2>/dev/null)
 
 echo "go.mod files"
-for dir in pkg services runner cli dev dev/collector dev/kube/k8s dev/kube/helm examples/shop/src/web; do
+for dir in pkg services runner runner/policy cli dev dev/collector dev/kube/k8s dev/kube/helm examples/shop/src/web; do
   if ! difference=$(cd "$dir" && GOWORK=off go mod tidy -diff 2>&1); then
     complain "$dir/go.mod is not tidy: cd $dir && GOWORK=off go mod tidy"
     head -n 10 <<<"$difference" >&2

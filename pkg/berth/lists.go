@@ -177,6 +177,20 @@ func (c *Client) Changes(ctx context.Context, which ctlapi.ListChangesParams) it
 	})
 }
 
+// PolicyReports lists what policies and guardrails say of changes, those of the newest
+// changes first.
+func (c *Client) PolicyReports(ctx context.Context, which ctlapi.ListPolicyReportsParams) iter.Seq2[ctlapi.PolicyReport, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.PolicyReport], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListPolicyReportsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.PolicyReport])(resp.JSON200), nil
+	})
+}
+
 // Configs lists the configs of an app.
 func (c *Client) Configs(ctx context.Context, app string, which ctlapi.ListConfigsParams) iter.Seq2[ctlapi.Config, error] {
 	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Config], error) {

@@ -48,8 +48,8 @@ type Effect struct {
 	// GuardrailsDigest is of the rules that the plan was held against; empty
 	// when there are none.
 	GuardrailsDigest string `json:"guardrails_digest"`
-	// Verdict is what these rules say. Runners evaluate none yet: it is
-	// Unevaluated.
+	// Verdict is what these rules and the vendor's policies say: the guardrails' answer and
+	// a digest of all verdicts, or Unevaluated.
 	Verdict string `json:"verdict"`
 }
 

@@ -28,7 +28,7 @@ func TestReferencePage(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	nested := map[string]reflect.Type{
 		"accepted": reflect.TypeFor[chain.Acceptance](), "keys": reflect.TypeFor[chain.Keys](), "scripts": reflect.TypeFor[chain.Scripts](),
-		"role": reflect.TypeFor[customerrole.Switch](),
+		"role": reflect.TypeFor[customerrole.Switch](), "consent": reflect.TypeFor[chain.Consent](), "standing_rules": reflect.TypeFor[chain.StandingRules](),
 	}
 	var documented []string
 	for row := range strings.Lines(section) {

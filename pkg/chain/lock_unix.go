@@ -17,3 +17,7 @@ func lock(f *os.File) error {
 	}
 	return err
 }
+
+// unlock frees it at once, also while a child that is just being started still has a copy
+// of the file.
+func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

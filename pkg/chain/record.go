@@ -80,6 +80,10 @@ type Record struct {
 	Scripts *Scripts `json:"scripts,omitempty"`
 	// Role is the role of the app that was switched on or off, in an event.
 	Role *customerrole.Switch `json:"role,omitempty"`
+	// Consent is the customer's, in an intent; Rules are standing rules that came into
+	// force, in an event.
+	Consent *Consent       `json:"consent,omitempty"`
+	Rules   *StandingRules `json:"standing_rules,omitempty"`
 }
 
 // Head names the last record of a chain, and by its hash all before it. The
@@ -201,6 +205,10 @@ func (r Record) misplaced() string {
 		return "only an event names keys or carries a handover"
 	case r.Kind != Event && r.Role != nil:
 		return "only an event tells of a role"
+	case r.Kind != Intent && r.Consent != nil:
+		return "only an intent names a consent"
+	case r.Kind != Event && r.Rules != nil:
+		return "only an event tells of standing rules"
 	case r.Kind != Intent && r.Kind != Outcome && r.Scripts != nil:
 		return "only an intent or an outcome names scripts"
 	}

@@ -171,6 +171,7 @@ func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken = os.ErrClosed
+	unlock(w.file)
 	return w.file.Close()
 }
 

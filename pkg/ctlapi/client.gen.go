@@ -47,6 +47,24 @@ func (e ActionRunState) Valid() bool {
 	}
 }
 
+// Defines values for AppPolicyEngine.
+const (
+	AppPolicyEngineKyverno AppPolicyEngine = "kyverno"
+	AppPolicyEngineOpa     AppPolicyEngine = "opa"
+)
+
+// Valid indicates whether the value is a known member of the AppPolicyEngine enum.
+func (e AppPolicyEngine) Valid() bool {
+	switch e {
+	case AppPolicyEngineKyverno:
+		return true
+	case AppPolicyEngineOpa:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AppVariableReaderKind.
 const (
 	AppVariableReaderKindAction    AppVariableReaderKind = "action"
@@ -374,6 +392,27 @@ func (e ConfigItemKind) Valid() bool {
 	case ConfigItemKindSandbox:
 		return true
 	case ConfigItemKindScripts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CustomerConsentState.
+const (
+	CustomerConsentStateDenied CustomerConsentState = "denied"
+	CustomerConsentStateGiven  CustomerConsentState = "given"
+	CustomerConsentStateNeeded CustomerConsentState = "needed"
+)
+
+// Valid indicates whether the value is a known member of the CustomerConsentState enum.
+func (e CustomerConsentState) Valid() bool {
+	switch e {
+	case CustomerConsentStateDenied:
+		return true
+	case CustomerConsentStateGiven:
+		return true
+	case CustomerConsentStateNeeded:
 		return true
 	default:
 		return false
@@ -1184,6 +1223,72 @@ func (e PlanNodeKind) Valid() bool {
 	}
 }
 
+// Defines values for PolicyAnswer.
+const (
+	PolicyAnswerAllow PolicyAnswer = "allow"
+	PolicyAnswerAsk   PolicyAnswer = "ask"
+	PolicyAnswerDeny  PolicyAnswer = "deny"
+	PolicyAnswerWarn  PolicyAnswer = "warn"
+)
+
+// Valid indicates whether the value is a known member of the PolicyAnswer enum.
+func (e PolicyAnswer) Valid() bool {
+	switch e {
+	case PolicyAnswerAllow:
+		return true
+	case PolicyAnswerAsk:
+		return true
+	case PolicyAnswerDeny:
+		return true
+	case PolicyAnswerWarn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PolicyFindingResult.
+const (
+	PolicyFindingResultError   PolicyFindingResult = "error"
+	PolicyFindingResultFail    PolicyFindingResult = "fail"
+	PolicyFindingResultUnknown PolicyFindingResult = "unknown"
+	PolicyFindingResultWarn    PolicyFindingResult = "warn"
+)
+
+// Valid indicates whether the value is a known member of the PolicyFindingResult enum.
+func (e PolicyFindingResult) Valid() bool {
+	switch e {
+	case PolicyFindingResultError:
+		return true
+	case PolicyFindingResultFail:
+		return true
+	case PolicyFindingResultUnknown:
+		return true
+	case PolicyFindingResultWarn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PolicySide.
+const (
+	PolicySideCustomer PolicySide = "customer"
+	PolicySideVendor   PolicySide = "vendor"
+)
+
+// Valid indicates whether the value is a known member of the PolicySide enum.
+func (e PolicySide) Valid() bool {
+	switch e {
+	case PolicySideCustomer:
+		return true
+	case PolicySideVendor:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RehearsalOutputSource.
 const (
 	RehearsalOutputSourceGiven    RehearsalOutputSource = "given"
@@ -1978,6 +2083,7 @@ const (
 	WhyCodeAlarm              WhyCode = "alarm"
 	WhyCodeAtWork             WhyCode = "at_work"
 	WhyCodeBehind             WhyCode = "behind"
+	WhyCodeConsent            WhyCode = "consent"
 	WhyCodeControlPlane       WhyCode = "control_plane"
 	WhyCodeCustomerSwitch     WhyCode = "customer_switch"
 	WhyCodeDecision           WhyCode = "decision"
@@ -2015,6 +2121,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeAtWork:
 		return true
 	case WhyCodeBehind:
+		return true
+	case WhyCodeConsent:
 		return true
 	case WhyCodeControlPlane:
 		return true
@@ -2549,6 +2657,33 @@ type AppPage struct {
 	Next Next `json:"next,omitempty"`
 }
 
+// AppPolicy defines model for AppPolicy.
+type AppPolicy struct {
+	// Components Those that it is for; none for all.
+	Components []string `json:"components"`
+
+	// ContentsFile The file with its rules, when that is another one.
+	ContentsFile *string         `json:"contents_file,omitempty"`
+	Engine       AppPolicyEngine `json:"engine"`
+
+	// File The file of the app folder that says so.
+	File string `json:"file"`
+	Name string `json:"name"`
+
+	// Type What it looks at.
+	Type string `json:"type"`
+}
+
+// AppPolicyEngine defines model for AppPolicy.Engine.
+type AppPolicyEngine string
+
+// AppPolicyList defines model for AppPolicyList.
+type AppPolicyList struct {
+	// Config The number of the config; left out for an app that was never synced.
+	Config *int        `json:"config,omitempty"`
+	Items  []AppPolicy `json:"items"`
+}
+
 // AppRequest defines model for AppRequest.
 type AppRequest struct {
 	Description *string `json:"description,omitempty"`
@@ -3058,10 +3193,13 @@ type Change struct {
 	ApprovedEffectDigest *string    `json:"approved_effect_digest,omitempty"`
 
 	// Artifact What a build made, in the org's registry.
-	Artifact  *Artifact  `json:"artifact,omitempty"`
-	CreatedAt time.Time  `json:"created_at"`
-	DecidedAt *time.Time `json:"decided_at,omitempty"`
-	Decisions []Decision `json:"decisions"`
+	Artifact *Artifact `json:"artifact,omitempty"`
+
+	// Consent The customer's word on the change, as the runner tells it; left out where the runner asks for none. `needed`: the runner carries it out only once the customer agrees.
+	Consent   *CustomerConsent `json:"consent,omitempty"`
+	CreatedAt time.Time        `json:"created_at"`
+	DecidedAt *time.Time       `json:"decided_at,omitempty"`
+	Decisions []Decision       `json:"decisions"`
 
 	// Differs Because of which fields it was refused, stale, or lost its approval.
 	Differs []Difference `json:"differs"`
@@ -3093,8 +3231,14 @@ type Change struct {
 	// Plan What people are shown of a plan. It holds no secret.
 	//
 	// Example: {"create":0,"delete":0,"no_change":false,"objects":[{"action":"update","address":"terraform_data.greeting","fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"input"}]}],"replace":0,"update":1}
-	Plan       *PlanSummary `json:"plan,omitempty"`
-	ProposedAt *time.Time   `json:"proposed_at,omitempty"`
+	Plan *PlanSummary `json:"plan,omitempty"`
+
+	// Policies What policies and guardrails say of its plan; left out where none looked at it.
+	Policies []PolicyReport `json:"policies,omitempty"`
+
+	// PolicyOverride That a person let an effect pass which policies deny.
+	PolicyOverride *PolicyOverride `json:"policy_override,omitempty"`
+	ProposedAt     *time.Time      `json:"proposed_at,omitempty"`
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
@@ -3331,6 +3475,26 @@ type Customer struct {
 	// Name Example: acme
 	Name string `json:"name"`
 }
+
+// CustomerConsent The customer's word on the change, as the runner tells it; left out where the runner asks for none. `needed`: the runner carries it out only once the customer agrees.
+type CustomerConsent struct {
+	At *time.Time `json:"at,omitempty"`
+
+	// By The names of the keys that answered.
+	By    []string             `json:"by"`
+	State CustomerConsentState `json:"state"`
+
+	// Still How many more keys have to agree.
+	Still  *int       `json:"still,omitempty"`
+	ToldAt time.Time  `json:"told_at"`
+	Until  *time.Time `json:"until,omitempty"`
+
+	// Why Why the customer is asked, or what they said.
+	Why *string `json:"why,omitempty"`
+}
+
+// CustomerConsentState defines model for CustomerConsent.State.
+type CustomerConsentState string
 
 // CustomerPage defines model for CustomerPage.
 type CustomerPage struct {
@@ -4625,6 +4789,99 @@ type PlanTree struct {
 	Outputs       []PlanNode `json:"outputs,omitempty"`
 	Roots         []PlanNode `json:"roots"`
 }
+
+// PolicyAnswer What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+type PolicyAnswer string
+
+// PolicyCounts How many verdicts of each kind a policy gave.
+type PolicyCounts struct {
+	Error   int `json:"error"`
+	Fail    int `json:"fail"`
+	Pass    int `json:"pass"`
+	Skip    int `json:"skip"`
+	Unknown int `json:"unknown"`
+	Warn    int `json:"warn"`
+}
+
+// PolicyFinding defines model for PolicyFinding.
+type PolicyFinding struct {
+	Component *string `json:"component,omitempty"`
+
+	// Document Example: Deployment shop/web
+	Document string  `json:"document"`
+	Message  *string `json:"message,omitempty"`
+
+	// On What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+	On     *PolicyAnswer       `json:"on,omitempty"`
+	Result PolicyFindingResult `json:"result"`
+	Rule   *string             `json:"rule,omitempty"`
+}
+
+// PolicyFindingResult defines model for PolicyFinding.Result.
+type PolicyFindingResult string
+
+// PolicyOverride That a person let an effect pass which policies deny.
+type PolicyOverride struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+	Reason    string    `json:"reason"`
+	Until     time.Time `json:"until"`
+}
+
+// PolicyOverrideRequest defines model for PolicyOverrideRequest.
+type PolicyOverrideRequest struct {
+	// EffectDigest That of the denied change, as it was looked at.
+	EffectDigest string `json:"effect_digest"`
+	Reason       string `json:"reason"`
+}
+
+// PolicyReport defines model for PolicyReport.
+type PolicyReport struct {
+	// Answer What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+	Answer   PolicyAnswer `json:"answer"`
+	ChangeID string       `json:"change_id"`
+
+	// Counts How many verdicts of each kind a policy gave.
+	Counts PolicyCounts `json:"counts"`
+
+	// Engine What judged, with the versions of its languages.
+	Engine string `json:"engine"`
+
+	// Findings The verdicts that stand against the change, the worst first.
+	Findings []PolicyFinding `json:"findings"`
+
+	// FindingsLeft How many more there are than are listed.
+	FindingsLeft int `json:"findings_left"`
+
+	// Install A thing by id and name.
+	Install  Ref       `json:"install"`
+	JudgedAt time.Time `json:"judged_at"`
+
+	// Override That a person let an effect pass which policies deny.
+	Override *PolicyOverride `json:"override,omitempty"`
+
+	// Policy Example: no-privileged
+	Policy   string  `json:"policy"`
+	Severity *string `json:"severity,omitempty"`
+
+	// Side Whose rules they are. The control plane enforces the vendor's, the runner the customer's.
+	Side PolicySide `json:"side"`
+
+	// Step Example: component/web
+	Step       *string `json:"step,omitempty"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// PolicyReportPage defines model for PolicyReportPage.
+type PolicyReportPage struct {
+	Items []PolicyReport `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// PolicySide Whose rules they are. The control plane enforces the vendor's, the runner the customer's.
+type PolicySide string
 
 // Problem Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist.
 type Problem struct {
@@ -6325,6 +6582,7 @@ type Why struct {
 //     runner's switch;
 //   - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
 //     runner knows no such role, or not its name;
+//   - `consent`: it is approved, and the customer has to agree to it;
 //   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
 //     has a key that two processes hold, says that it cannot work;
 //   - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6344,6 +6602,7 @@ type WhyItem struct {
 	//   runner's switch;
 	// - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
 	//   runner knows no such role, or not its name;
+	// - `consent`: it is approved, and the customer has to agree to it;
 	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
 	//   has a key that two processes hold, says that it cannot work;
 	// - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6903,6 +7162,12 @@ type DecideParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// OverridePoliciesParams defines parameters for OverridePolicies.
+type OverridePoliciesParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // GetConfigParams defines parameters for GetConfig.
 type GetConfigParams struct {
 	// Wait How long the answer may be held back until there is something to say, as a Go duration of at most `60s`; absent or `0s` answers at once.
@@ -7239,6 +7504,33 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListPolicyReportsParams defines parameters for ListPolicyReports.
+type ListPolicyReportsParams struct {
+	// Install Only those of this install, by id or name.
+	Install *string `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of installs of this app, by id or name.
+	App *string `form:"app,omitempty" json:"app,omitempty"`
+
+	// Change Only those of this change.
+	Change *string `form:"change,omitempty" json:"change,omitempty"`
+
+	// Side Only those of the vendor's policies, or of the customer's guardrails.
+	Side *PolicySide `form:"side,omitempty" json:"side,omitempty"`
+
+	// Policy Only those of the policy with this name.
+	Policy *string `form:"policy,omitempty" json:"policy,omitempty"`
+
+	// Answer Only those with this answer.
+	Answer *PolicyAnswer `form:"answer,omitempty" json:"answer,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // CreateRegistryTokenParams defines parameters for CreateRegistryToken.
 type CreateRegistryTokenParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
@@ -7508,6 +7800,9 @@ type CreateBulkJSONRequestBody = BulkRequest
 
 // DecideJSONRequestBody defines body for Decide for application/json ContentType.
 type DecideJSONRequestBody = DecisionRequest
+
+// OverridePoliciesJSONRequestBody defines body for OverridePolicies for application/json ContentType.
+type OverridePoliciesJSONRequestBody = PolicyOverrideRequest
 
 // CreateCustomerJSONRequestBody defines body for CreateCustomer for application/json ContentType.
 type CreateCustomerJSONRequestBody = CustomerRequest
@@ -7915,6 +8210,13 @@ type ClientInterface interface {
 	// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
 	SyncInstalls(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, body SyncInstallsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAppPolicies List the policies that an app's plans are held against
+	//
+	// Those of the app's newest config, in its order.
+	//
+	// Corresponds with GET /apps/{app}/policies (the `ListAppPolicies` operationId).
+	ListAppPolicies(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListReleases List the releases of an app
 	//
 	// A release is the lockfile, a config and the exact build of each component.
@@ -8154,6 +8456,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /changes/{change}/plan/tree (the `GetPlanTree` operationId).
 	GetPlanTree(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OverridePoliciesWithBody Let a change pass that policies of the vendor deny
+	//
+	// For a change that was denied by policies and not by people. The override counts for this effect in this install, for 30 days: the step is retried, its plan is made again, and when that has the same effect it is proposed like any other. The customer's guardrails are not touched by it. 409 `not_denied` for a change that no policy denied, `effect_changed` when the digest is not the change's.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /changes/{change}/policy-override (the `OverridePolicies` operationId).
+	OverridePoliciesWithBody(ctx context.Context, change ChangeID, params *OverridePoliciesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OverridePolicies Let a change pass that policies of the vendor deny
+	//
+	// For a change that was denied by policies and not by people. The override counts for this effect in this install, for 30 days: the step is retried, its plan is made again, and when that has the same effect it is proposed like any other. The customer's guardrails are not touched by it. 409 `not_denied` for a change that no policy denied, `effect_changed` when the digest is not the change's.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /changes/{change}/policy-override (the `OverridePolicies` operationId).
+	OverridePolicies(ctx context.Context, change ChangeID, params *OverridePoliciesParams, body OverridePoliciesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetConfig Show a config
 	//
@@ -8852,6 +9172,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /orgs (the `CreateOrg` operationId).
 	CreateOrg(ctx context.Context, params *CreateOrgParams, body CreateOrgJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPolicyReports List what policies and guardrails say of changes
+	//
+	// One report for each policy and change, with how many verdicts of each kind it gave and those that stand against the change. The names of results are those of the policy-report format (wgpolicyk8s.io), and `unknown`.
+	//
+	// Corresponds with GET /policy-reports (the `ListPolicyReports` operationId).
+	ListPolicyReports(ctx context.Context, params *ListPolicyReportsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateRegistryTokenWithBody Make a token for the registry
 	//
@@ -9708,6 +10035,23 @@ func (c *Client) SyncInstalls(ctx context.Context, app AppIDOrName, params *Sync
 	return c.Client.Do(req)
 }
 
+// ListAppPolicies List the policies that an app's plans are held against
+//
+// Those of the app's newest config, in its order.
+//
+// Corresponds with GET /apps/{app}/policies (the `ListAppPolicies` operationId).
+func (c *Client) ListAppPolicies(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAppPoliciesRequest(c.Server, app)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListReleases List the releases of an app
 //
 // A release is the lockfile, a config and the exact build of each component.
@@ -10218,6 +10562,44 @@ func (c *Client) GetPlan(ctx context.Context, change ChangeID, reqEditors ...Req
 // Corresponds with GET /changes/{change}/plan/tree (the `GetPlanTree` operationId).
 func (c *Client) GetPlanTree(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetPlanTreeRequest(c.Server, change)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OverridePoliciesWithBody Let a change pass that policies of the vendor deny
+//
+// For a change that was denied by policies and not by people. The override counts for this effect in this install, for 30 days: the step is retried, its plan is made again, and when that has the same effect it is proposed like any other. The customer's guardrails are not touched by it. 409 `not_denied` for a change that no policy denied, `effect_changed` when the digest is not the change's.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /changes/{change}/policy-override (the `OverridePolicies` operationId).
+func (c *Client) OverridePoliciesWithBody(ctx context.Context, change ChangeID, params *OverridePoliciesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOverridePoliciesRequestWithBody(c.Server, change, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OverridePolicies Let a change pass that policies of the vendor deny
+//
+// For a change that was denied by policies and not by people. The override counts for this effect in this install, for 30 days: the step is retried, its plan is made again, and when that has the same effect it is proposed like any other. The customer's guardrails are not touched by it. 409 `not_denied` for a change that no policy denied, `effect_changed` when the digest is not the change's.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /changes/{change}/policy-override (the `OverridePolicies` operationId).
+func (c *Client) OverridePolicies(ctx context.Context, change ChangeID, params *OverridePoliciesParams, body OverridePoliciesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOverridePoliciesRequest(c.Server, change, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -11636,6 +12018,23 @@ func (c *Client) CreateOrgWithBody(ctx context.Context, params *CreateOrgParams,
 // Corresponds with POST /orgs (the `CreateOrg` operationId).
 func (c *Client) CreateOrg(ctx context.Context, params *CreateOrgParams, body CreateOrgJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateOrgRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPolicyReports List what policies and guardrails say of changes
+//
+// One report for each policy and change, with how many verdicts of each kind it gave and those that stand against the change. The names of results are those of the policy-report format (wgpolicyk8s.io), and `unknown`.
+//
+// Corresponds with GET /policy-reports (the `ListPolicyReports` operationId).
+func (c *Client) ListPolicyReports(ctx context.Context, params *ListPolicyReportsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPolicyReportsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -13457,6 +13856,40 @@ func NewSyncInstallsRequestWithBody(server string, app AppIDOrName, params *Sync
 	return req, nil
 }
 
+// NewListAppPoliciesRequest constructs an http.Request for the ListAppPolicies method
+func NewListAppPoliciesRequest(server string, app AppIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/policies", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListReleasesRequest constructs an http.Request for the ListReleases method
 func NewListReleasesRequest(server string, app AppIDOrName, params *ListReleasesParams) (*http.Request, error) {
 	var err error
@@ -14774,6 +15207,68 @@ func NewGetPlanTreeRequest(server string, change ChangeID) (*http.Request, error
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewOverridePoliciesRequest calls the generic OverridePolicies builder with application/json body
+func NewOverridePoliciesRequest(server string, change ChangeID, params *OverridePoliciesParams, body OverridePoliciesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewOverridePoliciesRequestWithBody(server, change, params, "application/json", bodyReader)
+}
+
+// NewOverridePoliciesRequestWithBody constructs an http.Request for the OverridePolicies method, with any body, and a specified content type
+func NewOverridePoliciesRequestWithBody(server string, change ChangeID, params *OverridePoliciesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "change", change, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/changes/%s/policy-override", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -18160,6 +18655,144 @@ func NewCreateOrgRequestWithBody(server string, params *CreateOrgParams, content
 	return req, nil
 }
 
+// NewListPolicyReportsRequest constructs an http.Request for the ListPolicyReports method
+func NewListPolicyReportsRequest(server string, params *ListPolicyReportsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/policy-reports")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Install != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "install", *params.Install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.App != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "app", *params.App, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Change != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "change", *params.Change, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Side != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "side", *params.Side, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Policy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "policy", *params.Policy, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Answer != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "answer", *params.Answer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewCreateRegistryTokenRequest calls the generic CreateRegistryToken builder with application/json body
 func NewCreateRegistryTokenRequest(server string, params *CreateRegistryTokenParams, body CreateRegistryTokenJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -20555,6 +21188,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
 	SyncInstallsWithResponse(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, body SyncInstallsJSONRequestBody, reqEditors ...RequestEditorFn) (*SyncInstallsResponse, error)
 
+	// ListAppPoliciesWithResponse List the policies that an app's plans are held against
+	//
+	// Those of the app's newest config, in its order.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /apps/{app}/policies (the `ListAppPolicies` operationId).
+	ListAppPoliciesWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*ListAppPoliciesResponse, error)
+
 	// ListReleasesWithResponse List the releases of an app
 	//
 	// A release is the lockfile, a config and the exact build of each component.
@@ -20824,6 +21466,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /changes/{change}/plan/tree (the `GetPlanTree` operationId).
 	GetPlanTreeWithResponse(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*GetPlanTreeResponse, error)
+
+	// OverridePoliciesWithBodyWithResponse Let a change pass that policies of the vendor deny
+	//
+	// For a change that was denied by policies and not by people. The override counts for this effect in this install, for 30 days: the step is retried, its plan is made again, and when that has the same effect it is proposed like any other. The customer's guardrails are not touched by it. 409 `not_denied` for a change that no policy denied, `effect_changed` when the digest is not the change's.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /changes/{change}/policy-override (the `OverridePolicies` operationId).
+	OverridePoliciesWithBodyWithResponse(ctx context.Context, change ChangeID, params *OverridePoliciesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OverridePoliciesResponse, error)
+
+	// OverridePoliciesWithResponse Let a change pass that policies of the vendor deny
+	//
+	// For a change that was denied by policies and not by people. The override counts for this effect in this install, for 30 days: the step is retried, its plan is made again, and when that has the same effect it is proposed like any other. The customer's guardrails are not touched by it. 409 `not_denied` for a change that no policy denied, `effect_changed` when the digest is not the change's.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /changes/{change}/policy-override (the `OverridePolicies` operationId).
+	OverridePoliciesWithResponse(ctx context.Context, change ChangeID, params *OverridePoliciesParams, body OverridePoliciesJSONRequestBody, reqEditors ...RequestEditorFn) (*OverridePoliciesResponse, error)
 
 	// GetConfigWithResponse Show a config
 	//
@@ -21610,6 +22270,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /orgs (the `CreateOrg` operationId).
 	CreateOrgWithResponse(ctx context.Context, params *CreateOrgParams, body CreateOrgJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateOrgResponse, error)
+
+	// ListPolicyReportsWithResponse List what policies and guardrails say of changes
+	//
+	// One report for each policy and change, with how many verdicts of each kind it gave and those that stand against the change. The names of results are those of the policy-report format (wgpolicyk8s.io), and `unknown`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /policy-reports (the `ListPolicyReports` operationId).
+	ListPolicyReportsWithResponse(ctx context.Context, params *ListPolicyReportsParams, reqEditors ...RequestEditorFn) (*ListPolicyReportsResponse, error)
 
 	// CreateRegistryTokenWithBodyWithResponse Make a token for the registry
 	//
@@ -22839,6 +23508,54 @@ func (r SyncInstallsResponse) ContentType() string {
 	return ""
 }
 
+type ListAppPoliciesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AppPolicyList
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAppPoliciesResponse) GetJSON200() *AppPolicyList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAppPoliciesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAppPoliciesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAppPoliciesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAppPoliciesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAppPoliciesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListReleasesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -23924,6 +24641,54 @@ func (r GetPlanTreeResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetPlanTreeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type OverridePoliciesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Change
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r OverridePoliciesResponse) GetJSON201() *Change {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r OverridePoliciesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r OverridePoliciesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r OverridePoliciesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r OverridePoliciesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r OverridePoliciesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -26721,6 +27486,54 @@ func (r CreateOrgResponse) ContentType() string {
 	return ""
 }
 
+type ListPolicyReportsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PolicyReportPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPolicyReportsResponse) GetJSON200() *PolicyReportPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListPolicyReportsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPolicyReportsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPolicyReportsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPolicyReportsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPolicyReportsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateRegistryTokenResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -28851,6 +29664,21 @@ func (c *ClientWithResponses) SyncInstallsWithResponse(ctx context.Context, app 
 	return ParseSyncInstallsResponse(rsp)
 }
 
+// ListAppPoliciesWithResponse List the policies that an app's plans are held against
+//
+// Those of the app's newest config, in its order.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /apps/{app}/policies (the `ListAppPolicies` operationId).
+func (c *ClientWithResponses) ListAppPoliciesWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*ListAppPoliciesResponse, error) {
+	rsp, err := c.ListAppPolicies(ctx, app, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAppPoliciesResponse(rsp)
+}
+
 // ListReleasesWithResponse List the releases of an app
 //
 // A release is the lockfile, a config and the exact build of each component.
@@ -29287,6 +30115,36 @@ func (c *ClientWithResponses) GetPlanTreeWithResponse(ctx context.Context, chang
 		return nil, err
 	}
 	return ParseGetPlanTreeResponse(rsp)
+}
+
+// OverridePoliciesWithBodyWithResponse Let a change pass that policies of the vendor deny
+//
+// For a change that was denied by policies and not by people. The override counts for this effect in this install, for 30 days: the step is retried, its plan is made again, and when that has the same effect it is proposed like any other. The customer's guardrails are not touched by it. 409 `not_denied` for a change that no policy denied, `effect_changed` when the digest is not the change's.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /changes/{change}/policy-override (the `OverridePolicies` operationId).
+func (c *ClientWithResponses) OverridePoliciesWithBodyWithResponse(ctx context.Context, change ChangeID, params *OverridePoliciesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OverridePoliciesResponse, error) {
+	rsp, err := c.OverridePoliciesWithBody(ctx, change, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOverridePoliciesResponse(rsp)
+}
+
+// OverridePoliciesWithResponse Let a change pass that policies of the vendor deny
+//
+// For a change that was denied by policies and not by people. The override counts for this effect in this install, for 30 days: the step is retried, its plan is made again, and when that has the same effect it is proposed like any other. The customer's guardrails are not touched by it. 409 `not_denied` for a change that no policy denied, `effect_changed` when the digest is not the change's.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /changes/{change}/policy-override (the `OverridePolicies` operationId).
+func (c *ClientWithResponses) OverridePoliciesWithResponse(ctx context.Context, change ChangeID, params *OverridePoliciesParams, body OverridePoliciesJSONRequestBody, reqEditors ...RequestEditorFn) (*OverridePoliciesResponse, error) {
+	rsp, err := c.OverridePolicies(ctx, change, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOverridePoliciesResponse(rsp)
 }
 
 // GetConfigWithResponse Show a config
@@ -30505,6 +31363,21 @@ func (c *ClientWithResponses) CreateOrgWithResponse(ctx context.Context, params 
 		return nil, err
 	}
 	return ParseCreateOrgResponse(rsp)
+}
+
+// ListPolicyReportsWithResponse List what policies and guardrails say of changes
+//
+// One report for each policy and change, with how many verdicts of each kind it gave and those that stand against the change. The names of results are those of the policy-report format (wgpolicyk8s.io), and `unknown`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /policy-reports (the `ListPolicyReports` operationId).
+func (c *ClientWithResponses) ListPolicyReportsWithResponse(ctx context.Context, params *ListPolicyReportsParams, reqEditors ...RequestEditorFn) (*ListPolicyReportsResponse, error) {
+	rsp, err := c.ListPolicyReports(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPolicyReportsResponse(rsp)
 }
 
 // CreateRegistryTokenWithBodyWithResponse Make a token for the registry
@@ -31767,6 +32640,39 @@ func ParseSyncInstallsResponse(rsp *http.Response) (*SyncInstallsResponse, error
 	return response, nil
 }
 
+// ParseListAppPoliciesResponse parses an HTTP response from a ListAppPoliciesWithResponse call
+func ParseListAppPoliciesResponse(rsp *http.Response) (*ListAppPoliciesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAppPoliciesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AppPolicyList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListReleasesResponse parses an HTTP response from a ListReleasesWithResponse call
 func ParseListReleasesResponse(rsp *http.Response) (*ListReleasesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -32536,6 +33442,39 @@ func ParseGetPlanTreeResponse(rsp *http.Response) (*GetPlanTreeResponse, error) 
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseOverridePoliciesResponse parses an HTTP response from a OverridePoliciesWithResponse call
+func ParseOverridePoliciesResponse(rsp *http.Response) (*OverridePoliciesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &OverridePoliciesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Change
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -34502,6 +35441,39 @@ func ParseCreateOrgResponse(rsp *http.Response) (*CreateOrgResponse, error) {
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListPolicyReportsResponse parses an HTTP response from a ListPolicyReportsWithResponse call
+func ParseListPolicyReportsResponse(rsp *http.Response) (*ListPolicyReportsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPolicyReportsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PolicyReportPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -44,6 +44,7 @@ var (
 	delivery  = []string{"webhook_id", "webhook", "delivery_id", "event_id", "event_kind", "event_seq", "attempts", "status"}
 	fromState = []string{"from"}
 	role      = []string{"role", "switch_id", "actor"}
+	consent   = []string{"change_id", "effect_digest", "reason", "until", "actor"}
 )
 
 // All are the kinds, by name.
@@ -78,6 +79,9 @@ var All = []Doc{
 	{"change.withdrawn", "the workflow of a change ended before the change was carried out", change, Installs},
 	{"check.changed", "the verdict of a health check of an install changed", []string{"check", "from", "to"}, Installs},
 	{"config.created", "a sync made a new config of an app", []string{"config_id", "number", "actor"}, Apps},
+	{"consent.denied", "the customer denied a change", consent, Installs},
+	{"consent.given", "the customer agreed to a change", consent, Installs},
+	{"consent.needed", "the runner carries a change out only once the customer agrees", consent, Installs},
 	{"decision.made", "a person answered a proposal; more approvals may be needed", append(slices.Clone(change), "answer", "actor"), Installs},
 	{"drift.changed", "a resource drifted from what was deployed, or no longer does", []string{"resource_id", "resource", "resource_kind", "from", "to"}, Installs},
 	{"freeze.added", "a time in which no change is carried out was added to an app or an install", []string{"freeze_id", "starts_at", "ends_at", "weekly", "actor"}, Installs},
@@ -94,6 +98,7 @@ var All = []Doc{
 	{"install.provisioning", "the first provision of an install started", fromState, Installs},
 	{"install.resumed", "a pause of an install ended", []string{"actor"}, Installs},
 	{"install.updated", "the name, labels, approval option or component toggles of an install changed; toggles has those that differ", []string{"changed", "toggles", "actor"}, Installs},
+	{"policy.overridden", "an admin let a change pass that policies of the vendor deny", consent, Installs},
 	{"release.created", "an app got a new release", []string{"release_id", "number", "config_id", "made_by"}, Apps},
 	{"resource.absent", "a resource is gone", resource, Installs},
 	{"resource.changing", "a change of a resource started", resource, Installs},

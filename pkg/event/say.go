@@ -116,6 +116,10 @@ var sayings = map[string]func(deed string, b body, f Facts) string{
 	"secret": func(deed string, b body, _ Facts) string {
 		return strings.TrimSpace("secret "+b.Secret) + " " + deed + " by the customer"
 	},
+	"consent": func(deed string, _ body, _ Facts) string {
+		return map[string]string{"needed": "a change needs the customer's consent", "given": "the customer agreed to a change", "denied": "the customer denied a change"}[deed]
+	},
+	"policy": func(_ string, _ body, _ Facts) string { return "a change let pass that policies deny" },
 	"role": func(deed string, b body, _ Facts) string {
 		text := "role " + b.Role + map[string]string{"enabled": " switched on", "disabled": " switched off"}[deed]
 		if b.Until != "" {

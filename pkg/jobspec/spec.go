@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/policy"
 )
 
 // Version is the version of this contract that Spec.Version carries.
@@ -70,6 +72,9 @@ type Spec struct {
 	// InputsVersion is the version of the install's inputs in State.
 	InputsVersion  int `json:"inputs_version,omitempty"`
 	TimeoutSeconds int `json:"timeout_seconds"`
+	// Policies are the vendor's rules that a plan is held against, only those that look
+	// at what the job is about. Their texts may be templates.
+	Policies []policy.Rules `json:"policies,omitempty"`
 	// File is the file of the app folder that defines the sandbox or the component
 	// that the job works on. It is for errors, as are the names of other files
 	// below.

@@ -16,9 +16,31 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/oapi-codegen/runtime"
 )
+
+// Defines values for ConsentState.
+const (
+	ConsentStateDenied ConsentState = "denied"
+	ConsentStateGiven  ConsentState = "given"
+	ConsentStateNeeded ConsentState = "needed"
+)
+
+// Valid indicates whether the value is a known member of the ConsentState enum.
+func (e ConsentState) Valid() bool {
+	switch e {
+	case ConsentStateDenied:
+		return true
+	case ConsentStateGiven:
+		return true
+	case ConsentStateNeeded:
+		return true
+	default:
+		return false
+	}
+}
 
 // Defines values for JobState.
 const (
@@ -338,6 +360,40 @@ type ClaimRequest struct {
 	WaitSeconds int          `json:"wait_seconds"`
 }
 
+// Consent Whether the customer's side agrees to a change.
+type Consent struct {
+	// At When the answer was complete.
+	At *time.Time `json:"at,omitempty"`
+
+	// By Who agreed or denied, by the names of their keys; a standing rule by its own name.
+	By       *[]string `json:"by,omitempty"`
+	ChangeID string    `json:"change_id"`
+
+	// EffectDigest What the customer was shown.
+	EffectDigest string `json:"effect_digest"`
+
+	// State `needed`: the runner starts no apply of it before the customer's side agrees.
+	State ConsentState `json:"state"`
+
+	// Still How many more keys have to agree.
+	Still *int `json:"still,omitempty"`
+
+	// Until Until when the answer counts, on the runner's clock.
+	Until *time.Time `json:"until,omitempty"`
+
+	// Why Why the customer is asked, or the reason that was given with the answer.
+	Why *string `json:"why,omitempty"`
+}
+
+// ConsentState `needed`: the runner starts no apply of it before the customer's side agrees.
+type ConsentState string
+
+// ConsentsReport defines model for ConsentsReport.
+type ConsentsReport struct {
+	// Consents The newest word on each change that is open on this runner.
+	Consents []Consent `json:"consents"`
+}
+
 // Dispute Another process holds the runner's key. Nothing is leased to the runner, and nothing sealed is given to it, until another machine takes its place.
 type Dispute struct {
 	// Reason What showed it, for people.
@@ -423,6 +479,9 @@ type JobSpec = json.RawMessage
 
 // JobState The state that the job has now.
 type JobState string
+
+// Judgement What the vendor's policies and the customer's guardrails say of the plan, redacted (`pkg/policy.Judgement`). Left out by a runner that holds plans against no rules.
+type Judgement = policy.Judgement
 
 // LeaseAnswer defines model for LeaseAnswer.
 type LeaseAnswer string
@@ -515,11 +574,17 @@ type PhoneHome struct {
 type Plan struct {
 	Attempt int `json:"attempt"`
 
+	// Consent Whether the customer's side agrees to a change.
+	Consent *Consent `json:"consent,omitempty"`
+
 	// Effect All that determines what the change does (`pkg/capsule.Effect`).
 	Effect Effect `json:"effect"`
 
 	// EffectDigest What people approve.
 	EffectDigest string `json:"effect_digest"`
+
+	// Judgement What the vendor's policies and the customer's guardrails say of the plan, redacted (`pkg/policy.Judgement`). Left out by a runner that holds plans against no rules.
+	Judgement *Judgement `json:"judgement,omitempty"`
 
 	// Pinned Digest of the sealed blob in the install's own registry that an apply needs; empty when nothing changes.
 	Pinned string `json:"pinned"`
@@ -1065,6 +1130,9 @@ type GetStateParams struct {
 // AppendChainJSONRequestBody defines body for AppendChain for application/json ContentType.
 type AppendChainJSONRequestBody = ChainAppend
 
+// PutConsentsJSONRequestBody defines body for PutConsents for application/json ContentType.
+type PutConsentsJSONRequestBody = ConsentsReport
+
 // EnrolJSONRequestBody defines body for Enrol for application/json ContentType.
 type EnrolJSONRequestBody = Enrolment
 
@@ -1226,6 +1294,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /chain/head (the `GetChainHead` operationId).
 	GetChainHead(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutConsentsWithBody Tell what the customer's side agreed to
+	//
+	// The same report may be sent again. A change that is not this install's, or has another effect digest, is skipped. Changes that wait for the customer go on. The report decides nothing by itself: the runner looks at its own records before an apply.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /consents (the `PutConsents` operationId).
+	PutConsentsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutConsents Tell what the customer's side agreed to
+	//
+	// The same report may be sent again. A change that is not this install's, or has another effect digest, is skipped. Changes that wait for the customer go on. The report decides nothing by itself: the runner looks at its own records before an apply.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /consents (the `PutConsents` operationId).
+	PutConsents(ctx context.Context, body PutConsentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// EnrolWithBody Bind the runner to its key
 	//
@@ -1689,6 +1775,44 @@ func (c *Client) AppendChain(ctx context.Context, body AppendChainJSONRequestBod
 // Corresponds with GET /chain/head (the `GetChainHead` operationId).
 func (c *Client) GetChainHead(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetChainHeadRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutConsentsWithBody Tell what the customer's side agreed to
+//
+// The same report may be sent again. A change that is not this install's, or has another effect digest, is skipped. Changes that wait for the customer go on. The report decides nothing by itself: the runner looks at its own records before an apply.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /consents (the `PutConsents` operationId).
+func (c *Client) PutConsentsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutConsentsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutConsents Tell what the customer's side agreed to
+//
+// The same report may be sent again. A change that is not this install's, or has another effect digest, is skipped. Changes that wait for the customer go on. The report decides nothing by itself: the runner looks at its own records before an apply.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /consents (the `PutConsents` operationId).
+func (c *Client) PutConsents(ctx context.Context, body PutConsentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutConsentsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2573,6 +2697,46 @@ func NewGetChainHeadRequest(server string) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewPutConsentsRequest calls the generic PutConsents builder with application/json body
+func NewPutConsentsRequest(server string, body PutConsentsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutConsentsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPutConsentsRequestWithBody constructs an http.Request for the PutConsents method, with any body, and a specified content type
+func NewPutConsentsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/consents")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -3580,6 +3744,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /chain/head (the `GetChainHead` operationId).
 	GetChainHeadWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetChainHeadResponse, error)
 
+	// PutConsentsWithBodyWithResponse Tell what the customer's side agreed to
+	//
+	// The same report may be sent again. A change that is not this install's, or has another effect digest, is skipped. Changes that wait for the customer go on. The report decides nothing by itself: the runner looks at its own records before an apply.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /consents (the `PutConsents` operationId).
+	PutConsentsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutConsentsResponse, error)
+
+	// PutConsentsWithResponse Tell what the customer's side agreed to
+	//
+	// The same report may be sent again. A change that is not this install's, or has another effect digest, is skipped. Changes that wait for the customer go on. The report decides nothing by itself: the runner looks at its own records before an apply.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /consents (the `PutConsents` operationId).
+	PutConsentsWithResponse(ctx context.Context, body PutConsentsJSONRequestBody, reqEditors ...RequestEditorFn) (*PutConsentsResponse, error)
+
 	// EnrolWithBodyWithResponse Bind the runner to its key
 	//
 	// Binds the single-use secret to the public key that signs this request. The
@@ -4127,6 +4309,47 @@ func (r GetChainHeadResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetChainHeadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutConsentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutConsentsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutConsentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutConsentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutConsentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutConsentsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5195,6 +5418,36 @@ func (c *ClientWithResponses) GetChainHeadWithResponse(ctx context.Context, reqE
 	return ParseGetChainHeadResponse(rsp)
 }
 
+// PutConsentsWithBodyWithResponse Tell what the customer's side agreed to
+//
+// The same report may be sent again. A change that is not this install's, or has another effect digest, is skipped. Changes that wait for the customer go on. The report decides nothing by itself: the runner looks at its own records before an apply.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /consents (the `PutConsents` operationId).
+func (c *ClientWithResponses) PutConsentsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutConsentsResponse, error) {
+	rsp, err := c.PutConsentsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutConsentsResponse(rsp)
+}
+
+// PutConsentsWithResponse Tell what the customer's side agreed to
+//
+// The same report may be sent again. A change that is not this install's, or has another effect digest, is skipped. Changes that wait for the customer go on. The report decides nothing by itself: the runner looks at its own records before an apply.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /consents (the `PutConsents` operationId).
+func (c *ClientWithResponses) PutConsentsWithResponse(ctx context.Context, body PutConsentsJSONRequestBody, reqEditors ...RequestEditorFn) (*PutConsentsResponse, error) {
+	rsp, err := c.PutConsents(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutConsentsResponse(rsp)
+}
+
 // EnrolWithBodyWithResponse Bind the runner to its key
 //
 // Binds the single-use secret to the public key that signs this request. The
@@ -5911,6 +6164,35 @@ func ParseGetChainHeadResponse(rsp *http.Response) (*GetChainHeadResponse, error
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutConsentsResponse parses an HTTP response from a PutConsentsWithResponse call
+func ParsePutConsentsResponse(rsp *http.Response) (*PutConsentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutConsentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

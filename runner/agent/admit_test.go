@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -63,10 +64,14 @@ func (r *runner) with(ctx context.Context, t *testing.T, code enrolcode.Code) er
 	if err != nil {
 		t.Fatal(err)
 	}
-	return agent.Run(ctx, agent.Config{
+	err = agent.Run(ctx, agent.Config{
 		Data: r.dir.Path(), Engine: r.binary, Executable: r.binary, EngineUID: r.uid, Version: "1.2.0", Grace: 2 * time.Second,
 		Code: text, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
+	if err != nil {
+		fmt.Fprintln(t.Output(), "the agent ended:", err)
+	}
+	return err
 }
 
 // A code is all that a runner needs to begin, and it is used once: the stack is

@@ -13,10 +13,12 @@ import (
 
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/pause"
+	"github.com/berth-dev/berth/runner/agent/consents"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/ending"
+	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/job"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -45,26 +47,29 @@ var (
 
 // agent is one life of the program.
 type agent struct {
-	cfg     Config
-	dir     datadir.Dir
-	keys    datadir.Keys
-	runner  datadir.Runner
-	trust   datadir.Trust
-	http    *http.Client
-	api     *control.Client
-	power   *power.Switch
-	disk    *disk.Guard
-	layout  *oci.Layout
-	trees   *trees.Store
-	iso     isolation
-	jobs    *job.Set
-	link    *link
-	stand   *stand          // why mutations are stopped
-	chain   *recorder       // nil for Build Runners
-	book    *schedule.Book  // nil for Build Runners
-	scripts *scripts.Set    // nil for Build Runners
-	runs    *scripts.Ledger // nil for Build Runners
-	reports *reports
+	cfg    Config
+	dir    datadir.Dir
+	keys   datadir.Keys
+	runner datadir.Runner
+	trust  datadir.Trust
+	http   *http.Client
+	api    *control.Client
+	power  *power.Switch
+	disk   *disk.Guard
+	layout *oci.Layout
+	trees  *trees.Store
+	iso    isolation
+	jobs   *job.Set
+
+	consents *consents.Gate // nil for a Build Runner
+	link     *link
+	stand    *stand          // why mutations are stopped
+	chain    *recorder       // nil for Build Runners
+	book     *schedule.Book  // nil for Build Runners
+	scripts  *scripts.Set    // nil for Build Runners
+	runs     *scripts.Ledger // nil for Build Runners
+	reports  *reports
+	guards   *guards.Guards // nil for Build Runners
 
 	digests    *order.Digests
 	terraforms *toolchain.Tools
@@ -106,7 +111,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", cfg.Data, err)
 	}
-	defer lock.Close()
+	defer datadir.Unlock(lock)
 	a.provideTerraform(ctx)
 	if err := a.provideProviders(); err != nil {
 		return err
@@ -193,11 +198,16 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
 		g.Go(func() error { return a.recordRuns(lifeLoops) })
 		g.Go(func() error { return a.keepRoles(lifeLoops) })
+		g.Go(func() error { return a.guards.Tell(lifeLoops) })
+		g.Go(func() error { return a.keepConsents(lifeLoops) })
 		g.Go(func() error { return a.reports.deliver(lifeLoops) })
 		g.Go(func() error { return a.phoneHome(lifeLoops) })
 	}
 	if a.cfg.Pod != nil {
 		g.Go(func() error { return a.followClusterSwitch(lifeLoops) })
+		if a.guards != nil {
+			g.Go(func() error { return a.followClusterGuardrails(lifeLoops) })
+		}
 	}
 	g.Go(func() error {
 		select {

@@ -133,6 +133,8 @@ func (a *agent) assembleInstall(life context.Context, deps *job.Deps) (opened cl
 		return opened, err
 	}
 	deps.Chain = a.chain
+	opened = append(opened, a.openGuards())
+	deps.Guards = a.guards
 	if deps.Nonces, err = capsule.OpenNonceFile(a.dir.Nonces()); err != nil {
 		return opened, damaged(a.dir.Nonces(), err, "restore the file from a copy; without it an order could be carried out twice")
 	}
@@ -148,6 +150,7 @@ func (a *agent) assembleInstall(life context.Context, deps *job.Deps) (opened cl
 		return opened, err
 	}
 	deps.Secrets = a.customerSecrets()
+	deps.Consents = a.openConsents()
 	roles := a.roles()
 	deps.Roles = &roles
 	a.loadSettings(deps.Trusted.Dispatch)

@@ -49,6 +49,22 @@ func newChangeOf(t *testing.T, start func(*runner), shape func(*jobspec.Spec), s
 // newChangeOn is newChangeOf for a runner that is there already.
 func newChangeOn(t *testing.T, r *runner, start func(*runner), shape func(*jobspec.Spec), script ...string) *change {
 	t.Helper()
+	c := changeWithoutPlan(t, r, start, shape, script...)
+	spec := c.spec(jobspec.OperationPlan)
+	spec.State = r.sealed(map[string]any{"secret": "correct-horse-battery"})
+	job := r.plane.give(spec)
+	if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeSucceeded {
+		t.Fatalf("plan: %+v", result)
+	}
+	r.plane.mu.Lock()
+	defer r.plane.mu.Unlock()
+	c.plan = r.plane.plans[job]
+	return c
+}
+
+// changeWithoutPlan is newChangeOn before it is planned.
+func changeWithoutPlan(t *testing.T, r *runner, start func(*runner), shape func(*jobspec.Spec), script ...string) *change {
+	t.Helper()
 	c := &change{
 		runner: r, id: id.New(id.Change), script: script, shape: shape,
 		resource: jobspec.Resource{ID: id.New(id.Resource), Kind: "component", Name: "api"},
@@ -68,16 +84,6 @@ func newChangeOn(t *testing.T, r *runner, start func(*runner), shape func(*jobsp
 	c.artifact = jobspec.Artifact{Repository: r.plane.orgID + "/shop/api", Digest: packed.Digest.String()}
 	start(r)
 	r.plane.until(t, "the enrolment", func() bool { return len(r.plane.enrolled) > 0 })
-
-	spec := c.spec(jobspec.OperationPlan)
-	spec.State = r.sealed(map[string]any{"secret": "correct-horse-battery"})
-	job := r.plane.give(spec)
-	if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeSucceeded {
-		t.Fatalf("plan: %+v", result)
-	}
-	r.plane.mu.Lock()
-	defer r.plane.mu.Unlock()
-	c.plan = r.plane.plans[job]
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/recovery"
+	"github.com/berth-dev/berth/runner/agent/consents"
 	"github.com/berth-dev/berth/runner/agent/roles"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
@@ -20,6 +21,8 @@ type known struct {
 	set  scripts.Restored
 	// roles are those that were switched, all off.
 	roles roles.Document
+	// rules are the newest standing rules that were in force: older ones stay refused.
+	rules consents.Floor
 }
 
 // knownScripts reads which scripts are accepted, and which roles were on, out of a copy of the install's
@@ -51,7 +54,7 @@ func knownScripts(install string, key recovery.Public, copied []byte, now time.T
 		k.set.Nothing = fmt.Sprintf("the copy of the chain is not all of this install's machines: record %d %s", report.FirstBad, report.Problem)
 		return k, nil
 	}
-	k.set, k.roles = scripts.FromChain(records), roles.FromChain(records, now)
+	k.set, k.roles, k.rules = scripts.FromChain(records), roles.FromChain(records, now), consents.FloorFromChain(records)
 	return k, nil
 }
 

@@ -25,10 +25,12 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/cloudcluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/guardrail"
 )
 
 // TestMain lets the test binary be what the agent starts: the job contract is
@@ -149,10 +151,35 @@ func (e testEngine) plan() error {
 	fmt.Printf("planning on %d bytes of state\n", len(state))
 	e.result.Tool = &jobspec.Tool{Name: "terraform", Version: "1.0.0", Digest: "sha256:claimed"}
 	e.leave("plan.canonical.json", map[string]any{"create": e.spec.Resource.Name})
+	e.judged()
 	e.leave("inputs.json", e.spec.TerraformModule.Vars)
 	e.leave("plan.summary.json", jobspec.PlanSummary{Create: 1, Text: "+ " + e.secret()})
 	e.leave("pinned/plan", map[string]any{"planned": e.spec.Resource.Name})
 	return nil
+}
+
+// judged leaves what rules are held against, for a module that replaces something: the kind
+// of resource is in its vars. With "lies" the documents tell of nothing that happens.
+func (e testEngine) judged() {
+	kind, ok := e.spec.TerraformModule.Vars["replaces"].(string)
+	if !ok {
+		return
+	}
+	changes := []any{map[string]any{
+		"address": kind + ".main", "mode": "managed", "type": kind,
+		"change": map[string]any{"actions": []string{"delete", "create"}, "before": map[string]any{"password": e.secret()}},
+	}}
+	e.leave("plan.canonical.json", map[string]any{"plan": map[string]any{"resource_changes": changes}})
+	if e.spec.TerraformModule.Vars["lies"] != nil {
+		changes = []any{}
+	}
+	body, err := json.Marshal(map[string]any{"format_version": "1.2", "resource_changes": changes})
+	if err != nil {
+		panic(err)
+	}
+	e.leave("pinned/"+policy.PinnedCase, policy.Case{Rules: e.spec.Policies, Documents: []policy.Document{
+		{Form: policy.FormPlan, Of: string(e.spec.Kind), Component: e.spec.Resource.Name, Name: "plan of component api", Body: body},
+	}})
 }
 
 // planAction pins the text of a script, which is what its apply runs.
@@ -501,11 +528,27 @@ func newRunnerOn(t *testing.T, kind runnerapi.RunnerKind, prepare func(data stri
 	if err := datadir.WriteJSON(r.dir.Trust(), trust); err != nil {
 		t.Fatal(err)
 	}
+	r.guardrails(guardrail.AnswersFile, `{"only_warn": true, "reason": "a test of something else"}`)
 	if err := datadir.Write(r.dir.Enrolment(), []byte("ben_"+strings.Repeat("a", 43)+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	r.plane.accept = func(s jobspec.Script) { r.accept(s) }
 	return r
+}
+
+// guardrails writes a file of the customer's guardrails; "" removes it.
+func (r *runner) guardrails(name, text string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir.Guardrails(), name)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil && text == "" {
+		err = datadir.Remove(path)
+	} else if err == nil {
+		err = datadir.Write(path, []byte(text))
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // start runs the agent in this process until stop is called.

@@ -48,6 +48,7 @@ type plane struct {
 	homes    []runnerapi.PhoneHome
 	asked    []runnerapi.ClaimRequest
 	plans    map[string]runnerapi.Plan
+	consents []runnerapi.Consent // as they were told last
 	results  map[string][]runnerapi.ResultReport
 	runs     map[string][]jobspec.Run
 	streams  map[string]*stream
@@ -105,6 +106,7 @@ func newPlane(t *testing.T, kind runnerapi.RunnerKind) *plane {
 	mux.HandleFunc("PUT /states/{resource}", p.putState)
 	mux.HandleFunc("POST /states/{resource}/lock", p.lockState)
 	mux.HandleFunc("DELETE /states/{resource}/lock", p.unlockState)
+	mux.HandleFunc("PUT /consents", p.putConsents)
 	mux.HandleFunc("GET /chain/head", p.chainHead)
 	mux.HandleFunc("POST /chain", p.appendChain)
 	mux.HandleFunc("GET /chain", p.getChain)

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/consents"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/scripts"
@@ -51,7 +52,7 @@ func Replace(ctx context.Context, cfg Config, key *recovery.Key) (done Replaced,
 	if err != nil {
 		return done, fmt.Errorf("%s: %w", cfg.Data, err)
 	}
-	defer lock.Close()
+	defer datadir.Unlock(lock)
 	a.disk = disk.Open(a.dir.Path(), cfg.MinFree, cfg.Log)
 	if err := a.isolate(); err != nil {
 		return done, err
@@ -220,6 +221,9 @@ func (a *agent) takeChain(ctx context.Context, done *Replaced) error {
 	}
 	// Before the chain: once that is there, the scripts are the agent's.
 	if err := scripts.Restore(a.dir.Scripts(), known.set); err != nil {
+		return err
+	}
+	if err := (consents.Store{Dir: a.dir}).RestoreFloor(known.rules); err != nil {
 		return err
 	}
 	if err := a.roles().Restore(known.roles); err != nil {

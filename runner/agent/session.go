@@ -125,6 +125,7 @@ func (a *agent) serve(work, life context.Context, session runnerapi.Session) err
 		g.Go(func() error { return a.followUnlock(ctx) })
 		g.Go(func() error { return a.tellSecrets(ctx) })
 		g.Go(func() error { return a.tellRoles(ctx) })
+		g.Go(func() error { return a.tellConsents(ctx) })
 	}
 	return g.Wait()
 }

@@ -49,6 +49,7 @@ type options struct {
 	rounds     int  // of each number of components
 	modules    bool // they are Terraform modules, which need no cluster
 	shapes     bool // the same, which stand on each other in different shapes
+	rules      bool // the same, held against policies
 }
 
 // How long a run may take.
@@ -65,6 +66,7 @@ func main() {
 	components := flag.String("components", "", "measure deploys on the cluster of KUBECONFIG instead: of how many components, rising, such as 1,10,50")
 	modules := flag.String("modules", "", "the same with Terraform modules, against terraform apply: of how many, rising; needs no cluster")
 	shapes := flag.String("shapes", "", "measure how close the schedule of modules that stand on each other comes to what their jobs take: of how many, rising; needs no cluster")
+	rules := flag.String("rules", "", "measure what 20 policies add to deploys of modules: of how many, rising; needs no cluster")
 	flag.IntVar(&opts.rounds, "rounds", 5, "rounds for each of these; fewer where there are more than 10")
 	limit := flag.Duration("limit", 0, fmt.Sprintf("give up after this time (default %s, with -components %s)", dispatchLimit, componentsLimit))
 	flag.Parse()
@@ -74,8 +76,13 @@ func main() {
 	if opts.shapes = *shapes != ""; opts.shapes {
 		*components = *shapes
 	}
+	if opts.rules = *rules != ""; opts.rules {
+		*components = *rules
+	}
 	measure := run
 	switch {
+	case opts.rules:
+		measure = runRules
 	case opts.shapes:
 		measure = runShapes
 	case *components != "":

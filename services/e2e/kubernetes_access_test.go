@@ -144,7 +144,7 @@ berth-runner manifest --upgrade --code @code --image-pull-policy Always --regist
 func otherImage(t *testing.T) string {
 	t.Helper()
 	bin, next := executables(t), t.TempDir()
-	for _, name := range []string{"berth-runner", "berth-engine"} {
+	for _, name := range []string{"berth-runner", "berth-engine", "berth-policy"} {
 		raw, err := os.ReadFile(filepath.Join(bin, name))
 		if err != nil {
 			t.Fatal(err)

@@ -60,6 +60,7 @@ func attempts(v victim) map[string]struct {
 		"PutRun":              {http.MethodPut, "/runs/" + id.New(id.ActionRun), jobspec.Run{Action: "health", State: "failed"}},
 		"PutSecrets":          {http.MethodPut, "/secrets", heldSecrets(7)},
 		"PutRoles":            {http.MethodPut, "/roles", heldRoles(id.New(id.RoleSwitch))},
+		"PutConsents":         {http.MethodPut, "/consents", runnerapi.ConsentsReport{Consents: []runnerapi.Consent{{ChangeID: id.New(id.Change), EffectDigest: effect.Digest(), State: runnerapi.ConsentStateGiven}}}},
 		"CreateRegistryToken": {http.MethodPost, "/registry-token", runnerapi.RegistryTokenRequest{Actions: []runnerapi.RegistryAction{"pull"}}},
 		"AppendChain":         {http.MethodPost, "/chain", runnerapi.ChainAppend{Records: records}},
 		"GetChainHead":        {http.MethodGet, "/chain/head", nil},
@@ -70,7 +71,7 @@ func attempts(v victim) map[string]struct {
 	}
 }
 
-// heldSecrets is a report of one secret.
+// heldRoles is a report of one role.
 func heldRoles(switchID string) runnerapi.RolesReport {
 	return runnerapi.RolesReport{
 		Roles:    []runnerapi.RoleState{{Name: "repair", Known: true, Written: "repair", Kind: "break_glass", SwitchID: &switchID}},
@@ -78,6 +79,7 @@ func heldRoles(switchID string) runnerapi.RolesReport {
 	}
 }
 
+// heldSecrets is a report of one secret.
 func heldSecrets(version int) runnerapi.SecretsReport {
 	return runnerapi.SecretsReport{Secrets: []runnerapi.SecretState{
 		{Name: "db_password", Version: version, Set: true, Digest: "hmac-sha256:5f1c", SetBy: "customer", SetAt: time.Now()},

@@ -212,6 +212,7 @@ func commandLines(dir string) [][]string {
 		{"bulk", "list"}, {"bulk", "show", "blk_1"}, {"bulk", "deploy", "--app", "hello"}, {"bulk", "deploy", "--app", "hello", "--preview"},
 		{"bulk", "pause", "--app", "hello", "--reason", "x"}, {"bulk", "resume", "--app", "hello", "--preview"}, {"approve", "--install", "acme", "--auto-approve"},
 		{"approvals", "show", "--install", "acme"}, {"approvals", "set", "--app", "hello", "--approvals", "2"}, {"installs", "pause", "acme", "--reason", "x"}, {"installs", "resume", "acme"},
+		{"policies", "list", "hello"}, {"policies", "report", "--install", "acme"}, {"policies", "override", "chg_1", "--reason", "x"},
 		{"freezes", "list", "--install", "acme"}, {"freezes", "add", "--app", "hello", "--reason", "x", "--for", "1h"}, {"freezes", "remove", "frz_1", "--app", "hello"}, {"freezes", "override", "wfl_1", "--reason", "x"},
 		{"resources", "list"}, {"runners", "jobs", "rnr_1"}, {"installs", "list", "--waiting", "any", "--expiring", "24h", "--sort", "health"},
 		{"deploy", "acme"}, {"deploy", "acme", "--watch"}, {"deploy", "acme", "--plan"}, {"deploy", "acme", "--auto-approve"},
@@ -257,7 +258,7 @@ func commandLines(dir string) [][]string {
 // ours are the commands that show nothing of a server's.
 var ours = []string{
 	"apps fmt", "apps graph", "apps init", "apps lint", "apps permissions", "apps render", "apps schema", "apps validate", // files of the caller
-	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front", "registry logout", "runners versions add", "plugins pack", "plugins sign", "plugins test",
+	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front", "registry logout", "runners versions add", "plugins pack", "plugins sign", "plugins test", "policies check", "policies test",
 	"create", "delete", "destroy", "events", "exec", "login", "open", "fmt", "graph", "init", "lint", "render", "schema", "validate", // words of other tools
 	"apply", "components", "deprovision", "pause", "remove", "resume", "rm", "secrets", "teardown", "uninstall", "update", "upgrade",
 }

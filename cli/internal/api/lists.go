@@ -150,6 +150,12 @@ func (c *Client) MetricPoints(ctx context.Context, limit int, of PointsOf) ([]ct
 	return collect(limit, c.Client.MetricPoints(ctx, of.Install, of.Series, of.ListMetricPointsParams))
 }
 
+// PolicyReports lists what policies and guardrails say of changes.
+func (c *Client) PolicyReports(ctx context.Context, limit int, which ctlapi.ListPolicyReportsParams) ([]ctlapi.PolicyReport, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.PolicyReports(ctx, which))
+}
+
 // Timeline lists what happened to an install.
 func (c *Client) Timeline(ctx context.Context, limit int, install string, which ctlapi.ListTimelineParams) ([]ctlapi.TimelineEntry, error) {
 	which.Limit = size(limit)

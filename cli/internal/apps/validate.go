@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/lint"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/policies"
 	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
@@ -26,6 +27,7 @@ func (c apps) validateCommand() *cobra.Command {
 every mistake at once: file, line and column, what is wrong, its code, and what to write
 instead. -o json gives editors and other programs a list.
 
+Policies are loaded into the engine that runners have, where berth-policy is next to berth.
 Berth does not check content from elsewhere, and says so in a note, unless you fetch it
 with --fetch, as sync does.
 
@@ -45,7 +47,7 @@ The exit code is 1 if there are errors, and 0 if there are only warnings.`,
 					return err
 				}
 			}
-			return c.validate(folder, strict, deployable, nil)
+			return c.validate(cmd.Context(), folder, validation{strict: strict, deployable: deployable})
 		},
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
@@ -63,27 +65,40 @@ func AllowPoliciesFlag(cmd *cobra.Command, allow *bool) {
 // checking runs the checks of a folder's lint.toml.
 type checking func(app *appconfig.App, checks []check.LintCheck) ([]place.Diagnostic, error)
 
-// validate tells what is wrong with a folder; own adds what its checks
-// say, and is nil where those are not run.
-func (c apps) validate(folder appfolder.Folder, strict, deployable bool, own checking) error {
+// validation is how a folder is looked at. own adds what its checks say, and is nil where
+// those are not run.
+type validation struct {
+	strict, deployable bool
+	own                checking
+}
+
+// validate tells what is wrong with a folder.
+func (c apps) validate(ctx context.Context, folder appfolder.Folder, v validation) error {
 	app, found := check.Format(folder.Root, appconfig.LoadOptions{Fetched: folder.Fetched, AllowInvalidPolicies: folder.AllowPolicies})
 	noApp := len(app.Origin.Files) == 0
 	notYet := 0
-	if !noApp && deployable {
+	if !noApp && v.deployable {
 		found = place.Sort(append(found, check.Deployable(app)...))
 	} else if !noApp {
 		notYet = findings.Count(check.Unsupported(app), place.Error)
 	}
 	lint, about := check.ReadLint(folder.Root)
-	if own != nil && !noApp {
-		said, err := own(app, lint.Checks)
+	if !noApp {
+		refused, err := policies.OfApp(ctx, c.Getenv, app, found, folder.AllowPolicies)
+		if err != nil {
+			return err
+		}
+		found = append(found, refused...)
+	}
+	if v.own != nil && !noApp {
+		said, err := v.own(app, lint.Checks)
 		if err != nil {
 			return err
 		}
 		found = append(found, said...)
 	}
 	found = place.Sort(append(lint.Apply(found), about...))
-	if strict {
+	if v.strict {
 		found = place.Strict(found)
 	}
 	found = folder.Located(found)
@@ -123,7 +138,7 @@ other command runs it.`,
 			if err != nil {
 				return err
 			}
-			return c.validate(folder, strict, deployable, c.runChecks(cmd.Context(), folder))
+			return c.validate(cmd.Context(), folder, validation{strict: strict, deployable: deployable, own: c.runChecks(cmd.Context(), folder)})
 		},
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")

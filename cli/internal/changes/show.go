@@ -105,6 +105,7 @@ func ending(c ctlapi.Change) []string {
 			"in the runner's data directory", c.Plan.NotShownBytes, visible.Line(c.ID)))
 	}
 	lines = append(lines, goingBack(c)...)
+	lines = append(lines, rules(c)...)
 	if c.EffectDigest != nil {
 		lines = append(lines, "  effect "+visible.Line(*c.EffectDigest))
 	}

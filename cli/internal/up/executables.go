@@ -21,9 +21,10 @@ const (
 	exeLogIngest = "berth-log-ingest"
 	exeRunner    = "berth-runner"
 	exeEngine    = "berth-engine"
+	exePolicy    = "berth-policy"
 )
 
-var allExecutables = []string{exeCtlAPI, exeRunnerAPI, exeBuilder, exeLogIngest, exeRunner, exeEngine}
+var allExecutables = []string{exeCtlAPI, exeRunnerAPI, exeBuilder, exeLogIngest, exeRunner, exeEngine, exePolicy}
 
 // findExecutables returns the folder that has all of them: the one of this
 // executable, else BERTH_LIBEXEC; else, in a source tree, they are built.

@@ -56,7 +56,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"ctl-api", "runner-api", "builder", "log-ingest", "runner", "engine"} {
+	for _, name := range []string{"ctl-api", "runner-api", "builder", "log-ingest", "runner", "engine", "policy"} {
 		if err := os.Symlink(self, filepath.Join(h.libexec, "berth-"+name)); err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,7 @@ func (s surroundings) copies() map[string]string {
 		return nil
 	}
 	copies := map[string]string{}
-	for _, name := range []string{exeRunner, exeEngine} {
+	for _, name := range []string{exeRunner, exeEngine, exePolicy} {
 		copies[filepath.Join(s.runners, name)] = filepath.Join(s.libexec, name)
 	}
 	return copies

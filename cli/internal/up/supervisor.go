@@ -193,7 +193,7 @@ func (s *supervisor) find(ctx context.Context) error {
 		}
 	}
 	s.around = surroundings{layout: s.Layout, ports: PortsFrom(s.Port), libexec: libexec, environ: s.Environ}
-	for _, name := range []string{exeRunner, exeEngine} {
+	for _, name := range []string{exeRunner, exeEngine, exePolicy} {
 		path, err := s.Layout.shared(filepath.Join(libexec, name))
 		if err != nil {
 			return err

@@ -48,6 +48,8 @@ const (
 	waitsRepos     = "connections to private repositories"
 	waitsBranches  = "branches and rollouts"
 	waitsRisk      = "risk of a change"
+	waitsImages    = "policies at build"
+	waitsAdmission = "admission in clusters"
 )
 
 // identityOfRole are the keys of a role that say what it is in a cloud.
@@ -67,11 +69,14 @@ var notYets = []NotYet{
 	// Whole documents.
 	{Keys: []string{"permissions", "permission.type=provision", "permission.type=maintenance", "permission.type=deprovision"}, What: `"permissions" is`, WaitsFor: waitsRoles,
 		find: files(func(a *appconfig.App) []appconfig.Role { return rolesOf(a, false) }, func(r appconfig.Role) place.Place { return r.At })},
+	{Keys: []string{"policies.policy[].type=container_image", "policy.type=container_image"}, When: "at build: an image is held against it when it is planned, and what the runner knows of it then",
+		What: `a policy of type "container_image" at build is`, WaitsFor: waitsImages, find: policiesOf(appconfig.PolicyContainerImage)},
+	{Keys: []string{"policies.policy[].type=kubernetes_cluster", "policy.type=kubernetes_cluster"}, When: "in the cluster itself: the objects of charts and manifests are held against it when they are planned",
+		What: `a policy of type "kubernetes_cluster" in the cluster itself is`, WaitsFor: waitsAdmission, find: policiesOf(appconfig.PolicyKubernetesCluster)},
 	// The customer switches the others; no identity stands behind them.
 	{Keys: slices.Concat(withPrefix("permission.", identityOfRole), withPrefix("break-glass.role[].", identityOfRole)),
 		What: "what a role of the customer's switch may do, and in which cloud, is", WaitsFor: waitsRoles,
 		find: files(func(a *appconfig.App) []appconfig.Role { return rolesOf(a, true) }, func(r appconfig.Role) place.Place { return r.At })},
-	{Keys: []string{"policies", "policy"}, What: `"policies" is`, WaitsFor: "policies", find: files(func(a *appconfig.App) []appconfig.Policy { return a.Policies }, func(p appconfig.Policy) place.Place { return p.At })},
 	{Keys: []string{"runbook"}, What: `"runbooks" is`, WaitsFor: "runbooks", find: files(func(a *appconfig.App) []appconfig.Runbook { return a.Runbooks }, func(r appconfig.Runbook) place.Place { return r.At })},
 	{Keys: []string{"branch"}, What: `"branches" is`, WaitsFor: waitsBranches, find: files(func(a *appconfig.App) []appconfig.Branch { return a.Branches }, func(b appconfig.Branch) place.Place { return b.At })},
 	{Keys: []string{"triggers"}, What: `"triggers" is`, WaitsFor: "events from outside", find: files(func(a *appconfig.App) []appconfig.EventTrigger { return a.EventTriggers }, func(t appconfig.EventTrigger) place.Place { return t.At })},
@@ -204,6 +209,18 @@ func files[T any](list func(*appconfig.App) []T, at func(T) place.Place) finder 
 		}
 		return uses
 	}
+}
+
+// policiesOf finds the policies of a type.
+func policiesOf(t appconfig.PolicyType) finder {
+	return files(func(a *appconfig.App) (of []appconfig.Policy) {
+		for _, p := range a.Policies {
+			if p.Type == t {
+				of = append(of, p)
+			}
+		}
+		return of
+	}, func(p appconfig.Policy) place.Place { return p.At })
 }
 
 func metadata(key string, used func(*appconfig.Metadata) bool) finder {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/interpolate"
 )
 
 func (v *validator) policyContents(p *appconfig.Policy) {
@@ -151,4 +152,54 @@ func (v *validator) policies() {
 			}
 		}
 	}
+}
+
+// PolicyText is the contents of one policy, for an engine to load.
+type PolicyText struct {
+	Index  int // in App.Policies
+	Engine string
+	Text   string
+}
+
+// PolicyTexts are the contents that an engine can load as they are: there is no template in
+// them.
+func PolicyTexts(app *appconfig.App) []PolicyText {
+	var texts []PolicyText
+	for i := range app.Policies {
+		p := &app.Policies[i]
+		if text := p.Contents.Contents; text != "" && !interpolate.IsTemplate(text) && (p.Engine == "kyverno" || p.Engine == "opa") {
+			texts = append(texts, PolicyText{Index: i, Engine: p.Engine, Text: text})
+		}
+	}
+	return texts
+}
+
+// PolicyProblem is what an engine says is wrong with the contents of a policy.
+type PolicyProblem struct {
+	Index   int // in App.Policies
+	Line    int // of the contents, from 1
+	Message string
+}
+
+// RefusedPolicies says where in the folder the problems are, errors unless they are allowed.
+// What this package has found itself in the same policy is not said twice.
+func RefusedPolicies(app *appconfig.App, problems []PolicyProblem, found []place.Diagnostic, allow bool) []place.Diagnostic {
+	v := validator{Report: place.Report{Origin: &app.Origin}, app: app}
+	for _, problem := range problems {
+		p := &app.Policies[problem.Index]
+		v.known = nil // the same text may have several problems
+		v.document(p.At.Below("contents"), &p.Contents, func(string) *badDocument {
+			return &badDocument{line: problem.Line, message: "is refused by its engine: " + problem.Message, code: place.CodePolicy}
+		})
+	}
+	said := map[string]bool{}
+	for _, d := range found {
+		said[d.File] = said[d.File] || d.Code == place.CodePolicy
+	}
+	return weighPolicies(slices.DeleteFunc(v.Diags, func(d place.Diagnostic) bool { return said[d.File] }), allow)
+}
+
+// UnloadedPolicies is the note of an app whose policies no engine has loaded.
+func UnloadedPolicies(app *appconfig.App, why string) place.Diagnostic {
+	return app.Origin.Diagnose(place.Note, place.CodeUnchecked, place.Place{File: app.Policies[0].At.File}, "the rules of policies are not loaded: %s", why)
 }

@@ -31,10 +31,16 @@ var actedOn = map[string][]string{
 	},
 	"appconfig.TestEveryBlockMergesFiles": {
 		"metadata.source", "sandbox.source", "runner.source", "stack.source", "inputs.source", "input.source", "input-group.source",
-		"component.source", "action.source", "secret.source", "secrets.source", "install.source", "kubernetes-contexts.source", "permission.source", "break-glass.source", "break-glass.role[].source",
+		"policies.source", "policies.policy[].source", "policy.source", "component.source", "action.source", "secret.source", "secrets.source", "install.source", "kubernetes-contexts.source", "permission.source", "break-glass.source", "break-glass.role[].source",
 	},
 	"check.TestWhatIsActedOnIsNotTold": { // the values that ask for what is done anyway; all others are reported
 		"runner.runner_type", "runner.runner_type=local", "sandbox.type", "sandbox.type=terraform", "component.kubernetes_context", "action.kubernetes_context",
+	},
+
+	"orders.TestPoliciesOfAPlan": {
+		"policies.policy",
+		"policies.policy[].name", "policies.policy[].components", "policies.policy[].contents", "policies.policy[].engine", "policies.policy[].engine=kyverno", "policies.policy[].engine=opa", "policies.policy[].type", "policy.name", "policy.components", "policy.contents", "policy.engine", "policy.engine=kyverno", "policy.engine=opa", "policy.type",
+		"policies.policy[].type=container_image", "policies.policy[].type=helm_chart", "policies.policy[].type=kubernetes_manifest", "policies.policy[].type=terraform_module", "policies.policy[].type=kubernetes_cluster", "policies.policy[].type=sandbox", "policies.policy[].type=runner_job_terraform_deploy", "policies.policy[].type=runner_job_helm_deploy", "policies.policy[].type=runner_job_action_workflow", "policy.type=container_image", "policy.type=helm_chart", "policy.type=kubernetes_manifest", "policy.type=terraform_module", "policy.type=kubernetes_cluster", "policy.type=sandbox", "policy.type=runner_job_terraform_deploy", "policy.type=runner_job_helm_deploy", "policy.type=runner_job_action_workflow",
 	},
 
 	// What a sync makes of it.

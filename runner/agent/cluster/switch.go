@@ -28,14 +28,20 @@ type configMap struct {
 	Data map[string]string `json:"data"`
 }
 
-func (c configMap) position() Switch { return Switch{Mode: c.Data["mode"], Reason: c.Data["reason"]} }
-
-// FollowSwitch calls set with what the ConfigMap says, now and whenever it
-// changes, until ctx ends. While the API server is away the last word counts.
+// FollowSwitch calls set with what the ConfigMap of the switch says, see Follow.
 func (p *Pod) FollowSwitch(ctx context.Context, log *slog.Logger, set func(Switch) error) error {
+	return p.Follow(ctx, log, SwitchName, func(data map[string]string) error {
+		return set(Switch{Mode: data["mode"], Reason: data["reason"]})
+	})
+}
+
+// Follow calls set with the data of a ConfigMap of the runner's namespace, now and
+// whenever it changes, until ctx ends: nil when there is none. While the API server is
+// away, or does not show it, the last word counts.
+func (p *Pod) Follow(ctx context.Context, log *slog.Logger, name string, set func(data map[string]string) error) error {
 	for told := false; ; {
 		began := time.Now()
-		err := p.followOnce(ctx, set)
+		err := p.followOnce(ctx, name, set)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -43,7 +49,7 @@ func (p *Pod) FollowSwitch(ctx context.Context, log *slog.Logger, set func(Switc
 			told = false
 			continue
 		case err != nil && !told:
-			log.WarnContext(ctx, "switch of the cluster cannot be followed, trying again", "err", err)
+			log.WarnContext(ctx, "ConfigMap cannot be followed, trying again", "name", name, "err", err)
 			told = true
 		}
 		select {
@@ -56,21 +62,21 @@ func (p *Pod) FollowSwitch(ctx context.Context, log *slog.Logger, set func(Switc
 
 // followOnce reads the ConfigMap, then each change of it until the API server
 // ends the watch.
-func (p *Pod) followOnce(ctx context.Context, set func(Switch) error) error {
+func (p *Pod) followOnce(ctx context.Context, name string, set func(map[string]string) error) error {
 	maps := "/api/v1/namespaces/" + url.PathEscape(p.Namespace) + "/configmaps"
 	var now configMap
-	err := p.Get(ctx, maps+"/"+SwitchName, &now)
+	err := p.Get(ctx, maps+"/"+url.PathEscape(name), &now)
 	if IsStatus(err, http.StatusNotFound) {
 		err = nil // deleted: it says nothing
 	}
 	if err != nil {
 		return err
 	}
-	if err := set(now.position()); err != nil {
+	if err := set(now.Data); err != nil {
 		return err
 	}
 	query := url.Values{
-		"watch": {"true"}, "fieldSelector": {"metadata.name=" + SwitchName},
+		"watch": {"true"}, "fieldSelector": {"metadata.name=" + name},
 		"timeoutSeconds": {strconv.Itoa(int(watchTime / time.Second))}, "resourceVersion": {now.Metadata.ResourceVersion},
 	}
 	ctx, cancel := context.WithTimeout(ctx, watchTime+callTimeout)
@@ -91,9 +97,9 @@ func (p *Pod) followOnce(ctx context.Context, set func(Switch) error) error {
 		}
 		switch event.Type {
 		case "ADDED", "MODIFIED":
-			err = set(event.Object.position())
+			err = set(event.Object.Data)
 		case "DELETED":
-			err = set(Switch{})
+			err = set(nil)
 		default: // an error in the stream, such as a version that is too old
 			return nil
 		}

@@ -205,6 +205,21 @@ func (c *Client) PutRoles(ctx context.Context, report roles.Report) error {
 	return nil
 }
 
+// PutConsents reports how changes stand with the customer's side.
+func (c *Client) PutConsents(ctx context.Context, list []runnerapi.Consent) error {
+	const what = "tell consents"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.PutConsentsWithResponse(ctx, runnerapi.ConsentsReport{Consents: append([]runnerapi.Consent{}, list...)})
+	switch {
+	case err != nil:
+		return unreachable(what, err)
+	case resp.StatusCode() != http.StatusNoContent:
+		return problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return nil
+}
+
 // given is a text that may be left out.
 func given(text string) *string {
 	if text == "" {

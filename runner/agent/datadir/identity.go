@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
 )
@@ -243,6 +246,21 @@ type Trust struct {
 	// Vouched is the recovery key's signature for this machine's key. The chain
 	// carries it, so that a machine that takes over can tell whose records it is given.
 	Vouched *capsule.Envelope `json:"vouched,omitempty"`
+	// Consent says whose consent changes of this install need, and which.
+	Consent *consent.Config `json:"consent,omitempty"`
+}
+
+// Panel is who agrees to changes here. machine is this machine's own key.
+func (t Trust) Panel(machine ed25519.PublicKey) (consent.Panel, error) {
+	dispatch, err := t.Keys()
+	if err != nil {
+		return consent.Panel{}, err
+	}
+	var config consent.Config
+	if t.Consent != nil {
+		config = *t.Consent
+	}
+	return config.Read(machine, slices.Collect(maps.Values(dispatch)))
 }
 
 // TrustedKey is a public key with the id under which it signs.
@@ -267,6 +285,9 @@ func (d Dir) LoadTrust() (Trust, error) {
 		return t, fmt.Errorf("%s: %w", d.Trust(), err)
 	}
 	if _, err := t.Builders(); err != nil {
+		return t, fmt.Errorf("%s: %w", d.Trust(), err)
+	}
+	if _, err := t.Panel(nil); err != nil {
 		return t, fmt.Errorf("%s: %w", d.Trust(), err)
 	}
 	return t, nil

@@ -34,6 +34,7 @@
 //	  script-runs.json    the runs of scripts that are not in the chain yet
 //	  switch.json         the customer's switch
 //	  roles/              which roles of the app the customer has switched on: see package roles
+//	  consents/           what the customer's side agreed to, and its standing rules: see package consents
 //	  claim.json          the claim whose answer is still awaited
 //	  status.json         what `berth-runner status` shows of the running agent
 //	  plans/<change>.json what was planned, in the runner's own words
@@ -81,7 +82,7 @@ func At(path string) (Dir, error) {
 // With an engine group, its members may pass through to the directories that
 // are theirs, without being able to list anything.
 func (d Dir) Make(engineGID int) error {
-	for _, name := range []string{"", "secrets", "plans", "runs", "spool", "evidence", "locks"} {
+	for _, name := range []string{"", "secrets", "plans", "runs", "spool", "evidence", "locks", "guardrails"} {
 		if err := os.MkdirAll(d.join(name), 0o700); err != nil {
 			return fmt.Errorf("data directory: %w", err)
 		}
@@ -147,6 +148,9 @@ func (d Dir) Path() string { return d.path }
 
 // Roles has which roles of the app the customer has switched on.
 func (d Dir) Roles() string { return d.join("roles") }
+
+// Consents holds what the customer's side agreed to.
+func (d Dir) Consents() string { return d.join("consents") }
 
 // CustomerSecrets has the secrets that the customer keeps for the install.
 func (d Dir) CustomerSecrets() string { return d.join("customer-secrets") }
@@ -260,6 +264,21 @@ func (d Dir) Switch() string { return d.join("switch.json") }
 // ClusterSwitch is the switch as it was set in the cluster.
 func (d Dir) ClusterSwitch() string { return d.join("switch-cluster.json") }
 
+// Guardrails has the customer's guardrails.
+func (d Dir) Guardrails() string { return d.join("guardrails") }
+
+// GuardrailsOfCluster is the ConfigMap of guardrails, as it was last.
+func (d Dir) GuardrailsOfCluster() string { return d.join("guardrails", ".cluster.json") }
+
+// GuardrailsAgreed are kinds of objects that the customer is not asked about again.
+func (d Dir) GuardrailsAgreed() string { return d.join("guardrails-agreed.json") }
+
+// GuardrailsState is what there is to show of the guardrails.
+func (d Dir) GuardrailsState() string { return d.join("guardrails-state.json") }
+
+// Deprovision is the customer's word that what holds data may be removed.
+func (d Dir) Deprovision() string { return d.join("deprovision.json") }
+
 // Claim is the claim whose answer is awaited.
 func (d Dir) Claim() string { return d.join("claim.json") }
 
@@ -310,6 +329,13 @@ func (d Dir) join(parts ...string) string {
 // process ends.
 func (d Dir) Lock() (*os.File, error) {
 	return Flock(d.join("lock"), ErrBusy)
+}
+
+// Unlock ends a lock of Flock at once, also where a child that is just being started still
+// has a copy of the file: a file that is only closed stays locked until that one is, too.
+func Unlock(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // the end of the process unlocks it in any case
+	_ = f.Close()
 }
 
 // Locked reports whether an agent is active, without waiting for it.

@@ -4,8 +4,6 @@ package dirwatch
 import (
 	"context"
 	"reflect"
-
-	"golang.org/x/sys/unix"
 )
 
 // Teller tells somebody what a directory says.
@@ -48,51 +46,16 @@ func (t Teller[T]) Tell(ctx context.Context) error {
 	}
 }
 
-// Watch says on a channel when something in dir was written or replaced: once for any
+// Watch says on a channel when something in dir was written, replaced or removed: once for any
 // number of changes that nobody has heard of yet. The function ends it.
 func Watch(dir string) (<-chan struct{}, func(), error) {
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	h, err := shared()
 	if err != nil {
 		return nil, nil, err
 	}
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	f, end, err := h.follow(dir)
 	if err != nil {
-		_ = unix.Close(fd)
 		return nil, nil, err
 	}
-	if _, err = unix.InotifyAddWatch(fd, dir, unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE); err != nil {
-		_, _ = unix.Close(fd), unix.Close(wake)
-		return nil, nil, err
-	}
-	changed, over := make(chan struct{}, 1), make(chan struct{})
-	ended := false
-	go func() {
-		defer close(over)
-		buf := make([]byte, 4096)
-		for {
-			fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
-			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR || fds[1].Revents != 0 {
-				return
-			}
-			for {
-				if n, err := unix.Read(fd, buf); n <= 0 || err != nil {
-					break
-				}
-			}
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	end := func() {
-		if ended {
-			return
-		}
-		ended = true
-		_, _ = unix.Write(wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-		<-over
-		_, _ = unix.Close(fd), unix.Close(wake)
-	}
-	return changed, end, nil
+	return f.changed, end, nil
 }

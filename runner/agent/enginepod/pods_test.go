@@ -49,6 +49,12 @@ var image = sync.OnceValues(func() (string, error) {
 			return "", errors.New(string(out))
 		}
 	}
+	// The policy engine is in the image too; it is kept by what it is made of.
+	policy := exec.Command("bash", "-c", `dev/scripts/policy.sh >&2 && cp .bin/berth-policy "$1"`, "bash", dir)
+	policy.Dir = root
+	if out, err := policy.CombinedOutput(); err != nil {
+		return "", errors.New(string(out))
+	}
 	script := exec.Command(filepath.Join("dev", "scripts", "runner-image.sh"), "berth/runner:enginepod-test")
 	script.Dir, script.Env = root, append(os.Environ(), "BERTH_LIBEXEC="+dir)
 	var said bytes.Buffer

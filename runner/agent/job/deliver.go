@@ -26,6 +26,9 @@ func (j *job) handResult(life context.Context, result jobspec.Result) error {
 			return err
 		}
 	}
+	if err := j.handDenied(life, result); err != nil {
+		return err
+	}
 	report := runnerapi.ResultReport{Attempt: j.attempt.Assignment.Attempt, Fence: j.attempt.Assignment.Fence, Result: result}
 	return control.Retry(life, j.log, "report result", func(ctx context.Context) error {
 		return j.deps.API.Result(ctx, j.spec.JobID, report)

@@ -14,9 +14,11 @@ import (
 	"github.com/berth-dev/berth/pkg/tfstate"
 	"github.com/berth-dev/berth/runner/agent/buildkit"
 	"github.com/berth-dev/berth/runner/agent/cluster"
+	"github.com/berth-dev/berth/runner/agent/consents"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
+	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -167,6 +169,10 @@ type Deps struct {
 	Scheduled func() []string
 	// Secrets are the customer's.
 	Secrets *secretstore.Store
+	// Guards are the customer's guardrails.
+	Guards *guards.Guards
+	// Consents knows what the customer's side agreed to.
+	Consents *consents.Gate
 	// Roles are those that the customer switches.
 	Roles *roles.Store
 }

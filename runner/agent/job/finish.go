@@ -95,6 +95,9 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 				return errDetached
 			}
 			result = jobspec.Result{Outcome: jobspec.OutcomeFailed, ExitCode: result.ExitCode, Error: err.Error(), StartedAt: result.StartedAt}
+			if r, refused := errors.AsType[*refusal](err); refused {
+				result = r.result
+			}
 			if j.mutates() {
 				result.Outcome = jobspec.OutcomeUncertain // done, but its outcome is unknown
 			}

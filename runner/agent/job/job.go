@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -42,6 +43,7 @@ type job struct {
 	fault error
 	// order is the verified one; zero before, and for scheduled runs.
 	order   capsule.Order
+	consent *chain.Consent // of the customer's side, nil where nobody was asked
 	secrets *secrets
 	logs    *logs
 	log     *slog.Logger

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -154,7 +155,10 @@ func (j *job) obey(ctx context.Context) error {
 			what, remedy = j.terraformGone, "plan the change again, or bring that program back"
 		}
 		if verdict.Outcome == jobspec.OutcomeStale {
-			what, remedy = "the live state moved since the plan", "plan the change again"
+			what, remedy = moved(verdict.Differs), "plan the change again"
+		}
+		if record.Answer() == policy.Deny {
+			what, remedy = "the customer's guardrails deny this change", explainRemedy(record.ChangeID)
 		}
 		return j.decline(ctx, verdict, what, remedy)
 	}
@@ -166,6 +170,17 @@ func (j *job) obey(ctx context.Context) error {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "%v", err)
 	}
 	if err := j.takeImage(record); err != nil {
+		return err
+	}
+	if err := j.judgeAgain(ctx, record); err != nil {
+		return err
+	}
+	done, err := j.agree(ctx, record)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := j.agreedTo(record); err != nil {
 		return err
 	}
 	return j.commit(ctx, verdict.Order)
@@ -198,6 +213,7 @@ func (j *job) judge(ctx context.Context) (_ order.Verdict, sealed []byte, record
 		Effect:       order.Again(record.Effect, order.Base(j.spec, place, tool)),
 		PinnedDigest: digestOfPinned(sealed),
 	}
+	j.guardedNow(record, &facts.Effect)
 	if j.spec.Resource != nil {
 		facts.HighestFence = j.deps.Fences.Highest(j.spec.Resource.ID)
 	}
@@ -263,7 +279,7 @@ func (j *job) commit(ctx context.Context, o capsule.Order) error {
 	}
 	head, err := j.deps.Chain.Append(ctx, chain.Record{
 		Actor: "control plane", Kind: chain.Intent, What: j.what(), Job: j.spec.JobID,
-		Effect: j.attempt.Effect, Capsule: j.attempt.Capsule, Scripts: j.acceptance(),
+		Effect: j.attempt.Effect, Capsule: j.attempt.Capsule, Scripts: j.acceptance(), Consent: j.consent,
 	})
 	if err != nil {
 		return fmt.Errorf("chain: %w", err) // no record, no effect

@@ -49,6 +49,11 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
+	held, err := j.hold(ctx, *result, plan)
+	if err != nil {
+		return err
+	}
+	held.bind(&effect)
 	image, err := j.imageOfPlan(plan)
 	if err != nil {
 		return err
@@ -57,8 +62,9 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		Image:    image,
 		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID, OriginID: j.originID(),
 		Effect: effect, EffectDigest: effect.Digest(), PlannedAt: j.deps.Now().UTC(),
+		Judgement: held.judgement(), Timed: held.timed, Kinds: held.Kinds,
 	}
-	if !result.NoChange {
+	if !result.NoChange && !held.denied() {
 		if record.Pinned, record.Blob, err = j.pin(ctx); err != nil {
 			return err
 		}
@@ -72,11 +78,19 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err := datadir.WriteJSON(j.deps.Dir.Plan(j.spec.ChangeID), record); err != nil {
 		return err
 	}
+	var asked *runnerapi.Consent
+	if !held.denied() {
+		if asked, err = j.consentFor(record, whole); err != nil {
+			return err
+		}
+	}
 	result.Lineage, result.Serial = effect.Lineage, effect.Serial
-	return datadir.WriteJSON(j.dir.Plan(), runnerapi.Plan{
+	told := runnerapi.Plan{
 		Attempt: j.attempt.Assignment.Attempt, Effect: effect, EffectDigest: record.EffectDigest,
 		Pinned: record.Pinned, PlanBytesDigest: record.Pinned, Summary: summary,
-	})
+		Consent: asked,
+	}
+	return j.tellJudgement(told, record)
 }
 
 func (j *job) effect(ctx context.Context, result jobspec.Result, plan, inputs []byte) (capsule.Effect, error) {

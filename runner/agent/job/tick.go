@@ -70,13 +70,18 @@ func (j *job) startsWithin() time.Duration {
 // commitTick records that a scheduled run begins which may change something. What it
 // may do was decided when its script was accepted: the script is the effect.
 func (j *job) commitTick(ctx context.Context) error {
-	err := j.advance(recovery.Ordered, func(a *jobdir.Attempt) { a.Effect = j.tick.Script })
+	done, err := j.agreeToTick(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = j.advance(recovery.Ordered, func(a *jobdir.Attempt) { a.Effect = j.tick.Script })
 	if err != nil {
 		return err
 	}
 	head, err := j.deps.Chain.Append(ctx, chain.Record{
 		Actor: "schedule", Kind: chain.Intent, What: j.what(), Job: j.spec.JobID, Effect: j.attempt.Effect,
-		Detail: "tick of " + j.tick.At.UTC().Format(time.RFC3339),
+		Detail: "tick of " + j.tick.At.UTC().Format(time.RFC3339), Consent: j.consent,
 	})
 	if err != nil {
 		return fmt.Errorf("chain: %w", err) // no record, no effect

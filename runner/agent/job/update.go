@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -123,6 +124,10 @@ func (u *runnerUpdate) measure() (err error) {
 	if u.running.Engine, err = j.deps.Digests.Of(j.deps.Engine.Path); err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
+	u.running.Policy, err = j.deps.Digests.Of(filepath.Join(filepath.Dir(j.deps.Engine.Path), versions.PolicyName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("policy engine: %w", err)
+	}
 	return nil
 }
 
@@ -137,6 +142,7 @@ func (u *runnerUpdate) plan(result *jobspec.Result) error {
 			{Path: "version", Before: from.Version, After: to.Version},
 			{Path: versions.RunnerName, Before: from.Runner, After: to.Runner},
 			{Path: versions.EngineName, Before: from.Engine, After: to.Engine},
+			{Path: versions.PolicyName, Before: from.Policy, After: to.Policy},
 			{Path: "archive", After: planned.Archive},
 			{Path: "signed by release key", After: planned.SignedBy},
 		}}}

@@ -49,13 +49,24 @@ func launch() error {
 	if err := p.join(); err != nil {
 		return err
 	}
-	if p.Sight != nil {
+	executable := -1
+	switch {
+	case p.Bare:
+		if executable, err = strip(p.Path); err != nil {
+			return err
+		}
+	case p.Sight != nil:
 		if err := p.Sight.look(); err != nil {
 			return err
 		}
 	}
 	if p.OwnUsers {
 		if err := barNamespaces(); err != nil {
+			return err
+		}
+	}
+	if p.Bare {
+		if err := empty(); err != nil {
 			return err
 		}
 	}
@@ -76,6 +87,9 @@ func launch() error {
 		return fmt.Errorf("user %d, as whom the engine runs, cannot get to %s: %w", os.Getuid(), p.Dir, err)
 	}
 	if p.Try {
+		if p.Bare {
+			return ready()
+		}
 		if err := p.try(); err != nil {
 			return err
 		}
@@ -84,7 +98,12 @@ func launch() error {
 	if err := ready(); err != nil {
 		return err
 	}
-	err = syscall.Exec(p.Path, append([]string{p.Path}, os.Args[1:]...), p.Env)
+	arguments := append([]string{p.Path}, os.Args[1:]...)
+	if p.Bare {
+		err = execDescriptor(executable, arguments, p.Env)
+	} else {
+		err = syscall.Exec(p.Path, arguments, p.Env)
+	}
 	return fmt.Errorf("start %s as user %d: %w", p.Path, os.Getuid(), err)
 }
 

@@ -55,6 +55,9 @@ type Plan struct {
 	// Sight is what the engine sees of the machine's files; nil means all that
 	// its user can read. It needs a mount and a process namespace.
 	Sight *Sight `json:"sight,omitempty"`
+	// Bare: it sees no file at all. It is started from a descriptor, in an empty root.
+	// That takes the place of a sight, and needs what a sight needs.
+	Bare bool `json:"bare,omitempty"`
 	// Try: do everything but start the engine, and look whether it would work.
 	Try bool `json:"try,omitempty"`
 }

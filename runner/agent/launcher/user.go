@@ -25,7 +25,7 @@ const (
 func (p Plan) become() error {
 	// A session keyring of its own: the agent's is the agent's.
 	_, _, _ = syscall.RawSyscall(syscall.SYS_KEYCTL, keyctlJoinSession, 0, 0)
-	if err := dropBounds(); err != nil && p.Sight != nil {
+	if err := dropBounds(); err != nil && (p.Sight != nil || p.Bare) {
 		return err // in a container without that right, no_new_privs has to do
 	}
 	_ = prctl(prCapAmbient, prCapAmbientClear) // there are none before Linux 4.3

@@ -15,11 +15,14 @@
 package order
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
+	"github.com/berth-dev/berth/runner/agent/guardrail"
 )
 
 // Record is what the runner wrote down about a plan that it made. An apply is
@@ -49,7 +52,23 @@ type Record struct {
 	// customer's own files open.
 	Kubeconfig []byte `json:"kubeconfig,omitempty"`
 
+	// Judgement is what the rules of both sides said of the plan, without secrets; nil when
+	// there were none.
+	Judgement *policy.Judgement `json:"judgement,omitempty"`
+	// Timed: some of these rules look at the clock, so they are asked again.
+	Timed bool `json:"timed,omitempty"`
+	// Kinds are those of objects that who agrees to the plan is not asked about again.
+	Kinds []guardrail.Kind `json:"kinds,omitempty"`
+
 	PlannedAt time.Time `json:"planned_at"`
+}
+
+// Answer is what the customer's guardrails made of the plan.
+func (r Record) Answer() policy.Answer {
+	if r.Judgement == nil {
+		return policy.Allow
+	}
+	return r.Judgement.Answer
 }
 
 // EffectFacts are what the runner knows of an effect that it is ordered to bring
@@ -80,7 +99,7 @@ func JudgeEffect(o capsule.Order, f EffectFacts) Verdict {
 	v := Verdict{Differs: differs, Order: o}
 	switch {
 	case len(differs) == 0:
-	case onlyStateMoved(differs):
+	case onlyMoved(differs):
 		v.Outcome = jobspec.OutcomeStale
 	default:
 		v.Outcome = jobspec.OutcomeRefused
@@ -108,6 +127,7 @@ func checkEffect(o capsule.Order, f EffectFacts) []jobspec.Difference {
 	effect := f.Planned.Effect.Digest()
 	d.add(o.EffectDigest != effect, "effect_digest", effect, o.EffectDigest)
 	d.add(f.Planned.OriginID == "" || o.OriginID != f.Planned.OriginID, "origin_id", f.Planned.OriginID, o.OriginID)
+	d.add(f.Planned.Answer() == policy.Deny, "guardrails", "a plan that the customer's guardrails do not deny", string(policy.Deny))
 	d.add(f.Planned.Pinned == "", "pinned", "a plan that changes something", "none")
 	d.add(f.Spec.Pinned != f.Planned.Pinned, "pinned", f.Planned.Pinned, f.Spec.Pinned)
 	d.add(f.PinnedDigest != f.Planned.Pinned, "plan_bytes_digest", f.Planned.Pinned, f.PinnedDigest)
@@ -117,13 +137,11 @@ func checkEffect(o capsule.Order, f EffectFacts) []jobspec.Difference {
 	return d.list
 }
 
-// onlyStateMoved: somebody changed the resource since the plan, and nothing
-// else is wrong. That is no attack; the change is planned again.
-func onlyStateMoved(differs []jobspec.Difference) bool {
-	for _, d := range differs {
-		if d.Field != "serial" && d.Field != "lineage" {
-			return false
-		}
-	}
-	return true
+// movable are fields of an effect that change without anybody meaning harm: somebody
+// changed the resource since the plan, or the customer the guardrails. The change is
+// planned again.
+var movable = []string{"serial", "lineage", "guardrails_digest", "verdict"}
+
+func onlyMoved(differs []jobspec.Difference) bool {
+	return !slices.ContainsFunc(differs, func(d jobspec.Difference) bool { return !slices.Contains(movable, d.Field) })
 }

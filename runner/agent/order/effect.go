@@ -46,7 +46,7 @@ func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 		EngineDigest: p.EngineDigest,
 		Lineage:      p.Lineage,
 		Serial:       p.Serial,
-		Verdict:      capsule.Unevaluated, // this runner has no guardrails
+		Verdict:      capsule.Unevaluated, // until rules are held against the plan
 	}
 	if spec.Resource != nil {
 		e.ResourceID, e.Component = spec.Resource.ID, spec.Resource.Name

@@ -64,6 +64,7 @@ func TestEffectIsAsThePageSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			effect.GuardrailsDigest = "sha256:g" // of the guardrails, which the agent holds against each plan
 			fields := flat(t, effect)
 			parent := ""
 			for _, name := range names {

@@ -42,11 +42,11 @@ func Prepare(s Spec) (*Launch, error) {
 		return nil, errors.Join(err, planRead.Close(), planWrite.Close())
 	}
 	cmd.ExtraFiles = append([]*os.File{planRead, statusWrite}, s.Inherit...)
-	if s.Isolation.Hidden {
+	if s.Isolation.Hidden || s.Isolation.Bare {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC
-		if s.ScratchMap != nil {
-			cmd.ExtraFiles = append(cmd.ExtraFiles, s.ScratchMap)
-		}
+	}
+	if s.Isolation.Hidden && s.ScratchMap != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, s.ScratchMap)
 	}
 	if s.Isolation.OwnUsers {
 		ownUsers(cmd.SysProcAttr)
@@ -75,7 +75,7 @@ func (l *Launch) Start(env []string) (*Process, error) {
 	s := l.spec
 	plan := launcher.Plan{
 		Path: s.Path, Env: env, Dir: s.Dir, UID: s.Isolation.UID, GID: s.Isolation.GID, Inherit: len(s.Inherit),
-		Groups: s.Group.entries(), Parental: !s.Isolation.PIDNamespace, OwnUsers: s.Isolation.OwnUsers, Try: s.try,
+		Groups: s.Group.entries(), Parental: !s.Isolation.PIDNamespace, OwnUsers: s.Isolation.OwnUsers, Bare: s.Isolation.Bare, Try: s.try,
 	}
 	if s.Isolation.Hidden {
 		sight := *s.Sight

@@ -40,6 +40,9 @@ type Isolation struct {
 	OwnUsers bool `json:",omitempty"`
 	// NoNetwork gives it a network namespace of its own in which nothing is up.
 	NoNetwork bool `json:",omitempty"`
+	// Bare: it sees no file at all, its own executable included. That needs one that
+	// is linked statically.
+	Bare bool `json:",omitempty"`
 }
 
 // OwnUser tells whether each engine has a user that nobody else has.
@@ -51,7 +54,9 @@ type Spec struct {
 	Args []string // without the name of the executable
 	Dir  string
 	// Env is all that the process sees of the environment.
-	Env            []string
+	Env []string
+	// Stdin is what it reads; nil for nothing.
+	Stdin          *os.File
 	Stdout, Stderr *os.File
 	// Inherit are further files that the process and its children keep open:
 	// locks, so that these are held as long as any of them lives.
@@ -103,7 +108,7 @@ func Start(s Spec) (*Process, error) {
 		}
 		return l.Start(s.Env)
 	}
-	if s.Isolation.UID != 0 || s.Isolation.Hidden || s.Isolation.OwnUsers || s.Group.late() {
+	if s.Isolation.UID != 0 || s.Isolation.Hidden || s.Isolation.Bare || s.Isolation.OwnUsers || s.Group.late() {
 		return nil, errors.New("this isolation needs a launcher")
 	}
 	cmd := s.command()
@@ -126,6 +131,9 @@ func Start(s Spec) (*Process, error) {
 func (s Spec) command() *exec.Cmd {
 	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // it outlives the agent on purpose
 	cmd.Stdout, cmd.Stderr = s.Stdout, s.Stderr
+	if s.Stdin != nil { // an interface that holds no file is not nil
+		cmd.Stdin = s.Stdin
+	}
 	// A session of its own: no terminal's signal reaches it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if s.Isolation.PIDNamespace {

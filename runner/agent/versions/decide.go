@@ -14,9 +14,20 @@ const MaxBoots = 2
 // Version is one version of the runner on this disk.
 type Version struct {
 	Version string `json:"version"` // 1.4.0
-	// Runner and Engine are the digests of the executables, "sha256:…".
+	// Runner and Engine are the digests of the executables, "sha256:…". Policy is that of the
+	// policy engine, "" of versions before it.
 	Runner string `json:"runner"`
 	Engine string `json:"engine"`
+	Policy string `json:"policy,omitempty"`
+}
+
+// executables are those of the version by name, with their digests.
+func (v Version) executables() map[string]string {
+	all := map[string]string{RunnerName: v.Runner, EngineName: v.Engine}
+	if v.Policy != "" {
+		all[PolicyName] = v.Policy
+	}
+	return all
 }
 
 // Trial is a version that has to show that it works.

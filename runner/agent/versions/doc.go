@@ -5,7 +5,7 @@
 //	DATA/versions/
 //	  state.json     State: the current version, one on trial, why the last trial failed
 //	  lock           held while state.json is changed
-//	  <digest>/      berth-runner and berth-engine, which nobody may write
+//	  <digest>/      berth-runner, berth-engine and berth-policy, which nobody may write
 //
 // A version is on trial from the apply of its update until its agent has taken part in
 // everything that an agent must be able to do. state.json is replaced as a whole, so a

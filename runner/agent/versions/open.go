@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +38,7 @@ type Opened struct {
 	Version
 	SignedBy string // the release key
 	Archive  string // digest of the archive in the list
-	Folder   string // with both executables
+	Folder   string // with the executables
 }
 
 // ErrNoKey says that the customer has pinned no release key.
@@ -95,8 +96,11 @@ func (o *Opened) unpack(ctx context.Context, archive, dir string) error {
 	}
 	name := releaseFolder(filepath.Base(archive))
 	o.Folder = filepath.Join(dir, name, "bin")
-	for file, digest := range map[string]*string{RunnerName: &o.Runner, EngineName: &o.Engine} {
+	for file, digest := range map[string]*string{RunnerName: &o.Runner, EngineName: &o.Engine, PolicyName: &o.Policy} {
 		path := filepath.Join(o.Folder, file)
+		if _, err := os.Lstat(path); file == PolicyName && errors.Is(err, fs.ErrNotExist) {
+			continue // a version before it
+		}
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 			return fmt.Errorf("%s has no executable %s/bin/%s", filepath.Base(archive), name, file)
 		}

@@ -23,6 +23,7 @@ import (
 const (
 	RunnerName = "berth-runner"
 	EngineName = "berth-engine"
+	PolicyName = "berth-policy"
 )
 
 // mostAccepted is how many versions an update may go back to.
@@ -128,9 +129,13 @@ func (s *State) accept(v string) {
 	s.Accepted = s.Accepted[max(0, len(s.Accepted)-mostAccepted):]
 }
 
-// Digest names a version by both executables.
+// Digest names a version by its executables.
 func (v Version) Digest() string {
-	sum := sha256.Sum256([]byte(v.Runner + "\n" + v.Engine + "\n"))
+	text := v.Runner + "\n" + v.Engine + "\n"
+	if v.Policy != "" {
+		text += v.Policy + "\n"
+	}
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -139,7 +144,7 @@ func (s Store) Folder(v Version) string { return filepath.Join(s.dir, v.Digest()
 
 // Verify compares the executables of a version on disk with what was verified.
 func (s Store) Verify(v Version) error {
-	for name, want := range map[string]string{RunnerName: v.Runner, EngineName: v.Engine} {
+	for name, want := range v.executables() {
 		got, err := DigestOf(filepath.Join(s.Folder(v), name))
 		if err != nil {
 			return err
@@ -183,7 +188,7 @@ func (s Store) Install(v Version, from string) error {
 		return err
 	}
 	defer os.RemoveAll(next)
-	for name, want := range map[string]string{RunnerName: v.Runner, EngineName: v.Engine} {
+	for name, want := range v.executables() {
 		if err := copyExecutable(filepath.Join(from, name), filepath.Join(next, name)); err != nil {
 			return err
 		}

@@ -114,7 +114,7 @@ func offer(t *testing.T, r release) string {
 	for _, dir := range []string{below, below + "/bin"} {
 		write(tar.Header{Name: dir + "/", Typeflag: tar.TypeDir, Mode: 0o755}, "")
 	}
-	for _, file := range []string{versions.RunnerName, versions.EngineName} {
+	for _, file := range []string{versions.RunnerName, versions.EngineName, versions.PolicyName} {
 		if file != r.without {
 			write(tar.Header{Name: below + "/bin/" + file, Typeflag: tar.TypeReg, Mode: 0o755}, file+" "+r.version)
 		}
@@ -315,7 +315,7 @@ func TestInstall(t *testing.T) {
 	if err := errors.Join(store.Install(first.Version, first.Folder), store.Install(first.Version, first.Folder), store.Install(second.Version, second.Folder)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{versions.RunnerName, versions.EngineName} {
+	for _, name := range []string{versions.RunnerName, versions.EngineName, versions.PolicyName} {
 		info, err := os.Stat(filepath.Join(store.Folder(first.Version), name))
 		if err != nil || info.Mode().Perm() != 0o555 {
 			t.Errorf("%s: %v, %v: nobody may write it", name, info.Mode(), err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/user"
 	"text/tabwriter"
 	"time"
 
@@ -32,19 +31,8 @@ reason. Everything works while the vendor is down.`,
 }
 
 func (s *settings) roleStore() (roles.Store, error) {
-	dir, err := s.dir()
-	if err != nil {
-		return roles.Store{}, err
-	}
-	switch runner, found, err := dir.LoadRunner(); {
-	case err != nil:
-		return roles.Store{}, err
-	case !found:
-		return roles.Store{}, fmt.Errorf("the runner in %s is not enrolled yet, so it knows no roles: start it first", dir.Path())
-	case runner.InstallID == "":
-		return roles.Store{}, errors.New("this is a runner for builds; roles are switched at the runner of an install")
-	}
-	return roles.Store{Dir: dir.Roles(), Now: time.Now}, nil
+	dir, _, err := s.installDir("roles")
+	return roles.Store{Dir: dir.Roles(), Now: time.Now}, err
 }
 
 // shownRole is a line of the list.
@@ -160,11 +148,7 @@ func (s *settings) switchRole(cmd *cobra.Command, ask roles.Ask) error {
 	if err != nil {
 		return err
 	}
-	if u, err := user.Current(); err == nil {
-		ask.By = u.Username
-	} else {
-		ask.By = "unknown"
-	}
+	ask.By = osUser()
 	done, err := store.Switch(ask)
 	state := "off"
 	if ask.On {

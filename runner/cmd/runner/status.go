@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
+	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/power"
 )
 
@@ -37,6 +38,9 @@ type status struct {
 	Aside []string `json:"set_aside"`
 	// RecoveryKey is the id of the customer's recovery key, "" without one.
 	RecoveryKey string `json:"recovery_key,omitempty"`
+	// Guardrails is how the customer's rules stand, as the agent saw them last; nil before it
+	// looked.
+	Guardrails *guards.State `json:"guardrails,omitempty"`
 	// FirstForm: what was sealed without a purpose still opens.
 	FirstForm bool `json:"first_form,omitempty"`
 }
@@ -113,6 +117,12 @@ func look(dir datadir.Dir, minFree int64) (status, error) {
 			return st, err
 		}
 	}
+	var guardrails guards.State
+	if found, err := datadir.ReadJSON(dir.GuardrailsState(), &guardrails); err != nil {
+		return st, err
+	} else if found {
+		st.Guardrails = &guardrails
+	}
 	entries, err := os.ReadDir(dir.Jobs())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return st, err
@@ -143,6 +153,12 @@ func (st status) print(cmd *cobra.Command) error {
 		line("agent", "running, connected since %s", st.Agent.Since.Format(time.RFC3339))
 	default:
 		line("agent", "running, not connected: %s", st.Agent.Error)
+	}
+	if g := st.Guardrails; g != nil {
+		line("guardrails", "%s", guardrailsLine(*g))
+		for _, p := range g.Problems {
+			line("", "IN DOUBT, so that every change asks: %s", p)
+		}
 	}
 	if st.Agent.Trust != "" {
 		line("trust", "%s", st.Agent.Trust)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/stepimage"
+	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -98,6 +99,10 @@ func Plan(_ context.Context, j *job.Job) (jobspec.Result, error) {
 		if err := job.WriteJSON(path, v); err != nil {
 			return jobspec.Result{}, err
 		}
+	}
+	// The agent makes the documents of scripts itself, of the very bytes that are pinned.
+	if err := documents.Leave(j, nil); err != nil {
+		return jobspec.Result{}, err
 	}
 	j.Logf("%s: %d scripts rendered", j.Subject(), len(p.Scripts))
 	return jobspec.Result{}, nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
@@ -106,6 +107,41 @@ func (p *planning) tryHooks(ctx context.Context, d *differ) error {
 		p.notes = append(p.notes, "could not be tried before the apply: "+strings.Join(untried, ", "))
 	}
 	return kube.All(refused)
+}
+
+// documents are what rules are held against: the objects of the release, and those of the
+// hooks that run.
+func (p *planning) documents() ([]policy.Document, error) {
+	list, err := kube.Documents(p.job, p.changes, p.objects)
+	if err != nil || p.noChange {
+		return list, err
+	}
+	seen := map[string]bool{}
+	for _, event := range p.mode.events() {
+		for _, h := range runningAt(p.hooks, event) {
+			if seen[h.Manifest] {
+				continue // it runs before and after
+			}
+			seen[h.Manifest] = true
+			objects, err := kube.ParseObjects(h.Manifest)
+			if err != nil {
+				return nil, p.wrong(fmt.Errorf("hook %s %s: %w", h.Kind, h.Name, err))
+			}
+			for _, obj := range objects {
+				// A kind that is not known yet is one that the chart brings, and Helm
+				// makes it in the release's namespace.
+				if namespaced, err := p.cluster.Namespaced(obj.GroupVersionKind()); (err != nil || namespaced) && obj.GetNamespace() == "" {
+					obj.SetNamespace(p.in.Namespace)
+				}
+				d, err := kube.Document(p.job, kube.RefOf(obj), policy.Create, obj, nil)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, d)
+			}
+		}
+	}
+	return list, nil
 }
 
 // errUntried: whether the server would take an object cannot be found out yet.

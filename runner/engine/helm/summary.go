@@ -7,6 +7,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
@@ -39,6 +40,13 @@ func (p *planning) write() error {
 		return err
 	}
 	if err := job.WriteJSON(p.job.Out("inputs.json"), p.in); err != nil {
+		return err
+	}
+	judged, err := p.documents()
+	if err != nil {
+		return err
+	}
+	if err := documents.Leave(p.job, judged); err != nil {
 		return err
 	}
 	return job.WriteJSON(p.job.Out("plan.summary.json"), p.summary())

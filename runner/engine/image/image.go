@@ -9,6 +9,8 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/policy"
+	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -53,8 +55,24 @@ func Plan(_ context.Context, j *job.Job) (jobspec.Result, error) {
 			return result, err
 		}
 	}
+	if err := leaveDocument(j, made); err != nil {
+		return result, err
+	}
 	j.Logf("%s", summary(made, j.Spec.Destroy))
 	return result, nil
+}
+
+// leaveDocument leaves the image as rules see it. What hangs on it in the vendor's registry
+// was looked at by its build; the install's own registry holds the image alone.
+func leaveDocument(j *job.Job, made image) error {
+	if j.Spec.Destroy {
+		return documents.Leave(j, nil)
+	}
+	d, err := documents.With(j, policy.FormImage, "image "+made.Repository, policy.Image{Image: made.Repository, Tag: made.Tag, Digest: made.Digest})
+	if err != nil {
+		return err
+	}
+	return documents.Leave(j, []policy.Document{d})
 }
 
 func summary(made image, destroy bool) string {

@@ -45,6 +45,9 @@ type Change struct {
 	// Live is the object as it was found, nil when it was not there. It is not
 	// part of the canonical plan: it has more in it than what we change.
 	Live *unstructured.Unstructured `json:"-"`
+	// After is the object as it will be, nil for one that goes, or that stays as it is.
+	// It is for the rules that the plan is held against, see Documents.
+	After *unstructured.Unstructured `json:"-"`
 	// UID is of Live. It is pinned next to the change, see Pin.
 	UID string `json:"-"`
 }
@@ -52,7 +55,7 @@ type Change struct {
 // Created is the change of an object that is not there yet: each field of the
 // target is new.
 func Created(target *unstructured.Unstructured) Change {
-	return Change{Object: RefOf(target), Action: ActionCreate, Fields: Fields(nil, target)}
+	return Change{Object: RefOf(target), Action: ActionCreate, Fields: Fields(nil, target), After: target}
 }
 
 // Updated is the change of an object that is there: what differs between it and
@@ -60,7 +63,7 @@ func Created(target *unstructured.Unstructured) Change {
 func Updated(live, after *unstructured.Unstructured) Change {
 	c := Change{Object: RefOf(live), Live: live, UID: string(live.GetUID()), Fields: Fields(live, after)}
 	if len(c.Fields) > 0 {
-		c.Action = ActionUpdate
+		c.Action, c.After = ActionUpdate, after
 	}
 	return c
 }

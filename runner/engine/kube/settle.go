@@ -15,7 +15,7 @@ func Settle(previous, now []Change) []Change {
 	for i, c := range now {
 		out[i] = c
 		if p, ok := before[c.Object.key()]; ok && p.continuedBy(c) {
-			p.Live = c.Live
+			p.Live, p.After = c.Live, c.After
 			out[i] = p
 		}
 	}

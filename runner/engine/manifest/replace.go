@@ -78,7 +78,7 @@ func (m component) replacement(ctx context.Context, live, target *unstructured.U
 	change.Fields = slices.DeleteFunc(change.Fields, func(f kube.Field) bool {
 		return madeUp[f.Path] || f.After == f.Before || f.After == "" && ofServer(f.Path)
 	})
-	change.Action = kube.ActionReplace
+	change.Action, change.After = kube.ActionReplace, target
 	change.Reason = "it is deleted and made again: " + kube.Said(refusal)
 	return change, true
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/plugin"
+	"github.com/berth-dev/berth/pkg/policy"
+	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -61,6 +63,9 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	)
 	if err == nil && !result.NoChange {
 		err = errors.Join(p.takePinned(), job.WriteJSON(j.Out("pinned", recordFile), rec))
+	}
+	if err == nil {
+		err = leaveDocuments(j, plan)
 	}
 	if err == nil {
 		err = p.takeOutputs(ctx, &result, rec.Hidden)
@@ -217,4 +222,21 @@ func (p *admitted) takePinned() error {
 
 func (p *admitted) brokenf(format string, args ...any) error {
 	return job.Wrongf("report this to the plugin's author", "%s: plugin %s %s breaks the contract: %s", p.job.Subject(), p.manifest.Type, p.manifest.Version, fmt.Sprintf(format, args...))
+}
+
+// leaveDocuments leaves what the plugin shows of its plan: nobody else knows what it does.
+func leaveDocuments(j *job.Job, p plan) error {
+	body := policy.Changes{Type: p.Type, Changes: []policy.Change{}}
+	for _, o := range p.Summary.Objects {
+		c := policy.Change{Address: o.Address, Action: o.Action, Reason: o.Reason}
+		for _, f := range o.Fields {
+			c.Fields = append(c.Fields, policy.ChangeField(f))
+		}
+		body.Changes = append(body.Changes, c)
+	}
+	d, err := documents.With(j, policy.FormChanges, "plan of "+j.Subject(), body)
+	if err != nil {
+		return err
+	}
+	return documents.Leave(j, []policy.Document{d})
 }

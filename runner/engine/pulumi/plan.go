@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
+	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/stateclient"
 )
@@ -224,6 +226,17 @@ func (w *workspace) writePlan(p preview, changed []jobspec.FieldChange, in input
 		return err
 	}
 	if err := job.WriteJSON(w.job.Out("inputs.json"), in); err != nil {
+		return err
+	}
+	var body policy.Pulumi // what is approved is what rules see
+	if err := json.Unmarshal(plan, &body); err != nil {
+		return err
+	}
+	d, err := documents.With(w.job, policy.FormPulumi, "plan of "+w.job.Subject(), body)
+	if err != nil {
+		return err
+	}
+	if err := documents.Leave(w.job, []policy.Document{d}); err != nil {
 		return err
 	}
 	return job.WriteJSON(w.job.Out("pinned", pinnedFile), pinned{

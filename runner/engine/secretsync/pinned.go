@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
@@ -43,7 +44,11 @@ func (s *syncing) write(changes []kube.Change) error {
 	}
 	targets := append([]target{}, s.targets...)
 	j := s.job
+	// What is shown of a Secret stands for it: versions and digests, no values.
+	judged, err := kube.Documents(j, changes, nil)
 	return errors.Join(
+		err,
+		documents.Leave(j, judged),
 		os.MkdirAll(j.Out("pinned"), 0o700),
 		job.WriteJSON(j.Out("pinned", pinnedFile), p),
 		job.WriteJSON(j.Out("plan.canonical.json"), intent{Destroy: s.destroy, FieldManager: kube.FieldManager, Targets: targets, Changes: changes}),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	tfjson "github.com/hashicorp/terraform-json"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/pkg/tfprogram"
+	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -175,7 +178,7 @@ func (w *workspace) writeSummary(ctx context.Context, j *job.Job, plan *tfjson.P
 	return job.WriteJSON(j.Out("plan.summary.json"), summary)
 }
 
-// writePlan writes what the agent salts and hashes.
+// writePlan writes what the agent salts and hashes, and what rules are held against.
 func (w *workspace) writePlan(j *job.Job, plan []byte, in inputs) error {
 	lock, err := readOptional(filepath.Join(w.dir, lockFile))
 	if err != nil {
@@ -188,7 +191,9 @@ func (w *workspace) writePlan(j *job.Job, plan []byte, in inputs) error {
 	if err := job.WriteFile(j.Out("plan.canonical.json"), canonical); err != nil {
 		return err
 	}
-	return job.WriteJSON(j.Out("inputs.json"), in)
+	document := documents.Of(j, policy.FormPlan, "plan of "+j.Subject())
+	document.Body = plan
+	return errors.Join(job.WriteJSON(j.Out("inputs.json"), in), documents.Leave(j, []policy.Document{document}))
 }
 
 // plannedOutputs are the outputs as they are after a plan that changes nothing.

@@ -309,6 +309,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/apps/{app}/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the policies that an app's plans are held against
+         * @description Those of the app's newest config, in its order.
+         */
+        get: operations["listAppPolicies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/apps/{app}/releases": {
         parameters: {
             query?: never;
@@ -713,6 +736,29 @@ export interface paths {
         get: operations["getPlanTree"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/changes/{change}/policy-override": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a change. */
+                change: components["parameters"]["ChangeID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a change pass that policies of the vendor deny
+         * @description For a change that was denied by policies and not by people. The override counts for this effect in this install, for 30 days: the step is retried, its plan is made again, and when that has the same effect it is proposed like any other. The customer's guardrails are not touched by it. 409 `not_denied` for a change that no policy denied, `effect_changed` when the digest is not the change's.
+         */
+        post: operations["overridePolicies"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1958,6 +2004,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/policy-reports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what policies and guardrails say of changes
+         * @description One report for each policy and change, with how many verdicts of each kind it gave and those that stand against the change. The names of results are those of the policy-report format (wgpolicyk8s.io), and `unknown`.
+         */
+        get: operations["listPolicyReports"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/registry-tokens": {
         parameters: {
             query?: never;
@@ -2858,6 +2924,24 @@ export interface components {
             items: components["schemas"]["App"][];
             next?: components["schemas"]["Next"];
         };
+        AppPolicy: {
+            /** @description Those that it is for; none for all. */
+            components: string[];
+            /** @description The file with its rules, when that is another one. */
+            contents_file?: string;
+            /** @enum {string} */
+            engine: "kyverno" | "opa";
+            /** @description The file of the app folder that says so. */
+            file: string;
+            name: string;
+            /** @description What it looks at. */
+            type: string;
+        };
+        AppPolicyList: {
+            /** @description The number of the config; left out for an app that was never synced. */
+            config?: number;
+            items: components["schemas"]["AppPolicy"][];
+        };
         AppRequest: {
             description?: string;
             display_name?: string;
@@ -3250,6 +3334,7 @@ export interface components {
             approvals?: components["schemas"]["Approvals"];
             approved_effect_digest?: string;
             artifact?: components["schemas"]["Artifact"];
+            consent?: components["schemas"]["CustomerConsent"];
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -3282,6 +3367,9 @@ export interface components {
             jobs: components["schemas"]["Job"][];
             kind: components["schemas"]["ChangeKind"];
             plan?: components["schemas"]["PlanSummary"];
+            /** @description What policies and guardrails say of its plan; left out where none looked at it. */
+            policies?: components["schemas"]["PolicyReport"][];
+            policy_override?: components["schemas"]["PolicyOverride"];
             /** Format: date-time */
             proposed_at?: string;
             release?: components["schemas"]["NumberRef"];
@@ -3460,6 +3548,23 @@ export interface components {
             labels: components["schemas"]["Labels"];
             /** @example acme */
             name: string;
+        };
+        /** @description The customer's word on the change, as the runner tells it; left out where the runner asks for none. `needed`: the runner carries it out only once the customer agrees. */
+        CustomerConsent: {
+            /** Format: date-time */
+            at?: string;
+            /** @description The names of the keys that answered. */
+            by: string[];
+            /** @enum {string} */
+            state: "needed" | "given" | "denied";
+            /** @description How many more keys have to agree. */
+            still?: number;
+            /** Format: date-time */
+            told_at: string;
+            /** Format: date-time */
+            until?: string;
+            /** @description Why the customer is asked, or what they said. */
+            why?: string;
         };
         CustomerPage: {
             items: components["schemas"]["Customer"][];
@@ -4545,6 +4650,75 @@ export interface components {
             outputs?: components["schemas"]["PlanNode"][];
             roots: components["schemas"]["PlanNode"][];
         };
+        /**
+         * @description What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+         * @enum {string}
+         */
+        PolicyAnswer: "allow" | "warn" | "ask" | "deny";
+        /** @description How many verdicts of each kind a policy gave. */
+        PolicyCounts: {
+            error: number;
+            fail: number;
+            pass: number;
+            skip: number;
+            unknown: number;
+            warn: number;
+        };
+        PolicyFinding: {
+            component?: string;
+            /** @example Deployment shop/web */
+            document: string;
+            message?: string;
+            on?: components["schemas"]["PolicyAnswer"];
+            /** @enum {string} */
+            result: "fail" | "warn" | "error" | "unknown";
+            rule?: string;
+        };
+        /** @description That a person let an effect pass which policies deny. */
+        PolicyOverride: {
+            actor: string;
+            /** Format: date-time */
+            created_at: string;
+            reason: string;
+            /** Format: date-time */
+            until: string;
+        };
+        PolicyOverrideRequest: {
+            /** @description That of the denied change, as it was looked at. */
+            effect_digest: string;
+            reason: string;
+        };
+        PolicyReport: {
+            answer: components["schemas"]["PolicyAnswer"];
+            change_id: string;
+            counts: components["schemas"]["PolicyCounts"];
+            /** @description What judged, with the versions of its languages. */
+            engine: string;
+            /** @description The verdicts that stand against the change, the worst first. */
+            findings: components["schemas"]["PolicyFinding"][];
+            /** @description How many more there are than are listed. */
+            findings_left: number;
+            install: components["schemas"]["Ref"];
+            /** Format: date-time */
+            judged_at: string;
+            override?: components["schemas"]["PolicyOverride"];
+            /** @example no-privileged */
+            policy: string;
+            severity?: string;
+            side: components["schemas"]["PolicySide"];
+            /** @example component/web */
+            step?: string;
+            workflow_id?: string;
+        };
+        PolicyReportPage: {
+            items: components["schemas"]["PolicyReport"][];
+            next?: components["schemas"]["Next"];
+        };
+        /**
+         * @description Whose rules they are. The control plane enforces the vendor's, the runner the customer's.
+         * @enum {string}
+         */
+        PolicySide: "vendor" | "customer";
         /** @description Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist. */
         Problem: {
             /**
@@ -6016,6 +6190,7 @@ export interface components {
          *       runner's switch;
          *     - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
          *       runner knows no such role, or not its name;
+         *     - `consent`: it is approved, and the customer has to agree to it;
          *     - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
          *       has a key that two processes hold, says that it cannot work;
          *     - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6025,7 +6200,7 @@ export interface components {
          *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
          * @enum {string}
          */
-        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
+        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "consent" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
         WhyItem: {
             code: components["schemas"]["WhyCode"];
             /**
@@ -6873,6 +7048,44 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listAppPolicies: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "config": 7,
+                     *       "items": [
+                     *         {
+                     *           "components": [],
+                     *           "engine": "kyverno",
+                     *           "file": "policies/no-privileged.toml",
+                     *           "name": "no-privileged",
+                     *           "type": "helm_chart"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AppPolicyList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listReleases: {
         parameters: {
             query?: {
@@ -7570,6 +7783,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlanTree"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    overridePolicies: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a change. */
+                change: components["parameters"]["ChangeID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "effect_digest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                 *       "reason": "the node agent needs it, seen by security in ticket 4711"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PolicyOverrideRequest"];
+            };
+        };
+        responses: {
+            /** @description The denied change, with the override. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Change"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -9389,6 +9639,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NewOrg"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listPolicyReports: {
+        parameters: {
+            query?: {
+                /** @description Only those of this install, by id or name. */
+                install?: string;
+                /** @description Only those of installs of this app, by id or name. */
+                app?: string;
+                /** @description Only those of this change. */
+                change?: string;
+                /** @description Only those of the vendor's policies, or of the customer's guardrails. */
+                side?: components["schemas"]["PolicySide"];
+                /** @description Only those of the policy with this name. */
+                policy?: string;
+                /** @description Only those with this answer. */
+                answer?: components["schemas"]["PolicyAnswer"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of reports, those of the newest changes first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReportPage"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -22,6 +22,7 @@ const (
 	ChangesDecide  Permission = "changes:decide"
 	PoliciesWrite  Permission = "policies:write" // who has to approve changes
 	FreezesLift    Permission = "freezes:lift"   // to remove or override one
+	PoliciesLift   Permission = "policies:lift"  // to let a change pass that policies deny
 	RunnersRead    Permission = "runners:read"
 	RunnersWrite   Permission = "runners:write"
 	WebhooksRead   Permission = "webhooks:read" // their addresses may be secrets
@@ -39,7 +40,7 @@ type Role string
 const (
 	RolePlatform Role = "platform" // makes orgs, nothing else
 	RoleAdmin    Role = "admin"    // everything in the org
-	RoleOperator Role = "operator" // everything but members, other people's tokens, approval policies and lifting freezes
+	RoleOperator Role = "operator" // everything but members, other people's tokens, approval policies, and lifting freezes and denials
 	RoleViewer   Role = "viewer"   // reads
 	RoleCustomer Role = "customer" // reads and decides, within one customer
 	RoleRunner   Role = "runner"   // works its own jobs
@@ -52,7 +53,7 @@ var (
 
 	allowed = map[Role][]Permission{
 		RolePlatform: {Self, OrgsCreate},
-		RoleAdmin:    append(slices.Clone(operates), MembersWrite, TokensWrite, PoliciesWrite, FreezesLift),
+		RoleAdmin:    append(slices.Clone(operates), MembersWrite, TokensWrite, PoliciesWrite, FreezesLift, PoliciesLift),
 		RoleOperator: operates,
 		RoleViewer:   reads,
 		RoleCustomer: {Self, InstallsRead, LogsRead, ChangesDecide},

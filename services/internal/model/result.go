@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 )
 
 // JobResult is the column result of a runner job: what its runner reported, and
@@ -40,6 +41,14 @@ type Plan struct {
 	Pinned          string              `json:"pinned"`
 	PlanBytesDigest string              `json:"plan_bytes_digest"`
 	Summary         jobspec.PlanSummary `json:"summary"`
+	// Judgement is nil from a runner that holds plans against no rules.
+	Judgement *policy.Judgement `json:"judgement,omitempty"`
+}
+
+// Denial is that policies of the vendor deny a plan.
+type Denial struct {
+	Text         string `json:"text"`
+	EffectDigest string `json:"effect_digest"`
 }
 
 // LateReport is a report that came when its attempt was over.

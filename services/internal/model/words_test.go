@@ -33,6 +33,7 @@ var columns = map[string][]string{
 	"ChangeKind":     {"changes.kind"},
 	"ChangeState":    {"changes.state"},
 	"Channel":        nil,
+	"ConsentState":   {"consents.state"},
 	"DeniedThen":     {"changes.denied_then"},
 	"Ended":          {"workflows.ended"},
 	"EnrolmentState": {"enrolments.state"},
@@ -66,7 +67,7 @@ var never = map[string][]string{
 // words of another package: of auth, of the app's config, of the runner.
 var untyped = []string{
 	"accounts.kind", "grants.role", "install_recipients.reason", "install_roles.kind", "installs.approval_option", "installs.stack_kind",
-	"keys.algorithm", "keys.purpose", "metric_series.kind", "resources.drift", "runners.switch", "runners.trust",
+	"keys.algorithm", "keys.purpose", "metric_series.kind", "policy_reports.answer", "policy_reports.side", "resources.drift", "runners.switch", "runners.trust",
 }
 
 // The database takes just the words that Go knows, and Go has a type for every
@@ -127,6 +128,7 @@ var machines = map[string]string{
 	"Stack version": "StackState",
 	"Runner":        "RunnerState",
 	"Enrolment":     "EnrolmentState",
+	"Consent":       "ConsentState",
 	"Run":           "RunState",
 	"Log stream":    "StreamState",
 	"Webhook":       "WebhookState",

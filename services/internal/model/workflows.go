@@ -109,6 +109,17 @@ const (
 	WaitRoleOff  WaitReason = "role_off" // the customer switches on the role of its action
 
 	WaitRoleUnknown WaitReason = "role_unknown" // nobody knows the role of its action
+	WaitConsent     WaitReason = "consent"      // the customer agrees to the change
+)
+
+// ConsentState is the customer's word on a change, as the runner tells it.
+type ConsentState string
+
+// The states of a consent.
+const (
+	ConsentNeeded ConsentState = "needed" // the runner starts no apply before it is given
+	ConsentGiven  ConsentState = "given"
+	ConsentDenied ConsentState = "denied"
 )
 
 // ChangeKind says what a change is about.

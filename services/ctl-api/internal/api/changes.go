@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
+	"github.com/berth-dev/berth/services/ctl-api/internal/policyapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -164,6 +165,9 @@ func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change,
 			return out, err
 		}
 		out.Approvals = clearanceapi.ApprovalsView(now.Case(c.ID))
+	}
+	if err := policyapi.Of(ctx, tx, c, &out); err != nil {
+		return out, err
 	}
 	jobs, err := tx.JobsOfChange(ctx, &c.ID)
 	out.Jobs = convert(jobs, func(j ctldb.JobsOfChangeRow) apigen.Job {

@@ -15,8 +15,10 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/metricsapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/policyapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/snapshot"
 	"github.com/berth-dev/berth/services/ctl-api/internal/timelineapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
@@ -35,6 +37,10 @@ func (s *Server) Register(router gin.IRouter) {
 	s.Handlers = &eventapi.Handlers{Read: s.read, Write: s.write, Listener: s.Listener, Webhooks: s.Webhooks}
 	s.Fleet = &fleetapi.Fleet{Read: s.read, Write: s.write, Bulk: s.Bulk, Now: s.Now, RegistryURL: s.RegistryURL}
 	s.Clearance = &clearanceapi.Clearance{Read: s.read, Write: s.write, Approve: approve, Workflow: s.workflowView, Install: oneInstall, Now: s.Now}
+	s.Policies = &policyapi.Policies{Read: s.read, Write: s.write, Change: changeView, Now: s.Now, Retry: func(ctx context.Context, tx *database.Tx, stepID, actor string) error {
+		_, err := workflow.Retry(ctx, tx, stepID, actor)
+		return err
+	}}
 	s.Numbers = &metricsapi.Numbers{Read: s.read, Now: s.Now}
 	s.Past = &timelineapi.Past{Read: s.read, Snapshots: snapshot.Reader{Sealed: s.Installs.SealedNames}, Now: s.Now}
 	strict := apigen.NewStrictHandlerWithOptions(s, nil, apigen.StrictGinServerOptions{

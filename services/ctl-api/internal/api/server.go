@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/metricsapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/policyapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/timelineapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
@@ -31,6 +32,7 @@ type Server struct {
 	*clearanceapi.Clearance
 	*timelineapi.Past
 	*metricsapi.Numbers
+	*policyapi.Policies
 
 	Store    *database.Store
 	Keys     *keys.Ring

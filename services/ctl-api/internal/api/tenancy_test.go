@@ -63,6 +63,8 @@ func (d *door) tenant(name string) tenant {
 		values ($1, $2, $3, $4, $5, $6, 'deploy', 'proposed', 1, 1, $7, '{}',
 			'{"no_change":false,"create":1,"update":0,"replace":0,"delete":0}', 'decision', 'an approver', now() + interval '1 day')`,
 		o.Change, o.Org, o.Install, o.Workflow, o.Step, o.Resource, o.Digest)
+	insert(`insert into policy_reports (org_id, install_id, change_id, side, policy, engine, answer, passed, failed, warned, errored, skipped, unknown)
+		values ($1, $2, $3, 'vendor', 'policy of ' || $4, 'e', 'allow', 1, 0, 0, 0, 0, 0)`, o.Org, o.Install, o.Change, name)
 	hook, err := o.CreateWebhookWithResponse(ctx, nil, ctlapi.WebhookRequest{Name: "hook-of-" + name, URL: "https://hooks.example.com/" + name})
 	must(t, hook, err, http.StatusCreated)
 	o.Webhook = hook.JSON201.ID
@@ -148,13 +150,16 @@ var visits = map[string]visit{
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
 	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},
 	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "WhyObject": {}, "GetStep": {}, "RetryStep": {owner: 409}, "RetryWorkflow": {owner: 409}, "SkipStep": {owner: 409},
-	"ListChanges": {query: "install={{.Install}}"}, "GetChange": {}, "GetPlan": {},
+	"ListAppPolicies":   {},
+	"ListPolicyReports": {query: "install={{.Install}}"},
+	"ListChanges":       {query: "install={{.Install}}"}, "GetChange": {}, "GetPlan": {},
 	"Decide":      {body: `{"answer":"deny","effect_digest":"{{.Digest}}"}`},
 	"ListActions": {}, "RunAction": {body: `{}`}, "ListActionRuns": {query: "install={{.Install}}"}, "GetActionRun": {},
 
 	"GetAppApprovalPolicy": {}, "PutAppApprovalPolicy": {body: `{"approvals":1}`}, "GetInstallApprovalPolicy": {}, "PutInstallApprovalPolicy": {body: `{"approvals":1}`},
 	"ListAppFreezes": {}, "AddAppFreeze": {body: freezeBody}, "RemoveAppFreeze": {}, "ListInstallFreezes": {}, "AddInstallFreeze": {body: freezeBody}, "RemoveInstallFreeze": {},
-	"OverrideFreeze": {body: `{"reason":"x"}`, owner: 409}, "PauseInstall": {body: `{"reason":"x"}`}, "ResumeInstall": {},
+	"OverridePolicies": {body: `{"effect_digest":"{{.Digest}}","reason":"x"}`, owner: 409},
+	"OverrideFreeze":   {body: `{"reason":"x"}`, owner: 409}, "PauseInstall": {body: `{"reason":"x"}`}, "ResumeInstall": {},
 	"DecideInstall": {body: `{"changes":[{"change_id":"{{.Change}}","effect_digest":"{{.Digest}}"}]}`},
 
 	"ListRunnerVersions": {stranger: 200}, "CreateRunnerVersionUpload": {stranger: 201}, "RemoveRunnerVersion": {},

@@ -53,6 +53,24 @@ func (e ActionRunState) Valid() bool {
 	}
 }
 
+// Defines values for AppPolicyEngine.
+const (
+	AppPolicyEngineKyverno AppPolicyEngine = "kyverno"
+	AppPolicyEngineOpa     AppPolicyEngine = "opa"
+)
+
+// Valid indicates whether the value is a known member of the AppPolicyEngine enum.
+func (e AppPolicyEngine) Valid() bool {
+	switch e {
+	case AppPolicyEngineKyverno:
+		return true
+	case AppPolicyEngineOpa:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AppVariableReaderKind.
 const (
 	AppVariableReaderKindAction    AppVariableReaderKind = "action"
@@ -380,6 +398,27 @@ func (e ConfigItemKind) Valid() bool {
 	case ConfigItemKindSandbox:
 		return true
 	case ConfigItemKindScripts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CustomerConsentState.
+const (
+	CustomerConsentStateDenied CustomerConsentState = "denied"
+	CustomerConsentStateGiven  CustomerConsentState = "given"
+	CustomerConsentStateNeeded CustomerConsentState = "needed"
+)
+
+// Valid indicates whether the value is a known member of the CustomerConsentState enum.
+func (e CustomerConsentState) Valid() bool {
+	switch e {
+	case CustomerConsentStateDenied:
+		return true
+	case CustomerConsentStateGiven:
+		return true
+	case CustomerConsentStateNeeded:
 		return true
 	default:
 		return false
@@ -1190,6 +1229,72 @@ func (e PlanNodeKind) Valid() bool {
 	}
 }
 
+// Defines values for PolicyAnswer.
+const (
+	PolicyAnswerAllow PolicyAnswer = "allow"
+	PolicyAnswerAsk   PolicyAnswer = "ask"
+	PolicyAnswerDeny  PolicyAnswer = "deny"
+	PolicyAnswerWarn  PolicyAnswer = "warn"
+)
+
+// Valid indicates whether the value is a known member of the PolicyAnswer enum.
+func (e PolicyAnswer) Valid() bool {
+	switch e {
+	case PolicyAnswerAllow:
+		return true
+	case PolicyAnswerAsk:
+		return true
+	case PolicyAnswerDeny:
+		return true
+	case PolicyAnswerWarn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PolicyFindingResult.
+const (
+	PolicyFindingResultError   PolicyFindingResult = "error"
+	PolicyFindingResultFail    PolicyFindingResult = "fail"
+	PolicyFindingResultUnknown PolicyFindingResult = "unknown"
+	PolicyFindingResultWarn    PolicyFindingResult = "warn"
+)
+
+// Valid indicates whether the value is a known member of the PolicyFindingResult enum.
+func (e PolicyFindingResult) Valid() bool {
+	switch e {
+	case PolicyFindingResultError:
+		return true
+	case PolicyFindingResultFail:
+		return true
+	case PolicyFindingResultUnknown:
+		return true
+	case PolicyFindingResultWarn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PolicySide.
+const (
+	PolicySideCustomer PolicySide = "customer"
+	PolicySideVendor   PolicySide = "vendor"
+)
+
+// Valid indicates whether the value is a known member of the PolicySide enum.
+func (e PolicySide) Valid() bool {
+	switch e {
+	case PolicySideCustomer:
+		return true
+	case PolicySideVendor:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RehearsalOutputSource.
 const (
 	RehearsalOutputSourceGiven    RehearsalOutputSource = "given"
@@ -1984,6 +2089,7 @@ const (
 	WhyCodeAlarm              WhyCode = "alarm"
 	WhyCodeAtWork             WhyCode = "at_work"
 	WhyCodeBehind             WhyCode = "behind"
+	WhyCodeConsent            WhyCode = "consent"
 	WhyCodeControlPlane       WhyCode = "control_plane"
 	WhyCodeCustomerSwitch     WhyCode = "customer_switch"
 	WhyCodeDecision           WhyCode = "decision"
@@ -2021,6 +2127,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeAtWork:
 		return true
 	case WhyCodeBehind:
+		return true
+	case WhyCodeConsent:
 		return true
 	case WhyCodeControlPlane:
 		return true
@@ -2555,6 +2663,33 @@ type AppPage struct {
 	Next Next `json:"next,omitempty"`
 }
 
+// AppPolicy defines model for AppPolicy.
+type AppPolicy struct {
+	// Components Those that it is for; none for all.
+	Components []string `json:"components"`
+
+	// ContentsFile The file with its rules, when that is another one.
+	ContentsFile *string         `json:"contents_file,omitempty"`
+	Engine       AppPolicyEngine `json:"engine"`
+
+	// File The file of the app folder that says so.
+	File string `json:"file"`
+	Name string `json:"name"`
+
+	// Type What it looks at.
+	Type string `json:"type"`
+}
+
+// AppPolicyEngine defines model for AppPolicy.Engine.
+type AppPolicyEngine string
+
+// AppPolicyList defines model for AppPolicyList.
+type AppPolicyList struct {
+	// Config The number of the config; left out for an app that was never synced.
+	Config *int        `json:"config,omitempty"`
+	Items  []AppPolicy `json:"items"`
+}
+
 // AppRequest defines model for AppRequest.
 type AppRequest struct {
 	Description *string `json:"description,omitempty"`
@@ -3064,10 +3199,13 @@ type Change struct {
 	ApprovedEffectDigest *string    `json:"approved_effect_digest,omitempty"`
 
 	// Artifact What a build made, in the org's registry.
-	Artifact  *Artifact  `json:"artifact,omitempty"`
-	CreatedAt time.Time  `json:"created_at"`
-	DecidedAt *time.Time `json:"decided_at,omitempty"`
-	Decisions []Decision `json:"decisions"`
+	Artifact *Artifact `json:"artifact,omitempty"`
+
+	// Consent The customer's word on the change, as the runner tells it; left out where the runner asks for none. `needed`: the runner carries it out only once the customer agrees.
+	Consent   *CustomerConsent `json:"consent,omitempty"`
+	CreatedAt time.Time        `json:"created_at"`
+	DecidedAt *time.Time       `json:"decided_at,omitempty"`
+	Decisions []Decision       `json:"decisions"`
 
 	// Differs Because of which fields it was refused, stale, or lost its approval.
 	Differs []Difference `json:"differs"`
@@ -3099,8 +3237,14 @@ type Change struct {
 	// Plan What people are shown of a plan. It holds no secret.
 	//
 	// Example: {"create":0,"delete":0,"no_change":false,"objects":[{"action":"update","address":"terraform_data.greeting","fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"input"}]}],"replace":0,"update":1}
-	Plan       *PlanSummary `json:"plan,omitempty"`
-	ProposedAt *time.Time   `json:"proposed_at,omitempty"`
+	Plan *PlanSummary `json:"plan,omitempty"`
+
+	// Policies What policies and guardrails say of its plan; left out where none looked at it.
+	Policies []PolicyReport `json:"policies,omitempty"`
+
+	// PolicyOverride That a person let an effect pass which policies deny.
+	PolicyOverride *PolicyOverride `json:"policy_override,omitempty"`
+	ProposedAt     *time.Time      `json:"proposed_at,omitempty"`
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
@@ -3337,6 +3481,26 @@ type Customer struct {
 	// Name Example: acme
 	Name string `json:"name"`
 }
+
+// CustomerConsent The customer's word on the change, as the runner tells it; left out where the runner asks for none. `needed`: the runner carries it out only once the customer agrees.
+type CustomerConsent struct {
+	At *time.Time `json:"at,omitempty"`
+
+	// By The names of the keys that answered.
+	By    []string             `json:"by"`
+	State CustomerConsentState `json:"state"`
+
+	// Still How many more keys have to agree.
+	Still  *int       `json:"still,omitempty"`
+	ToldAt time.Time  `json:"told_at"`
+	Until  *time.Time `json:"until,omitempty"`
+
+	// Why Why the customer is asked, or what they said.
+	Why *string `json:"why,omitempty"`
+}
+
+// CustomerConsentState defines model for CustomerConsent.State.
+type CustomerConsentState string
 
 // CustomerPage defines model for CustomerPage.
 type CustomerPage struct {
@@ -4631,6 +4795,99 @@ type PlanTree struct {
 	Outputs       []PlanNode `json:"outputs,omitempty"`
 	Roots         []PlanNode `json:"roots"`
 }
+
+// PolicyAnswer What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+type PolicyAnswer string
+
+// PolicyCounts How many verdicts of each kind a policy gave.
+type PolicyCounts struct {
+	Error   int `json:"error"`
+	Fail    int `json:"fail"`
+	Pass    int `json:"pass"`
+	Skip    int `json:"skip"`
+	Unknown int `json:"unknown"`
+	Warn    int `json:"warn"`
+}
+
+// PolicyFinding defines model for PolicyFinding.
+type PolicyFinding struct {
+	Component *string `json:"component,omitempty"`
+
+	// Document Example: Deployment shop/web
+	Document string  `json:"document"`
+	Message  *string `json:"message,omitempty"`
+
+	// On What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+	On     *PolicyAnswer       `json:"on,omitempty"`
+	Result PolicyFindingResult `json:"result"`
+	Rule   *string             `json:"rule,omitempty"`
+}
+
+// PolicyFindingResult defines model for PolicyFinding.Result.
+type PolicyFindingResult string
+
+// PolicyOverride That a person let an effect pass which policies deny.
+type PolicyOverride struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+	Reason    string    `json:"reason"`
+	Until     time.Time `json:"until"`
+}
+
+// PolicyOverrideRequest defines model for PolicyOverrideRequest.
+type PolicyOverrideRequest struct {
+	// EffectDigest That of the denied change, as it was looked at.
+	EffectDigest string `json:"effect_digest"`
+	Reason       string `json:"reason"`
+}
+
+// PolicyReport defines model for PolicyReport.
+type PolicyReport struct {
+	// Answer What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+	Answer   PolicyAnswer `json:"answer"`
+	ChangeID string       `json:"change_id"`
+
+	// Counts How many verdicts of each kind a policy gave.
+	Counts PolicyCounts `json:"counts"`
+
+	// Engine What judged, with the versions of its languages.
+	Engine string `json:"engine"`
+
+	// Findings The verdicts that stand against the change, the worst first.
+	Findings []PolicyFinding `json:"findings"`
+
+	// FindingsLeft How many more there are than are listed.
+	FindingsLeft int `json:"findings_left"`
+
+	// Install A thing by id and name.
+	Install  Ref       `json:"install"`
+	JudgedAt time.Time `json:"judged_at"`
+
+	// Override That a person let an effect pass which policies deny.
+	Override *PolicyOverride `json:"override,omitempty"`
+
+	// Policy Example: no-privileged
+	Policy   string  `json:"policy"`
+	Severity *string `json:"severity,omitempty"`
+
+	// Side Whose rules they are. The control plane enforces the vendor's, the runner the customer's.
+	Side PolicySide `json:"side"`
+
+	// Step Example: component/web
+	Step       *string `json:"step,omitempty"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// PolicyReportPage defines model for PolicyReportPage.
+type PolicyReportPage struct {
+	Items []PolicyReport `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// PolicySide Whose rules they are. The control plane enforces the vendor's, the runner the customer's.
+type PolicySide string
 
 // Problem Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist.
 type Problem struct {
@@ -6331,6 +6588,7 @@ type Why struct {
 //     runner's switch;
 //   - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
 //     runner knows no such role, or not its name;
+//   - `consent`: it is approved, and the customer has to agree to it;
 //   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
 //     has a key that two processes hold, says that it cannot work;
 //   - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6350,6 +6608,7 @@ type WhyItem struct {
 	//   runner's switch;
 	// - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
 	//   runner knows no such role, or not its name;
+	// - `consent`: it is approved, and the customer has to agree to it;
 	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
 	//   has a key that two processes hold, says that it cannot work;
 	// - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6909,6 +7168,12 @@ type DecideParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// OverridePoliciesParams defines parameters for OverridePolicies.
+type OverridePoliciesParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // GetConfigParams defines parameters for GetConfig.
 type GetConfigParams struct {
 	// Wait How long the answer may be held back until there is something to say, as a Go duration of at most `60s`; absent or `0s` answers at once.
@@ -7245,6 +7510,33 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListPolicyReportsParams defines parameters for ListPolicyReports.
+type ListPolicyReportsParams struct {
+	// Install Only those of this install, by id or name.
+	Install *string `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of installs of this app, by id or name.
+	App *string `form:"app,omitempty" json:"app,omitempty"`
+
+	// Change Only those of this change.
+	Change *string `form:"change,omitempty" json:"change,omitempty"`
+
+	// Side Only those of the vendor's policies, or of the customer's guardrails.
+	Side *PolicySide `form:"side,omitempty" json:"side,omitempty"`
+
+	// Policy Only those of the policy with this name.
+	Policy *string `form:"policy,omitempty" json:"policy,omitempty"`
+
+	// Answer Only those with this answer.
+	Answer *PolicyAnswer `form:"answer,omitempty" json:"answer,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // CreateRegistryTokenParams defines parameters for CreateRegistryToken.
 type CreateRegistryTokenParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
@@ -7515,6 +7807,9 @@ type CreateBulkJSONRequestBody = BulkRequest
 // DecideJSONRequestBody defines body for Decide for application/json ContentType.
 type DecideJSONRequestBody = DecisionRequest
 
+// OverridePoliciesJSONRequestBody defines body for OverridePolicies for application/json ContentType.
+type OverridePoliciesJSONRequestBody = PolicyOverrideRequest
+
 // CreateCustomerJSONRequestBody defines body for CreateCustomer for application/json ContentType.
 type CreateCustomerJSONRequestBody = CustomerRequest
 
@@ -7634,6 +7929,9 @@ type ServerInterface interface {
 	// SyncInstalls Make the installs of an app what its folder says
 	// (PUT /apps/{app}/installs)
 	SyncInstalls(c *gin.Context, app AppIDOrName, params SyncInstallsParams)
+	// ListAppPolicies List the policies that an app's plans are held against
+	// (GET /apps/{app}/policies)
+	ListAppPolicies(c *gin.Context, app AppIDOrName)
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(c *gin.Context, app AppIDOrName, params ListReleasesParams)
@@ -7700,6 +7998,9 @@ type ServerInterface interface {
 	// GetPlanTree Show what a change would do, as a tree
 	// (GET /changes/{change}/plan/tree)
 	GetPlanTree(c *gin.Context, change ChangeID)
+	// OverridePolicies Let a change pass that policies of the vendor deny
+	// (POST /changes/{change}/policy-override)
+	OverridePolicies(c *gin.Context, change ChangeID, params OverridePoliciesParams)
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(c *gin.Context, config ConfigID, params GetConfigParams)
@@ -7874,6 +8175,9 @@ type ServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(c *gin.Context, params CreateOrgParams)
+	// ListPolicyReports List what policies and guardrails say of changes
+	// (GET /policy-reports)
+	ListPolicyReports(c *gin.Context, params ListPolicyReportsParams)
 	// CreateRegistryToken Make a token for the registry
 	// (POST /registry-tokens)
 	CreateRegistryToken(c *gin.Context, params CreateRegistryTokenParams)
@@ -8668,6 +8972,31 @@ func (siw *ServerInterfaceWrapper) SyncInstalls(c *gin.Context) {
 	}
 
 	siw.Handler.SyncInstalls(c, app, params)
+}
+
+// ListAppPolicies operation middleware
+func (siw *ServerInterfaceWrapper) ListAppPolicies(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAppPolicies(c, app)
 }
 
 // ListReleases operation middleware
@@ -9599,6 +9928,55 @@ func (siw *ServerInterfaceWrapper) GetPlanTree(c *gin.Context) {
 	}
 
 	siw.Handler.GetPlanTree(c, change)
+}
+
+// OverridePolicies operation middleware
+func (siw *ServerInterfaceWrapper) OverridePolicies(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "change" -------------
+	var change ChangeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "change", c.Param("change"), &change, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter change: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params OverridePoliciesParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.OverridePolicies(c, change, params)
 }
 
 // GetConfig operation middleware
@@ -11936,6 +12314,89 @@ func (siw *ServerInterfaceWrapper) CreateOrg(c *gin.Context) {
 	siw.Handler.CreateOrg(c, params)
 }
 
+// ListPolicyReports operation middleware
+func (siw *ServerInterfaceWrapper) ListPolicyReports(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListPolicyReportsParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "change" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "change", c.Request.URL.Query(), &params.Change, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter change: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "side" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "side", c.Request.URL.Query(), &params.Side, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter side: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "policy" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "policy", c.Request.URL.Query(), &params.Policy, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter policy: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "answer" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "answer", c.Request.URL.Query(), &params.Answer, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter answer: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListPolicyReports(c, params)
+}
+
 // CreateRegistryToken operation middleware
 func (siw *ServerInterfaceWrapper) CreateRegistryToken(c *gin.Context) {
 
@@ -13442,6 +13903,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/apps/:app/freezes", wrapper.AddAppFreeze)
 	router.DELETE(options.BaseURL+"/apps/:app/freezes/:freeze", wrapper.RemoveAppFreeze)
 	router.PUT(options.BaseURL+"/apps/:app/installs", wrapper.SyncInstalls)
+	router.GET(options.BaseURL+"/apps/:app/policies", wrapper.ListAppPolicies)
 	router.GET(options.BaseURL+"/apps/:app/releases", wrapper.ListReleases)
 	router.POST(options.BaseURL+"/apps/:app/releases", wrapper.CreateRelease)
 	router.GET(options.BaseURL+"/apps/:app/variables", wrapper.ListAppVariables)
@@ -13464,6 +13926,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/changes/:change/decisions", wrapper.Decide)
 	router.GET(options.BaseURL+"/changes/:change/plan", wrapper.GetPlan)
 	router.GET(options.BaseURL+"/changes/:change/plan/tree", wrapper.GetPlanTree)
+	router.POST(options.BaseURL+"/changes/:change/policy-override", wrapper.OverridePolicies)
 	router.GET(options.BaseURL+"/configs/:config", wrapper.GetConfig)
 	router.GET(options.BaseURL+"/configs/:config/diff", wrapper.DiffConfigs)
 	router.GET(options.BaseURL+"/configs/:config/graph", wrapper.GetConfigGraph)
@@ -13522,6 +13985,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/members/:member", wrapper.RemoveMember)
 	router.GET(options.BaseURL+"/orgs", wrapper.ListOrgs)
 	router.POST(options.BaseURL+"/orgs", wrapper.CreateOrg)
+	router.GET(options.BaseURL+"/policy-reports", wrapper.ListPolicyReports)
 	router.POST(options.BaseURL+"/registry-tokens", wrapper.CreateRegistryToken)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
@@ -14291,6 +14755,45 @@ type SyncInstallsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SyncInstallsdefaultApplicationProblemPlusJSONResponse) VisitSyncInstallsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAppPoliciesRequestObject struct {
+	App AppIDOrName `json:"app"`
+}
+
+type ListAppPoliciesResponseObject interface {
+	VisitListAppPoliciesResponse(w http.ResponseWriter) error
+}
+
+type ListAppPolicies200JSONResponse AppPolicyList
+
+func (response ListAppPolicies200JSONResponse) VisitListAppPoliciesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAppPoliciesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAppPoliciesdefaultApplicationProblemPlusJSONResponse) VisitListAppPoliciesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -15290,6 +15793,47 @@ type GetPlanTreedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetPlanTreedefaultApplicationProblemPlusJSONResponse) VisitGetPlanTreeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OverridePoliciesRequestObject struct {
+	Change ChangeID `json:"change"`
+	Params OverridePoliciesParams
+	Body   *OverridePoliciesJSONRequestBody
+}
+
+type OverridePoliciesResponseObject interface {
+	VisitOverridePoliciesResponse(w http.ResponseWriter) error
+}
+
+type OverridePolicies201JSONResponse Change
+
+func (response OverridePolicies201JSONResponse) VisitOverridePoliciesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OverridePoliciesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response OverridePoliciesdefaultApplicationProblemPlusJSONResponse) VisitOverridePoliciesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -17753,6 +18297,45 @@ func (response CreateOrgdefaultApplicationProblemPlusJSONResponse) VisitCreateOr
 	return err
 }
 
+type ListPolicyReportsRequestObject struct {
+	Params ListPolicyReportsParams
+}
+
+type ListPolicyReportsResponseObject interface {
+	VisitListPolicyReportsResponse(w http.ResponseWriter) error
+}
+
+type ListPolicyReports200JSONResponse PolicyReportPage
+
+func (response ListPolicyReports200JSONResponse) VisitListPolicyReportsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPolicyReportsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListPolicyReportsdefaultApplicationProblemPlusJSONResponse) VisitListPolicyReportsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CreateRegistryTokenRequestObject struct {
 	Params CreateRegistryTokenParams
 	Body   *CreateRegistryTokenJSONRequestBody
@@ -19323,6 +19906,9 @@ type StrictServerInterface interface {
 	// SyncInstalls Make the installs of an app what its folder says
 	// (PUT /apps/{app}/installs)
 	SyncInstalls(ctx context.Context, request SyncInstallsRequestObject) (SyncInstallsResponseObject, error)
+	// ListAppPolicies List the policies that an app's plans are held against
+	// (GET /apps/{app}/policies)
+	ListAppPolicies(ctx context.Context, request ListAppPoliciesRequestObject) (ListAppPoliciesResponseObject, error)
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(ctx context.Context, request ListReleasesRequestObject) (ListReleasesResponseObject, error)
@@ -19389,6 +19975,9 @@ type StrictServerInterface interface {
 	// GetPlanTree Show what a change would do, as a tree
 	// (GET /changes/{change}/plan/tree)
 	GetPlanTree(ctx context.Context, request GetPlanTreeRequestObject) (GetPlanTreeResponseObject, error)
+	// OverridePolicies Let a change pass that policies of the vendor deny
+	// (POST /changes/{change}/policy-override)
+	OverridePolicies(ctx context.Context, request OverridePoliciesRequestObject) (OverridePoliciesResponseObject, error)
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(ctx context.Context, request GetConfigRequestObject) (GetConfigResponseObject, error)
@@ -19563,6 +20152,9 @@ type StrictServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(ctx context.Context, request CreateOrgRequestObject) (CreateOrgResponseObject, error)
+	// ListPolicyReports List what policies and guardrails say of changes
+	// (GET /policy-reports)
+	ListPolicyReports(ctx context.Context, request ListPolicyReportsRequestObject) (ListPolicyReportsResponseObject, error)
 	// CreateRegistryToken Make a token for the registry
 	// (POST /registry-tokens)
 	CreateRegistryToken(ctx context.Context, request CreateRegistryTokenRequestObject) (CreateRegistryTokenResponseObject, error)
@@ -20306,6 +20898,32 @@ func (sh *strictHandler) SyncInstalls(ctx *gin.Context, app AppIDOrName, params 
 	}
 }
 
+// ListAppPolicies operation middleware
+func (sh *strictHandler) ListAppPolicies(ctx *gin.Context, app AppIDOrName) {
+	var request ListAppPoliciesRequestObject
+
+	request.App = app
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAppPolicies(ctx.Request.Context(), request.(ListAppPoliciesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAppPolicies")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAppPoliciesResponseObject); ok {
+		if err := validResponse.VisitListAppPoliciesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListReleases operation middleware
 func (sh *strictHandler) ListReleases(ctx *gin.Context, app AppIDOrName, params ListReleasesParams) {
 	var request ListReleasesRequestObject
@@ -20993,6 +21611,51 @@ func (sh *strictHandler) GetPlanTree(ctx *gin.Context, change ChangeID) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetPlanTreeResponseObject); ok {
 		if err := validResponse.VisitGetPlanTreeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// OverridePolicies operation middleware
+func (sh *strictHandler) OverridePolicies(ctx *gin.Context, change ChangeID, params OverridePoliciesParams) {
+	var request OverridePoliciesRequestObject
+
+	request.Change = change
+	request.Params = params
+
+	var body OverridePoliciesJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.OverridePolicies(ctx.Request.Context(), request.(OverridePoliciesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OverridePolicies")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(OverridePoliciesResponseObject); ok {
+		if err := validResponse.VisitOverridePoliciesResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -22789,6 +23452,32 @@ func (sh *strictHandler) CreateOrg(ctx *gin.Context, params CreateOrgParams) {
 	}
 }
 
+// ListPolicyReports operation middleware
+func (sh *strictHandler) ListPolicyReports(ctx *gin.Context, params ListPolicyReportsParams) {
+	var request ListPolicyReportsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPolicyReports(ctx.Request.Context(), request.(ListPolicyReportsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPolicyReports")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListPolicyReportsResponseObject); ok {
+		if err := validResponse.VisitListPolicyReportsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // CreateRegistryToken operation middleware
 func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context, params CreateRegistryTokenParams) {
 	var request CreateRegistryTokenRequestObject
@@ -23887,839 +24576,866 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3P2LkuO2liaMvgpCpyNsdzPTyqyLXZmxo7t8a9fetstTVb19pl31SxAJSXRSADcBpUr2XxHzNPNg8yQn",
-	"sNYCCFIgRSrlmu4T0zHbleIFBBYW1vX7/pikalMqKaTRk5s/JmvBM1HBf377hq/s/2ZCp1VemlzJyc3k",
-	"zVqwe1HpXEmmlmy35oalXLKFYOmay5XIErZUFZu/WF78yE26nl9OkolO12LD7dPMvhSTm4k2VS5Xkw8f",
-	"PiSTkld8Iwy99vnSiCr+3rkU783cvtasBSv5SrCFWKpK3DK+0EIapiT8tMwrbeAC+/Lc3v+Praj2k2Qi",
-	"+ca+n8NbwoFt+PsfhFyZ9eTmydV1cjDQBEf2d/z2wwH+kps1m+94buYJ41LvRMW4Zlopaf/XBPOWa7bO",
-	"V2tRMbPmdsS57h3njG5sjHepqg03k5tJLs3Tx5PEfkC+2W4mN8+m0y+unj27fvL4i8fTZ8+ukskml/jT",
-	"1H9XLo1YiQo/rCxffPOy+gle2f6u55LxsmSLPcszpipmB+ZHW3KzDgZblpNkUol/bPNKZJMbU21FxxRf",
-	"XX8Jw/L/jk54Wf6dVzlfFCI+NisU9t1WJDi7p2tvWCGMFaeEZfkqN5pxmbGttIKdqkroBP4gFf6M0tLx",
-	"Se6ZZ/2ur7Z5kb34Jv49dpbt1yzsRR2jgt/OOqSvYe8eGxPu8I5B4Y/nHZWSy3wVG9VzlsJvKJeJFczF",
-	"HgQVlna7WeD2yyWbr0VRqH97NO8aNzzo/OOuNv0CC6oz16wSG3Uvsktmf7RjEJr+vtxqkbFdbtZqa1hu",
-	"upRESq/rG3JkkFtt1EZUPVufpXTNoO3vLj7rVH6TL5dvVHwmlbE6VEmR0FLjsWDWIA9KFntmdz9KQ9fk",
-	"GdU7XvGeb8rCXvgEdey40Vd8Z//7cGoLrdwpYUe9qni5tl/BmRHvDX5MrlnB5Wrbc45l9ILGkKVV9b9O",
-	"7IMmySRT9v/fiGrD82zyLj7M/att5Ez7Oy/yjBsBm4pGC2K7U9siY2telkImpBaYVGady1X3UPezats8",
-	"xDKx5NvCTG6WvNDCD22hVCG4hLF9ey+k+VsuM304vpd2ic1aaMHu7BUJ09sUpnFOqmrJ80JkcxCI+U5V",
-	"d8tC7S7/eQ42Ci8K1GtSbeUt0+JeVLxgvBKMF0ZUkpv8XnSezfaVja/JjdjolpA/fXww4SBGL/DaJ/WJ",
-	"zKuK7+GTv6uE+F3E1d4SfsP92LEP8ZKz7sIXmdiUygiZ7v8m9rFxVaIUVjCsFWQFWlstdyf2IDoLle3Z",
-	"ShgdWGfORFrxXN42b4GHcInbG+5tqUP2ePrs8q10n49Gaz0BwWgv7HAf9OVLsGI7DFJrI8+tFWfgC2gj",
-	"5JotuB2rkpfsl7WQLAeN7j5JSVhAqXZJ67bmR15ds3lZiVTJLLdvnZE09306Wd0jz4IXUhteFL1WYI7X",
-	"DDoK6NqzyuAPfCGKTh2gtHDCB2pzIQo4FeZ3Yv+Xe15sxbze4ZutFcCiYGuFNpbX8r9O7Pv+knLJq71V",
-	"lrGND08/uvOvnzy1vo21RO0z/p9f/5+/vPuXv1z+8z9NejXC1dOIRvgh3+Tm8Nu/Vzu24dIec2Jjzw7w",
-	"idb2GDFso3SnxVDA86Ka2Gok70o8mU4D7+Eq6j38KOzx2mdFbOCKQYKDl55Vbn4UpsrTY6atFlUeqPr2",
-	"qOwjzjqql8vnZdkrzeDmWq1RlknH3LWdRfC/xuz7l0va+YNGQrt64GhqHTBmRK+2Ulpp6l+tCq7qWC38",
-	"8ayr9dpwI5bb4pXQalulHa6o5jJbqPd2YjjzcZVkkOBX7snnHbYojwq+EWXHmOxPZx3PG3Un5LEBGXtR",
-	"wuZG3c3+z//63/PEGpZgyGuRVqLLU4fbzjraX3iXzi2UXMHJTUbMhu/ZQrC1KDK24Okd20qTF/aKCo51",
-	"rTYCbGNmFNN8n6Cl/++KZduKG4qlkc5m86dTPa9DWhWbT/WcXgWaXclUBDZAa9/teEu11y7Mo6luOjFf",
-	"Nk6oTz99Ov1/f726ePLuX3+dXjx795n+fz99Op1OG3/84yp5/OGzjf4sco7ZSROLtVJ3ceN1hz8O2xF0",
-	"8XmXlDyAYzLoPYWOodHPZxzbB/soXSqpBRgSP1dqUQgIIaRKGiFBFHlZFnkKEvN5iVf8y28aw5H1m/+p",
-	"EsvJzeT/83kd2/0cf9Wfu+fCGw8nwMUfdlzDttOiuhcZ2udgiWu+12y33l/CfNJTIW6bGoqLlpUqRWVy",
-	"ceix/XFo+awFL8x6lq5Fehdc4F1AuwDlFqPT3szq+0IcyAt7k727aUslk4JrA37ooMdYt/iDW/dwK9F2",
-	"jNlyVm1GnFVrHaGB4b7i4M72WE2Vr1YUFx/x7W/wttgTt9Jud5lZgY1tADw7mTa8Mtq6LQuIoYhiyZRE",
-	"JZyuRbYtBAZRcwPKjzwYr+cu2fM0FaXJSU9WohBcgy60/8xEmutcyctJ1OWv99SvOPNNSW3JTOOjgjnz",
-	"guNWpA59qMVvIgXpCIVltOg6qTj4of6AP076Pn9B95B/5itxOGIvJCOkJSYmUrw3x+7+yV7T/hx8b/ew",
-	"KczUHDX3qmPQ/kJhm+VZdO7TSnAjshk3jSxJxo24MDlMduc9i330kaKqVBX/5X1uZqnKQjHwvlEyWeYy",
-	"1+uRg8HvCmaikrPp1W/Z9fsv/vHs9+rL3aP7J3dPN4/l1KzWPPqE2qbvW8BXYgmuJzg3uiNYDbFTjSGO",
-	"3LBdpQyGW8EG4pqVKpdGQ9DsTpTmFq01yYpcm6a66x3LVqKfFpNGGuHMr0Mr8wYRSTsksTRMbY3LEHYN",
-	"XmZ4gsX8cHqV/ZQef9s92T0UX7ETNAnBowNpUFvjDjKeYUSHFz8HOwEtiObOSSbvL1bqgv5oz/rLV3z3",
-	"o9DaKgDYfaWqxgq8U+Ij77Knwvh7TMRdmv9jK7Yim9/AFPLc6FsIySop3OrhUfSJZmong1NnDlIwd4YI",
-	"N/a+y7dyvsm1pidqZvL0jpVchwkUcBtx+VsPAVlwYXMcmdXCWykptr5NUyHwfMEY3CSZpFymosD/xndH",
-	"gut2AirBN13aik6rDqGmCWe5ubFyt+VFwtLKegvWw4Sd52aryJeCpfu0EI141sReHlsXZ8LGB9bW6tkk",
-	"Cfx50tf16N0y1zLe0KkNpdx7NpzvVCPD7WMebK/Qdu7e35TkaB1+ZVmpezGLBmGe449hlNgFY6ptzHwK",
-	"1MWFvsvLC1XiOC5AWqykWS3TsKrjg21mMZ48efQ06TRY68moVBHZ7a+2EvPvNHRVCAgmCZ7h9ygt6ig6",
-	"L0vYmJfsFYXDrWaQandDcfHrazbfyjupdnJmnzWHPQ0aX/DKui+QY92thWxYn5lIC/s7kwoTRfbmhInC",
-	"xY7pyXpbok6dJ0znMhVwoWZrfi/svWK5FKlhe2HQC++Pag1dkg+dsvWmVhJN2fHC22EJKTlzivNwUV5I",
-	"9h9vvm5qi3/+/An7Z/x/MaVhdw9p/4ipIN4b1LukktyrfShjt84LlGWXS8jRyyzye1Bbw44U/MMfR5Vc",
-	"awfDr9ENnH2v0tfwNUf3bvOzq62dYPvv2zqdv5WX7I14bxKWb/gKc6dlwXPJIA2BppIRm7LgBmpRdB1m",
-	"Rc0Kl9j56Fntw/n3P3t7J9eML9TWXLJfYOZzY0enXaIWBR/VChlJ/hm3lFyv1WPg512eTebtqXv/QB3U",
-	"nIlv5X1eKbmx8+CKdzTWVpQFl0yv1Q6c0ByDT5o+Jnzt1XTaY4Yd06sbOsMi0SWQB7cKuYQ4WJavhDaJ",
-	"1VaVYEKucilAiqwRXapM3+I61SYRZQk1VYSEKzG9fnz6UtxtF4KKYQ6G/+/5PYycp6nQmhkVbuNPNEuL",
-	"rTYYkT/5RLLvr6QwQs8g5PXeDBtH7l/vDpUE7MjGgRKu9VkEV0aTXWC2lUKVhWApaDhzyV4YjUtud771",
-	"i0QW2fVsjg/6/KfnP347b+plCMttrTYME4rPL/6TX/w+vXj2rv7Py9nFuz+mydNHH6J5Ri2kzk1+L2bn",
-	"3ng/qsqZ7hu2g08L9B2F7u0+3NMfeCEyqt+0N9Gfjars7MiMSXEvKtiv8haLeZoiR5tBlULCht74iJTh",
-	"dwL/FHqDhVp5O4HMVH98n233x6UWkkN0TljvBCsgilwK0KpgrXCm16IoLtnPKD1aCFegkhtf3FRwmTCt",
-	"IO621QYS2GDO+NRImIF+en31+PGRyHMysees2pqZhkoD3cgGP7KT0bJJl8YZcvZOOmi0UWUpssuwEPXR",
-	"0yPp4xGmUeMkt5McPckLjlV3LRPbHoIde1W856kp9jeMsw1P1zkUk7FKpKrK7H/9phbtrWh/Yo++iG0v",
-	"nlqrtBDZaqSb3LixIwyV8q3uUjlYioXzf5aQWCYMz4tjsYqWRZnpxIdG7FbDs00Hgxoa1TgIghWbPzUI",
-	"BrVcTZtyzXM5W4g1VnlFYrxcR+vA13u3JYQxRceSVGIjsn3HYhrFMoWmG53xh/eD8hvuvFOtGu4EJ0p+",
-	"GOHz/NIf99rtbnteC+7GJamGO7+DJ/GW/om7T2ROIapqZa0Pu1Yt5edKV3rzgeE80Vg6v/QssQlQUB8p",
-	"LlFo9Y1Ic8r1jFiVRoA93BGr/j14pLojmaDjPEO1cOxzv8Gr2h9cD679vOgkYJFN25FyRm7vdIMiI/1w",
-	"mgrtTx9luS4Lvp8dJhe/F0WhBuUGynKcVoTStaNi+gNeFU18rrvGRlGWEdMaU1QuHxbOTTs9Rh9xXEGV",
-	"5Vk2bVl+rC1blqcFEVuiFmzEx9NnUdu9JXtHt+6pgtM7O/aaaEK0Y3L+o8wom/DfeG4+xL/NdTo1dtsf",
-	"dXnYyqWGORqIv/5BRksQFwoqAfPJh3eBu+fnZgtTiIpscj29fnoxfXQxvX5zNb25enIznf7npL7GvmbC",
-	"ixyq0sCZm9xMxPYiFdJU3FoIrjHt5tGH9rQfag7/DTFbylm9EXPI/qoDJ0iKndCGGoASxgutKHpiXHtN",
-	"rtFjhBgxBoKd/SAzUaFRNnTzu5V5hbXWEVUQTHOsgCWc86GHR7gGTUMYl+PgBlqfgwwCVZEtmR8kU1Kg",
-	"fR6maQ8f2NXp+LXaSirld8FDtQRf1QfcnM/Ny/IWXUUlBUshKp+bddOqDYuJI6UR9eTWY2rMT2OCa2F6",
-	"17/PznQy+G370U6IljgefIJ3ZSifSVWp9rgMFAXl8GIZy0ixU5kfDa+Th9GnvuuRn3LGNTaZD1DE/NBf",
-	"1sKsqbEKtgVEwn0M6hffUJegVoiVIXVuqDfivQmrNZ8+Zn/Lv2o5H/GQWWvG8AUdc1Wpe158r7aV7ilB",
-	"dR2ZmEHHniZfXOVia6j4MiFzkV2y5+4WrFiA+3hh98ye3QlRugItnkF4yqUSIGyO4TIvFl9cB7GeL794",
-	"eqRVoP6sl/4wjq+b0yp2dPRRpai0kuzTeVmpTWnmnzFVQX6fLSAuuNGioFYtJ/d4pRX1IMMak3c3rJ9V",
-	"kaf7iE6Qs6Wiou8j2gCe82pbCI3Hghl9z8PPiiPRAPcxfXKHM/GQfDYvdE/5DAXIIZ9qFKMFajQYeykL",
-	"hez6qIit4zvm5ZJx6GO/YWu3eazkRyTNbZ/Eno4URKLsmOZ7nzvD6IxLMQTiN2pHSDXToljO3KTFQ8fu",
-	"V+waVozrO0qK273qKjlYpgSmU1N7QCeQkYQYOpTG212cqo392NysH5SogWx4R8eIX347WOzm0TBoWOy6",
-	"vEe7pHptuQVJYfiCW7Ap7L0bvod1ySipLzal2Y8x4ax4Va8UHtN1r9Wj1pl9Yjy6Fvm+TYVb/DA4He6X",
-	"wQI97AiI16HFhO7w+MM9OsNpj1QPGCuG+MINpnDsDpP7hcr2n2hqV7hh80D7zt1O9yloTNk0ZEaL6j5P",
-	"BeNpinZmpmqhjp/UHfL4rZUS3+gLW7UWpJOl56A3Ly4JblSR6W7PbZ/QdCw9WDbKCAd4QhUp2nDogg7A",
-	"GugE18xKnYKm1MotQ3ZYYxB3wpQWwSL5lRheyL7JtY72wfsjAWSIV9a7E1kjaB5KLhbhHTxlimqB4wSA",
-	"eqbuYvrQDofDLo7pcDxDNZsbkNMN6n9/XsVi8w/WotHZvkWV9ycLczLR282GVy2X88rK03UwpE+5lJ/d",
-	"sitcNFwUtqzUhvFsk0ts2FqoRdSrVHkWPZ8FT9f1SQcfeHig7ceIXduddBWc4DI6iaz3KYysnoLuXSme",
-	"F8VptpFURgyIQT2oYixc4cALhJWZJBM7HG5UZd1Bh9cRNYorky952pU2JXwatuGZSJrJmEqscm2q/aFy",
-	"GRf3x9JmnRvVFkhVrbqj3p9DgPrzqMuaTHT+u5gt9gYHdIChdCQiEQwomfRkHb4Cz+s7nhfbKhJkWNY/",
-	"9E3Em3wjrBP2rTQV7M6VUtnom/RWlyI1umMhCbSLLYTZCaqXNDuVUFHxnShyCLbxrRYBUtIQZfMa33x0",
-	"Y/oRRqeyUItIZ85ISWouu5ck3HxjpYBe3nhq19BxCHpsyLq+a9BM1x8a4AhMp9MjE+9eEx08QEzFrNWB",
-	"GXUeKJDeI8ld98GV1M+oCXFsE09YHjlggKek9Lo7gc7S6rMospFVDr/h7uj73L+qxQSj8/dC2gmORXQ3",
-	"m9wkzChVYGTYjhhrU33G3UO7uJU9oazjSL5/x3VtdTXLbrA73qmreBLBSU1H/UwltlpkM2uoxP1sPNKw",
-	"ds19ZB29NkrdMXu0RqPlNS5A31rArnqNlz60oeb4e+DKvkj+q1yjB456Hx7tYiKNeuwuzZhgt/mQ0UA3",
-	"fTTli7AVYXDadZPU4X4SHD/PreU+mgqGIZwj5I968eME++FdJ0fhDpf7q3bX/agW9aQFFRrpbr5lc8o2",
-	"zH14iv5wydAdtw4MpqTIl2mYE0dTrSFy1vRs0Zvu2X/tt/VBLX4UkWeVmxtqBUB1VgmtCuuBGnWLBeDY",
-	"oObKvlXF3jz/93/75sW/f/v6DYGb2P13a/dhZW7Y37999frFy5/oCrTL8OYaCDW1KhOuj+qm2lpqDrZQ",
-	"KS9uIk/kVbqmlozIwyqROps88vFLVWRQiU2tN85i9h9EecPKfKK9IB68pZ3EgqFOEvuKiauxh07gykTd",
-	"F9iE0fEtKi7TdcIMX9nJx4W0B92uyo0R0q8SXQCr0fidvsOj4B5e01HyV6romBL3RAyF2vPplgVrU89h",
-	"UNKOK0QRHzvbdGIOSNJ1C7s7Wk5vhYytRa3+D77+O0WAgs6fhA+UCqAmdqq6s0cvhjYv2QsD0FZS+fTU",
-	"re8eJcQVzHX54Ry6oO02czuXMD72yqEG9VR61vfhi3B+vKrrf1C83DCZdNQcfrUt7rpghjaCYRYis4ZJ",
-	"LgkEjJIVsc6hLSnt/qOtuMPc/p/UR/8AGzla1EA6hmJ9oDuzau86I0Oz+m6MWT2i12ek6VDc2cPrwHoY",
-	"/kKM3jiwBNqlmSgLtYfeEFfVq7eNLHxMlk8OW9Zlfqc+oqsn3ErznDI896La16kte5K6ZmjlGqAIlsZd",
-	"hB1q2uRF4UXAp4LFfS52E2x7xsHal0WnqNNaBhOHNDKi5Lh2knDn9e/6egFjVi7t03HN08G27QEIrBOZ",
-	"2JhEqFVaCOhCU1uTqk2k6RCm6eC5P/OtdkthZS27sWrZLxfCx8Qj7qWACH0820ULG/+RBCCe3XU7/4aw",
-	"aeFiMK/w3wsBynJA2ZEbYP1CEpZ6eF3L8F1emHgzf56u/RrconQTIBilZ1b5vZB1Tw9Y57ls9CWdx8Y/",
-	"kHdqcYgmAX2I+AzvEe/LvKKVDy+OlWAiwM8xhfo9XPV3UWU5roGb4SPDva3bA6kBGZHaXF9lsMV7vZMj",
-	"7lLLV9nk0oXmYqhU48prQdV3LJo1iA7n+dF1s3mQX/w+e/cvcRC3qHDD0RVxhGLZ4ZfkmSDYWOIrMNEj",
-	"gk30kNRZ3Zx08sk9qjuItGN46NZaAvTLDHTFMJ0R6wI69Tt6YTxOeMyg6JJD0aMA00GFkcMJcdPWpS7P",
-	"E48p7j5aOKa4C6IxHc35vTDlrqQlWsPyUYIf1gp3h9SxeaXjrG13tqw2UEUIwTFHa2AOiXxInDuzI3cm",
-	"HQhYjZagla8+zGsAp9B2G2PdlgWXMyWLSGziZ+ictYM8RKs/vRCqI5wNBgmM16o+e/ZLITIII8e61M5g",
-	"ineddtBscxuWzdujD6slwIm6ZCCdCLnOUDY8EhMvywFHe4+JS7IW201fv/573L0FDGuuITLDL7QoeWXN",
-	"X9dN/umr775mj6++nH7maHYguMbmiDh4A/wJn6f6fn7DOEN8dFYR1Lpk3P43fCAUHNjNB/nr/3jz3cWX",
-	"l+xrVWw3UkMpbIgSAZKjqsxOphQ7LKG3yo0VXBsoqxWuLoMzXULPwloIR5Vg+J2g4izr9m4LzhZilUus",
-	"xmPzT+aIUUHjnf+Qy7s5+3ReieIvb0GZvZ3MP4P4B7i8WVYJ7cvsAXrFzpsTN4AADz6eGaVcCyVVPrjS",
-	"ITt+EMxmce8kzxL75cldLrO31VtZyarbh054uhEJ7XZ7dcyT/5qXmpBoevoND+1GeS8KVXZganzz+vW3",
-	"zF1iXRmD8wz/wbUzOnS+koQrAFLfkUub5R24mL+pha+FBjHo6Ou9E/tZnnWA6d2JvaskxeHkI8uo4M3H",
-	"NDdN88uKmlVKvi8Uz2ZdUeA3B+FfGh1ktsE7RKFqIX6seS5pc6BTCa+NzoobwiFyTwhoey+zy4WozPoS",
-	"vvPy/gqxbY8pnLAjlNawXojWyw+mI5AvN79RbRVOakfXdmvmmOaRGhiemjiGYbPe7AbqlbEE8hPtKI4w",
-	"2l9R3XGWx2UQIqlRSYYUzA2GWgnOCj7ZKZK8YmoXj14f2aPtxt6oO0BVisbhNYZliHF3UehRscKloPT2",
-	"gMQlSXLXF+Vab0dGKmv90Z3OCNtoNzPMX0QtPYCimKEUd2oTt2Hp8rosUC1EB75lLmfU698Z5wJqpSKz",
-	"CoEwVvxzxXuRbo1gebMiUcZfJlW02uBHgGfJDVsplSGYeezuZqyzoTH20eurVdf0qypf5bJzJhGOpcbX",
-	"4wjNopaAt6KhyA2JauAAqYSp8gPNSMKd6yOfBTYqKIhj26XMpVUm9gY325ghkgqxrFDNiPe57gCJQPuw",
-	"a1Yc5UDn7z0YE8lElyI99gX2Giej9gQNzuOuQxhDhz2RTKhMsdoRobIc9r6LDqP6jIcewfc4OmYogsBE",
-	"mwNpgxZUvwbUPtaMJnYZwyiUDXXTRNtobfXwCMOOutCeDpcsaRx8XumH0t4QgeaStWbDT3yo+RpKOKo7",
-	"EjrP2idATMydenZ6IXrMWqPiFVQcHZqJCxVDTLEbGEB8aDvUSLxrrtciS4CL6enjZkpIPJr+JSZ+9p7D",
-	"d7z+/vnF9ZOnTpTtQBK2Fu+bz3y2/PJpNv3y6ssvH6dfZE+fPOPXS8H5NH3yhGfTqyf80WL5eHm1uF5M",
-	"F19eX6fZ1ZPsaXr1ZDFdTqd8+mV8C2P11bgSIfGPhs68uh5f5GifQdOR4Mw3B3Nk9SKNLtYbmcXn94XR",
-	"sFowqYGukzWFhoxvtwQfS1/cytcgC6SD/7J+Dn7BLZt2PH2I3TAqPBUK9LE6WHxg8EVJMGcd8y1jEbRG",
-	"S9GQ7kMIKTtrbHZgzB2iVZ1S23kSggrA14y+x+qmEdWzdEfM48ry5VLEGrC+ElgSDS151gZY5qLIdCvI",
-	"ndjjpBBgvBdKI42NW57BhdTfwCBAeUaGiMs1Dqnrl0MSRwJCuz0oB8o1y1S6BUTNnCC3qYGTROaEQtAj",
-	"DkNL4aZcKpmnvCAr63JcbS5ZrSNLfRv+x0GjsnQJjlJpOy6Z6QBoPGzAO7/rcpZa46NoThFEtXJrdOg3",
-	"dHpVA/Mqv6nF8G1Kdcxt8Xeu1REtLFfib/ZKssCP0uQUXL6mTiCCNlF65IyPB0Tqzghh/VjBU9ERWwq7",
-	"/XzJMnkq0CsPngw4MR2+wrAKZseARuMdlC/C6fflyGh49oqRNqLscjyGVBz/QinQBwLdh/fWg/KWuSvg",
-	"aG2M9heGZ1J9opD0Hy3vCGT3MPfCIeY9vyG8bfuLpiJSwjwHMlu4CuJSUQzVWzZfqmolDNIx4OVoFDHX",
-	"m0nh4XZSxgheZWqHrL6AoG1dAns/ar6VAN8CkDdmei9Ta01Wgt/NVgXXuvaFEMMgmtXBGThHspAEsd7X",
-	"HyFrGAr/wQJeAMFrye2nzm/YQuRyBVtViuzW/oZqZ34Tbe++fSsvfIN1Nk/YHE86+7AEfihyuJmom3bA",
-	"PCczqITBm6WaoeYgGYK4Qq7RBL9lc4QNmd8AtRMRgOUZkwpvp6ES6Yav/wHsJUTaBr3jIGvhlLQ2N96t",
-	"t6WotMjgARwSVFWD5oBqHZ1uYqQCM5YbfII9cbOK72R7BNYG82WgYH6lXEpl2EpBRSmCENEwrIk2v/E5",
-	"ySK/Fww42Qn9v0beheCCxqApUs5Yo851xryVzEXMauyVhVhxeetxI+xNGVKWI1hxrt2CExcyjInsR1oV",
-	"eigabPYrMgXoNZDOQAoTb4IyUjD4nK1MRWV4bieISxek2vA9Rn8dbOwtTj8u/zK3y6S2prnnvaBO6vOw",
-	"RlcBOEYnffhnK3zY/45rSlEBidURIFhQUOyEwCpct56oRIuwgCKoN/Zf1aMvXtetzKcUw1oD4GHFsKc4",
-	"L0fMYmq99Qg/HtR8lDH8Ue3ac5idpwD5jjAHm7ZdyxEBBVCXL+VGY1Ehz41VLId4G0Ntw5PMrUoVxYKn",
-	"d7MUTs+jN1sThBdfw8UnW2v/nUyxo8YUsUwesJsTBj82/1HhEkLX/7bNVrFWglGckJVIO4k7MANPr0xc",
-	"nca4Xmv4sJdUbxUDdsgLIU33poffU8E2LjdD/DrDJRqOyuGa7p6qNseVeMYRAt2z3CD8dHeKwMu6oK8V",
-	"OhuhrFUHX2m1lYMkHILq6i4+SjcVL+9FVRECz4j+P0gvYsXM4Yr/HStpHEpMZaDR938+//GHITB2I8gQ",
-	"lrN7XkUHEOBEcvZGVBW3c842iqhFNfv+6x+sov3r65c/nXNUH4ZMdi8tVu82PFi2A56MevJ1LldFwNuD",
-	"GUUouqEsRi6h4biGfGnSY73x+SnshNmAvnIQp4DeEDK4Yz1Xs8znj8lOLA4EBmINecr1DXsEYtuiyHhy",
-	"SJERTuMbtVoV/ZN4uGtiFfMB+1BIQM/0LjfpWkBz2Kd2WT/D+qzlkn0K2+EzKmtrPMDaTpVgcwPDs/I3",
-	"t14BWyBoLLSTeCIygCJSyCSWoRetm9PfnkjPowkjGD5pDos8xona1WjrFxSvumQ/OOrLKPNmf2HR8A09",
-	"HP1hsZVZIWZjcTrSIo8Ehv5UctexQ1wKK3pZTxEQdcACXgCgIolCC8zch3Xwei9TkR1bur5BfYdD+S6P",
-	"gDmNKIVvW+jL0wLDHTPiS4Cx3cg85IOBp/kbscxlHmUuPqFzr4dHTScsE6XVpjLNBbH2PGT4uNcf2AKI",
-	"Jb2NJXuURFupxkefuxrzoLggl6u5b7PVrogMKr0pH3HL5vTWbO4Q2VwcEmmMrNxveCZu2RydeX8dtv/i",
-	"H9HBCvt4G4EIN5q6vCEIDozq6KvxLwAn04NaAUQh1dsF1OV25IOyxN0oF7R6SQ0i1NSUTRUY7REc0RoY",
-	"CNxhNQUUjHTHCcIqwo4fT4AiaYD0HAGYtjZBvf0aN/w6yRb2i4eXzt7FA+gUM8eOBc48uIELojc774FH",
-	"PuRpRJq+sF0hjrZNr4kTBJ+CHHNYSWucET1DI/p42WwwvruA5Kg17Y3SonDduwXuLKF6tIs+Uow+aHNs",
-	"BQtPMDgODtStnn1slhaebo5LQEi4MpRTxU3VWdbYTfvHXeXTEHX+7xOgEJnTeat++uu6/5t2dwb9mi19",
-	"D8F/yKvs1baq8UYxKYAZlQgUrUfRrJMd9KQ/ucOzp9Whr7vSlzTF/EpVtXRFFlVCGM0cWjz1HK8+FVfv",
-	"aMlZW6lmIh2pVB34aqTOOUaPPUfKgfltE8I6OUQZvmXzO1GaeVJnLCnPFjY5UErwNsy5Jj4taBRB+YIN",
-	"zTPoYoSXpWuR3rUycTCyFrNBMrnDrHuYb/OPighn1EjFVTws53VlvhVaFjCXR8+KlmxEprjgcgZZzzlz",
-	"qT/dSEDdUk22KCk0XecpXa9blPsC3A0N3SyNqaMZwwTk3tUpwxCi+9d9wokobIWOQD69bJBchIlun772",
-	"wT74MwHc5PCVCTYuejTGulRv5/pqtBDykj1H8lgfF6R8JKSvpG/4G0hbWFMJtvqQT48lnaheTuIQTM4N",
-	"vZxMzFrIBhMNeKCTg0CmR83ERZxbuZsjOQNbCEwzORkworxEzxgrcex/0aHkFIWVfuocJfgjJzSXbG5H",
-	"jHfmmtl/lHa97e3wOmxChsYbiJ3SHTNn7xvdvpn6gl342T0g8cg3lZU9/ziIuWJtkB22I7OHpmuR3mkX",
-	"bm0MLQAJxMIRKs7QrB7XDXs8fWY1p5nBvRC8be5smn37M/1P8F3H1V+H5utQawWvRPaiTkz36oSDXKML",
-	"Y0OT7jIvsOkI+Elc8DDDdziO97ilN1OeSGeIvUe0O6EXPjN1qH5QXsOF9g/QIEdlRfQIbBlXmhJ0ntKN",
-	"wOqUATTtQTG/L10GeBr2vIac9BxxtOnoub6/0j/dtfuueTvWD97VRaqqcjyGZh0rPRroxEzRn0u+CBEm",
-	"TIn3Qnnbi7BgYrC3ki+XLS5DSh9YU+4ocykRGSLbqPdTNPAeLhCbmrYXGTs3kxobmMoTqfQdK/PhTr4E",
-	"FT55O3m+Vvu3k0kyQbMM/ga0q/DHktv1O4ipXN7zSl8C/fiHd8kA/kWHNQyffDSw7kK7j+zxoobdtwju",
-	"e/LhQ3IyXref4D+GNyW89Kvddt/dhw8OPeP3nkYci6FVeCU8qP6YLsGkgceDopH6kDopwNqwto60DM9N",
-	"+wCDWR+tNgLPbFFo8SCckdS7/DWdQ0a+58b5oyT97+JxVNgPp32XrsGwgUjOPsuZBgqu0cKYXK70gz7S",
-	"bdNItGEXMBWEjcfe4sVjAODoNq6jfFgKzb6UIiqDo8a/0MmQI0K6ywrT0Z0i4E0DxGYjDM+4sZu8DhBX",
-	"DigUVTCdDbNVpbal+5cvno7TNybWFwRAD/hHs7K6RD47eNFCqbu6nkrPAIzW3sBlug6bTGeODuVuuxCV",
-	"FEboWaok6LxkYqp8tYIx05Pov9Nim4leMskuaqYdeToVkbbac7nZVjmWfNJvFy9SXVqAeqoO+Tnsba0Y",
-	"Ce2A2iM++NKVMh1FctIcLwbCd9LV+LD4sJ3bE0Djr/n1k6c3Z2g/DWyZL64acHH0jl+nF8/4xfLdH08f",
-	"f/in2CR8K6METd+rHeNBzs8Xilfo2wMzrFGgbIQkg86XTFv1tKuAs08CNoYrS0/qsnT8i6e9umVzLHTN",
-	"IMhCl4AHC35THliF8LJaW2c55iEv2XNooNm73hmZIeUZNtG0+iGompleGt0K38pKFRshzWnBhP7+HwcB",
-	"0SD9XCkpbh1BE3ym3WBrbie5Ug4h+USNHauk8p/4GpXWwdY6BdWjHfoTshoZ+gunLlqv14dz4L+kVRm8",
-	"Vjsrozt0zzGB7NqrAuxhIWfuX4NCcCE2gFf9/gMa9dsxBfHtPSVXW3bgMgpMaiVH+jbpnW8eo2DFmme1",
-	"QNU9DGoJ0XPNilxoxxw0sH2al53VxGNkwmEBDG95fZHpBAvmE8R4oMAEBP5v3QISXzD643ACJ5452JlI",
-	"amvKLXIAA2PKCe2vzsnsRJ+J6NDXhu91ECu0Z+Y9sRyLe+rOdbgawW65N7NHi6diunjyOF1O08fZI8Ef",
-	"Z1eLq8Vj8ZRPl8+y656y+2OINm2kQ+9X30EXiQ9kVoKO27pmJmwKANrXoKukC9PgEDeAxDd3FCaV4Bs3",
-	"BlWtTqnXwN573DIJBcaDLDnIXufeO0diFDdxjEdRVXEcNDSfMHOFeIpxqkyoZ4jWwvxPtcWeIC0c/jbu",
-	"9m1pT2YMpsBc3yDxMrImzGGa5ieVxRDegR8TfV9sasNSt4gbA0E0KtHg1L2k8ywsfCXzPAlAaDzxDVnu",
-	"QVXeYcwNEfdaIE7GlPrm88/pL5ep2nyu17wS2edYSnu555uin5JjYNVh9MMRvKjwn+kqDyFWC3WiuaHA",
-	"lvNY2EZUKzCCjGptwvr9O7G4NCo+8jux78ajarz5ls2xtmWOL4V5b5+POE8z+xW/Tt9dgquBGOhn5u6D",
-	"GcThJ341k8FkbqGj2H26nppMcEGo9rz+9fXLnxI2/9Rz3382t8s5/xSaMxi8lwEi1mfzh6TcMd7VILgg",
-	"77PfYoH7otNVCfG7OE89zZECXiGzh9mTy+r30QWvNSN8xJ7s4FiwIpxGgSybMSRH8uorZ4Pq/WYqM+iQ",
-	"eteJpTWOSl6avOjoEaIGXqAXJt4RmIXhPUI7Ie4QnLe3YwyuIgmyd/lMW5QJxU4X4pE0NctGycRsBbu+",
-	"vplOL6ZPb6ZT9u3WSuPnX4mqyOUwexyXLGAg84tPIxtXkomf9UMew5BeVup3IWd9ayAVW8ITWK79Avi8",
-	"BgLZ2dm/dSxb5ElLyozsRnRujjJZ6uUagHHUPTFhu1NH4cpZmgJwEruR8Tp3sF+cIe9pH0H+pe45gVi5",
-	"CotB8uOm6dRIgvu8NhJ1b/IqTmDUPcjTBjdanZ/4NSepx1MU2PBp+/eKx3pEn7NKFTXL8m6tCnBtGKB0",
-	"U8I8x9iOcywTMHlrBPZoErmz6u+Yd9rvGlZEPd2bdAIC8vbU2D92TEwZgY37SWVCu/qGPF37chesU4C/",
-	"RRhtKr6LctHbE8WI9yFAbchFeqptJbIxaTX41G+zeDqi4PsoGJljJiJ0gLJQe2i3AdRx8IMWe/jfBIQE",
-	"HkPGI7jJ1vi4ZAgK5qupcqNFsaRzRh4ihP9aF7u/S6gg/1eK1u/EYvLuXewMOVqof1AIrLKx02fl4jgd",
-	"PDzXLY+f207xgzWJHdmbjgQRCmE9v8eTGk6XjfzcV6hRYnOpWkWTiwFnVJ1FdaPpnJOfVOykPpG8p035",
-	"GOuk6MswDZjcBt5tK5SEynVlP8uH/7zqPI2FF7peXi4dhgPch52r2Uwtl3EN5IqD1ly7PleskQpStcvl",
-	"gzKth80jfWjU8Z77sGOkUz5edfFjSEdgSMjSrrIzFnlxoY9opIKXeTxSMXw2OjqDAONnbtVfkBZ3NadY",
-	"tkehcSQ28YMC1KS6gQYeQbygTCuo76VQ6NzjKXKPNQxQw/qWzSnp6keQFlttXHDHaxWcu2YyClHsD9p4",
-	"/GthR2FGN7afIonfB0Q2ilyKCMbbGJKTIE9by8Cl3Cp5WUvCZba4xMC8vtxWp8vDUMLU772Sa3NZiPRu",
-	"DCKZSKP8RU5ZDX+UUzM0sigIyMeH6KixOWhmwk/rnti/1+92Yk2IJBPHDrcHL8r9d0ySv1dFFuealyrA",
-	"GbMGj9O6wB5bVbnIoMVXql3C7AvUdrVmuXFo4565gAHVT7NumzjlXFdsQqjt5IPrNcGqtA2JTof0FD4i",
-	"XxWLTogjjJst9rN7ITNVRSfMbfZDkt5YgIW7UMRaFZlj4L2eXj+9uLq+mF69mU5v4P/+84Z9VfD0jn1X",
-	"5Rnfnxh2siYsmqRDQxhdhLstzVeLXru9/GBz+1rvOCHtTQtQmv2kDK43GNQ+iIuJxThwV+O5UbgCXRZ8",
-	"P3NWz2EZCpQPxX45NJRWlRCE1xaxltzUxWKc/lviP3sLw9lyTpJ9/7O92FrdOQTff2u6xP2mR2MKmjPm",
-	"Pt+3svrbwyF3rj1U3A438u1a25MYc8ZoE9hrG/3AkL93ggPY9/2FUv8lFyLBPE0nE/NhATa65QPFPr7O",
-	"tITkkdQfGlzcv5K9CDTHAIW6gHsIoueSfQtmH659rqEtzN6YYIIbAWlgUJpx7XGMgnJov/tuoBp5MhQy",
-	"5oUvIQ8eRibCr05aSfCoHjnY6PVEU/gtkCD6S/v4obV3o4y/gpf5DJNr9RuwDiN4Af6hNdHvAoSG6w9J",
-	"L7HiCW0G5884jYuMB5olYpN1YlNM6UDVaoPdqFqYAezFNVBEd6gdBeg/EHF3XHR2KzUWQ31s1soay2xw",
-	"38SH6Kf7np1TC+V9981abavBzdbfw8Xh7f93m3fOvyvCfp4B03gqxXPWzlPr86PY/1n4C1BnLWe84FUM",
-	"feg5/J3xBaALURyaileB0TG1HlAhHB5lhFwdOFKPQdvCRaA31oJXmg/AVnUXngprrwqhZ11kY/Crq1EJ",
-	"+rsaITAlPTzeLaU9areq9t68e3V28LOxjVIDg4Skkcag42+l3palipPh/xLiBJJ36zCMACsaey5zzegd",
-	"LFMCPVaeGphmaDBWMh0w0cN7iH/hlewI+bdwYSMlqgiJ2utmX46CO8HiCa+y6h6Mtno+0PchVMqBJq4B",
-	"m0i9NXf8AKqAMbUEJDq9YA9xzmapzIxaTDOIMNbhbqd1sLAMarkccyzQM/OCuJKcS4GDnCQTgvAHeG7f",
-	"ihe+KepYjO07o48+1rgjShML8tvZrwEetTC0HdqfPI6Xdbj+l9EIi2so2nFJyTeHRe+mjhnFFnXJzQ1w",
-	"A9zDss/ZgriIckNlzDuuE4hCF2pf/yxVvYOASJjfCUnRLzsvCSMxhsSys6HZXhwAwdOb607Ldx2fOuuj",
-	"RYfWeDfKpJnjCBZJSLVdrX1BC1VH/QkqPu6F+k4rJ6gkXAM2pH5oHXAT8ef02pr2uE6rzBi7U3tQI7A4",
-	"g/55FUv6nhWtIYqi0ztVrXLPQ8G1JtpcFdmcCq9EkUHJgD2SIBCSeNj8uRS7uYNduGVS5FjsR2coQAH7",
-	"GImSqHyOdqRRMKUvhCfFLk6HWnS1uvTEkjr61Y5F1WA2z1ET7zy3j4MVRm87EfYFfckeUINmIB2b3EdD",
-	"CTzYkwzhgzq0c33KJC7pAbWpDfQaXptmD2tzBkti1g0M8TzLmhgNx4AfHjSaYfgUlwfIEP9/AApRH/Gx",
-	"NqTKNIBnUAL8LbrJvzt+4se7pW6bNr3TiKNJfpBR9XDBq6TlBJe1YWkY731cRpY1VhbyYDCNA+ekTz9R",
-	"qd1A7PA3NWR4C/7kk9pJhNWsttL5ftYmRvtfyXFmcSuX1eOnamxt800qDyy560+SjS8N8cjDjf56XKB4",
-	"DQVkqiMBnsK55ABBk2uGLBsMMMF2ORrxRFW1EGH0w1WboES+N1TnF2/zinfd17gFAFJArdABsD40Ry15",
-	"hagG6IF4GpAW/E0lSp5X0RiXPNYX0SEJtVqvFHBwC6Tc2q33IQ2Wn5S8XQo1eoF9RUQ877xr12ABVQvW",
-	"1xcOBtyhX3rXawRniqsGW+xjg1CNT228H3nBtrrmN3aT94l2veAwdwtRmfUFztxDZupIhh4hwJbL8Vn6",
-	"ZELFUR3tnQCAV4Ns2Is9LFYtkn/8wbAiKM/Yhw+dwtlRy0Z1JW4gNfW69A6gPqaGz2jjYnH0Q729rhb8",
-	"VJW50F35bFQPVGoeYG5h9VkSVA2DLOq9TAeDreCIvlbl/gFhWB9Mip9uZRkcZWvo9STtilj1uG3tTkVq",
-	"Bl4VuajcHTquTs98kDX6P6PQupDtSpjmRUDb6XZ49IEbnnUYPYFiIAXqSJ40vqf/CAmrh2cl13qnqizu",
-	"bYoo9sdPhBoQYgfVKBWQ1+gbhxZm6HcFz8JjtvOJI+n0TbeCFgYQSeq+CxrLp1goapeF5eYz0MVUBdJq",
-	"u61j0IdlUbrjbADasPy+Bk5EKAMfPEMaM+P5gSrBM5qPETv1P/S4lDXyJdYCrEMMPbbmWcKmoRnjKc78",
-	"bFwfzW/7oh/SAl7uaAskVJVQR9TdJB5VlWfU4KR7H67DVWWaIKP0/c4ipX/6bAOgg+xhVnZN/MpaqhoZ",
-	"p8PcgJWrOaR/nAnkfSWR3bK12rGdKAr7I2SOcs3m+P45QuaQUwY/0L8gyyC1EbzF5SHFbhK4m2iTFK7K",
-	"h+7FOHPzmuAPSP+hqpWC0/vIJ29jUdlhFJNBCMoefkczXuQff1XlmAXFNZmdkkAtBSBO91CCQtMPMsQu",
-	"7GffeDKWecK4xGpxqkGtvdpbNsfgwxxUCHFj6XlS50YgS7DYN9IHPifgN4VbUPdxPqiRTFxyLFpx2i57",
-	"Rky0Y44/XOXn1eFxd3o8GhFf2EZwCV2wYf4EeG3QzQ0qeRvhjCS4fNYgroGQE2yDms7X+m5WhDEFE7+P",
-	"I1IdMqzWB2IAu2E33qruunL7RZlZU/Bb+6L9vvHbqb5x3B5zUzdyW7RVomf89KtaS3+fpoStfU4Vjrri",
-	"o4abTyrJOqxHOsReK5RceWy0OGJ6AzgM8cxu2RS2v/YofWRfI7IgGLsJoFuyL66nFCDLN1ZSv/ziKeZ4",
-	"8J/TDiio/wKVUOPCqD01ZSdm1RzKw5ikYAN++kiJXccG65VD/UpoqnM/tUouq/azatsRCepgX8OKWleH",
-	"UKNe+MKfEURxzcqIMVYsNtNSAh7jT3iqigSJ82HnzF8sL37kJl3PjxeeYDzXzUgyqEbzr2oR6wQvc5GC",
-	"c2O1rev4dfTw9sTI70Wku4Qb6wuYuHJQS1OHu9YcziO1bRrmV7EN7MnDIixUiEpzw8T7HECZzFazqygS",
-	"A9XvPAjC5Te1GAnh4gFPD+cEQIAT4piAzwBk2W07Cmp/iT36H1uxHfk9AEUw/h7TqO3H99oD33Hi6W2a",
-	"Ou/In+o1n77n1+tAj6kE38zyrCORUKgVwa1pF9QmMbO7psgaJNYBc5s2vfCNI1jdYvVd9brWtVhO+hvf",
-	"FK5TxwZ8/SfP8N8QSqvNGbJSVW7Wm/DFIrt+8uTq2SSZvMf/eJecBwelvZHuxP40ev5OnECxj5b1OcgC",
-	"xA3LJdP5SnKzrUQLGzDLdWn17MXVcppeL2JDKLeLIk9nhExW3/rj12r31f/4n9/87frvu+f7b5//++LZ",
-	"t1//svn29+XT7/7HovrqP5/tvij0+n+s/6F2plr88M13u8fV//f5+//cfvuX+HuqUh133P4m9j/TlSCh",
-	"xgroiFWJiTVNYz2GJBCUxgwcrRq0wzuDmWyF9+MYx8F8HkYrnHjMQYA0g+Zn9MYcKnlSe8J0kYv22l/g",
-	"7MQaSDpIP9Esz4Q0udknbK4FL4JGbRkExREWVFMpIS+gTC9hcxfSmyO6qKgu4LVNT652lN0nNCDBBS/i",
-	"OeBaHH/wluuAHqfrJ8c7nL6rBJU/wvxhDC8JALZ8T9cyL4yodKuhqcJmppRLXsXamZ4+jqzuj1zmS6FN",
-	"nKV0LE5iO2PrcLs9B+dACAlXVjXL9azuJxyIP97DHfMj33eCCELVQSwL5oIKWOiyFx1xbbXsCIC4eP+N",
-	"dQHd7FnRxuAxQgpimov99PzHb+dNDdzfJcq77APsxqcScojBQNe3z5e6Vmq5d7g98ddeOuz5Y929cKir",
-	"pVWNOJXRBRBtUpIUNmlNTJIeIZZz/W4Zx3ZbDsWtv/5BuEcTnm1yGfKDbDVs6UKtZtuqINjQm88/v7r+",
-	"4nJ6Ob28uvnyi+m1HXu18sNQ1WrIKHKZG5Fit7+6ExLOWvuf/d/gnZ/J9PLqcjo55A2pZ2WAs+cmYThq",
-	"TRzetr17aea0qO7zNN4262c1ns4MjVSrpq2YJDV5mkbc+Tv0mQ6dBFyQATNQT/4fI/in7TZxXRiubu0r",
-	"UZn1AJ+SFqjOVVeriV+JYEChu+kmK74xHK/4wxE7s1zzRTGWA3ITZf08o3i1jd2jW70T9XqEgB6eLXTy",
-	"XyyUGdWzQgvtl/iInYcLeg5Tj0Tj41h7+LIzFt6+DCDyENyeIkrNGs6jtX3d9aAHb6izwc3XsFc0Bb62",
-	"0J4ZjcT+0WH4bdIw7h53e2YDxuvLv8bPyp+wI0YWzzq4wZoaaQPYrhgJAEzN+1wguV+PPd0Lc9WJTPij",
-	"MFWeDu+8qiswKUdfbSXCQwlCzIaLPwczjEL0+CdfkFfyCsgHpHJ+TPTs4qajWosq6ahuGyrtEGIFe+iG",
-	"Keu1KMpBPL1aVCfq2FboM8xawvjd0Am4cJ1ro1YVHPTW+dtuNrzKBR77UIahAMyQXDK8asW3Kwo4uG42",
-	"/NnqWfsbIrXuy44ITnHUBesKYdUidLgdIMw0K1Dmo0Z3GvUU3riqLOe50WxBFI5ouhuQll7714uutouQ",
-	"qYRgQuKZ2m7KlCpaYfYTktlmDKeNcc1+roB3R2y1q+w7dATC6fgD/vGXtxOrBd9OPkyGQ5W8aZRyH/3i",
-	"IVz59KFBkxjpCxwC0UbQTHWrj/Oc0aCIPtYZDcNWeZRq5pjiAVXj+TaB/wkZbYerH++cHGYzNtahJK1K",
-	"us1zg4gy3ja/4e8H7oKN9bUHXpoPvbLeSpGWhbamvmRvPPgf8puBhgM2mtYXDtsSMAy/HKA/CN09nLSx",
-	"+wUkH197RILOJ/0okB9pC+Ra53L1VaEWkYKiDf46gkzTBbB6MxzusbEB/RQt+f9B7UR1kXItWCGMPfcS",
-	"luWrnACKMq7XQt+yrcz/sfVrTrQ5fV1NTx+17bKALO5XfvH79OLZu0/pPy7e/bP702f/GqWN+0nsXqKv",
-	"3WZdoV00wAUf4Kzbdzhn/di1b+xFro6vtQ7oaztDEx8XXZNot/fPB+w5zCi2Eqbu7Sj5qobwV7LemfaH",
-	"h5Tx10VlUTJQucxXSKOJBdToDwDBGdx4mFlu23uVKEbae469NnjK4+PcQVmNYRabeSR47Qy1dljn6FEn",
-	"DJEMEka0awnLRCGMiKaBPerBoQUeowyqKYUzbnhv+25NiPpgKtNTICTP0mpdE+3QnEcXS37H82Jbic7y",
-	"Rl+Wh6V2SHuDpsMaWpbyAvlfd9wVL12yuTaqnN9g4gYsAqo10B2M+peIupvLrZjfEKwvvIMI7vEg9nAp",
-	"UlBXkHu9FAlbbOvGQSK9p9IpIbPbZt8k0Ps3uS4dyoZRLFPNhJH9GoLutSOM+iNRJXqOvPCxcPQAJ9+F",
-	"qseEvI6EuF5Wq3NYD+5Y+POthpfV6sTIljsIIx6VI/8C8he4sHV6Z3x8VGV4t3BHDysMOD4H+Qq/pff7",
-	"Y9F8TvRsnmrZQ27W7Biqynxzq7Vjd2vl7srNDYbXmTaqIjWg12qHNb7QQ4Fb1nWS51Tm3FqMrVmrLjbN",
-	"YEVStdnk5hPN8IbmqjyXsrkq10Hp3uhzHV8VH9IqNzSUGjw8YLzj7dbmp49PH8eGOC4bO/+5vvM6sVSV",
-	"OfjuB3z4RmX5Mu9qB6PPXPPMIxZ4XBlgtaCJOTMNLvSb/RLUQ//pJGhHWDqH1GM71LKNQyU9qLWAuuH5",
-	"jQvE1QcZFhRjDX0NTc/LEghi4fxdKLOmNQCoH0msytYOXvFc3rK53pai0iIT2h3a9bOIGhS3bPAsKHjU",
-	"bMf3SFLZHNgtm/OSVwbHvHf3+MNWwvKrFpkzfA3UdrnxQE8+r+LFAw2k9oj10vjyWCHrGQHqjsPNudUm",
-	"vLlorRHGsFz1XBciWS0pMS3/s0MiPOhvbEONQbsYYJIzBCmPla+OYAbej6P0isUtFvuamavz4/6Lcm/9",
-	"XHCJjXgd8bFtumYcdh+YspcMC0ww8J1hWyxsPAdeLDOq5QjofOH2QyZfp9vgE9BpguJ/qWZEyu9mhZ4I",
-	"F5KbBVdCzfjUg8nFAIHpDTFkRPfK2G/BGGI16aBnBkTyG287rF4n1YcpHmyGhx2fMA0TD30XK2EStlH3",
-	"4FFuy1XFM9HLIn1k5/vJPNhu4boRy3I0AuqXIPadVMffwoGB/0bxWCt1Vzd7Wlcr/pat72851uXp1yqJ",
-	"4Au6wfr1xiHW89C1LxxfUTvwsVHZFjjVGMDHW1OQxN+eEcShyyXjxlT5YmuEwz2KqKqO0ALwRLij4oYN",
-	"jzScahgF0YeekcDycZqAGwe0YJQqmkgLJ4/iz2LGxYPEL8gNQ6pcfoBHj6Bs8kFRs3SdF1mFMcNBHqUX",
-	"ttNP83WeZV2gGNRdba1Y6SgmbphHvxIbooJHZLYHgTG18/soKQGLC9bX4yp0Y+HMQBBm2DNxqH+Hj2cs",
-	"icXDolk1gULvbgZjVSvMyzvFYU/VpsvXjP2dlaKIJqZL8b2GbPi+w0J1xb2VqBEJ0UIA4wDpXaSieueO",
-	"A3967MBHcwIqJZ2SrFW611Y9AVIXD/3VE25P3gInwdvJpFYUk7eT70VRKPgj8loTmfWHdx/eNY0Ndx5d",
-	"fSwjQyozgymuecw7LDS7BGAh5xpUmIMbSjycK9lwNYykLPZE1v8l+zH/6pJh0ERDhp2Ci5RBQrRVILsE",
-	"xBKtbkOEpTshSh2QjeYIE2sXhGV5JVKjqj0mIsVyaaUdS55Zqu5FBU6dURS+PMbTPsLKcRI0NKwX5gBO",
-	"V8SBcfVR4/CuW3sYCB5irPabccIuzhBYPbqukxHKQ96AoUBEoRBIexDE1J9kHXYpxTeViDHUw5M7qXG9",
-	"Z3Xs+Ccf7Aw64bnHYwKVfN49NVK4z2DYVEqd44VxUF+seG4ICK6De29UGCq1KMSmqyEZ2lytQsaMUKWs",
-	"AwAA2lY5AzvDp6+++5o9e/zki4TNIeyVQg/i5yU++V9+00rOP7tkP1dUoraouASQfTZPVSbmt+4QBqSe",
-	"eSYMzwvC5KjERmT7+SV7LllOYOULUSi50lbZO2wPIySXBsHc9U5UImNFfodB8GbiSrzPdTSwnUb9I+QF",
-	"BrO6Uvbs0IYvrL2QVkqHzVSF2olqpiW/a6GipkouC2QBjLQgGR5Hlmu8FSfb5NaT7mL8d2Glt1Cw8HbC",
-	"eGGnc48frKNF53ZtdRyp0R6UhWCAvKM9J+w9L/KMVRj8SWA+4eRtABoNE20UDmh8ijJA2mXvUr6KZcoz",
-	"hSTO4emEbEzXSlmbgWQFIxKqYlstQqQ3fET3dNFnR6uVvstlRnuCLnNqq1Arn5KhwuDm6CrxDygamKaP",
-	"7r7YdDU7bzsajb5/8+ZnajFvPPbx9FksCGFyU4ijT7Jjh1xSc6Rf90hy3FV4XuyshTWHtbpZFFzezdHY",
-	"soa7nRZSEoCXBMqglb6rbzyaOyXKNPxEP2sJbuwe1eea7w5pekH6qWPG2oBwtrqFBd0HJPOMI3lCDdpA",
-	"uZfLgUoGa90KUZOvLyp1J2SPViFCUOp6jRzVxXYTRSmzf/eyCUCZjeDnVeM1j2Iy5DiJ24U9Zl1nYws/",
-	"Tc3ZGMdjHFDotiq78rpIz76s9yOuHkfLHmPJOppVaMt+C16lLlPxdnLDsjxje7UFFCX/E7e//Wu0W9qd",
-	"+4fxtr++fvkTo99ZLilz47SGlarmRH2OWFKfV2KFZbb9u8B9V0zgXwmebaJBwJKvBGnUJvl3i93cbCKn",
-	"1Wu+RFhpq4/tB/GOUi2oNq3usig+8CshM3twJy4QR3kRV/t54/omrUsOnZPfv/nxh26C8tnwzjNBEFku",
-	"iNu25gOx2eXZSpgxxMR2yn+Bu46XOLrJSXCm69e1v6l7delVkcpkilONq9iPNiI0VsasxeYWQ3FxOaD1",
-	"3DNeiVb8pKZPjHYH+DDb8aY34uPv99oAVUu7sLajqLCzvo2XDsdPNSs/hq/8A+BoqMQyfw9mRcqLwv5Z",
-	"VWwjqg3Psw7Nd5HyGJpo/FgL1q+HxbejuBFDIEFBI6Vh+8sZeVk+tO7JsTsMrXqKf9Mq16bav3GVq81R",
-	"A+qj0KMKCtZKRyvoNcL+lRTNRMWMb2+uISBLX9K/L1MVtdvKgudytjam7ELkx0czXQp+p8ECu/Vw82hN",
-	"Epx1vOm9EqXSuVFV3pmAx0DFnZCs3BaFvmHhPeBJ7fBFjtjq9Ko37TGXDz/VYedestcQr5Nqh4IIuOFQ",
-	"BNGa4Go1c/+Kg8NWcZz3xsQigBuX+1v/kRjzI4xYhSRQB8FqrBrrF1qQocYiB8Pys9FapCQU16PCfu5G",
-	"UAcIoX3D9WE7aJtrypeTYV38ccbTXG5NizH86TTpwuWr5bPglFD3OHpfXIcwelfRuujIBAYEGm3RaICY",
-	"EOyJux5r4NQSEhqHyrEzzfxLAPNbh6pS6kpJC7VFk8ZxH2BbGhznMPUlN+tzcg36CcD89wOCVWXBjdWn",
-	"g9/4s7uhvVf8k971rRgN+EDDYyLjkM8utNwqEY+HzICV5JJW7/K+TDFKdqi9vKXhsn0AJwcbOFVVjbI8",
-	"25ajSMLl3vNf+4mf3ADZ+OUrvvuR7PWDKePQ/+jzjN3tRK350yOrS12ZhOf2fkO2GrsTJYQx0kLwKmFa",
-	"oRm32WrMizXTYi1H18r9LEDSiI8IObFbUDnX09OrQZqce11m7ojBxGnIDziR/HtJgx15xIjCNsSpefio",
-	"TyB7/Tgv7NXiPwc6KAKDb6WsLsziZQlgVUhlYU+wW18K7Xw7Ak+n1gM868IeaL6zp/Qqtcc5/31bCQip",
-	"y3h6/4CEadzW+xHMkzAEGZxHNxR1tR/lgpvBl9Vni5LQDsLTO++RWGOOvTDM+o6+fq19OBm0gTwBjX3a",
-	"J5qehMygNcY+woBalQgP1sZaUXZe7VBWSjlo84DhH9TnzR+1OJHyvbH/cTG9un70+MnTL758xhdpJpbT",
-	"yYcPB5lo/4wRB55POyFrR2dnqSNNkMoRfFyyr9e8orKuDUFzOegcDE7UdfIQqMBOGir2zR5Ua/KAwzY4",
-	"okZPVc/m6yRYrt3olrHjC6uQU1aITDsxvWFzuG2WA5uelyu1ZGpb6RYqEYnsLZtvlJ3qOSKSSpHhhfhX",
-	"xCkHyDto26MlcpuAu3W9ZcD5S0+YJ1iykoJEE9cU/XbJiIMEuYZ2Cu0yjp98kUs/zryq95X2AhBJK62x",
-	"CL5uZMJJsKcEfATRBNMAolrGWR39FY4e6mFb2qVBpIwKixj+lJJrP/s9urkujARp+FPGsZWV4OmaL+KZ",
-	"DavkXGWYOVj4Nc/+lEHt1vtYIMaeNkKmopXGO+Zp7ib4xLj55xkVTsWrxt7XUZwMpyFjOTxDXhQvl1DM",
-	"NKQx/F0SdbkokHfJ3uw8GkydarNqhDpgoG1imxeZZmt+L+rfcUCXsZ6/8a28HbjedivAyyGJztN1YCqy",
-	"HxyPWh4UlA/08uB7o/nTEQ1EVrNg04BXUHuZgtMDg0Z1tlGt9tVQN+ExOXC8DvByeO9zMlG+Z66/jxGu",
-	"suYrNLzNuqA4RjDU4YM66Y+wsQ6b3ewGasWQpPw3avu87IxkxQKhiJhOs+M3Z71YfiOFIww/+2jraCg8",
-	"h2rDoYYeoyRw131IEDW8u2yI7m1Hl/PhCEgEDaXncMwFhXjO8KAY2x5VvDaixKoFIvystpJRiNHJOflV",
-	"4fgcTmofXUu8n91XBvevb/gqKl2l8L6fwaRegJ6l+zHYdpGyHYz3e9PeIxrYQVHdTAP3DAWKank9pj5P",
-	"U1EaHbBjQCM5gZbmUf0VsYDGwtiORD8JIXSPJdj8xunuUqYJPkdrtTuZP057Nb3ttJgxHo8Rtmc8No03",
-	"++1KYztrbVcF6s/Py/E4cQ9tx5hwj7NcWr3hoD2b4+vjNh4dZK7DhS1hr/KlaWACSsewCVGEBK/osPSX",
-	"IkrJWhNVwG7OV2sogqKOTiKvAGjMFoxdR4nkB0+adkQEv4er/i6qLMcPx9tmnjp2aLrN2mHHtwtO6ptt",
-	"JeMmmX4gYilGIpIu3Y+I5vE+ju1CVFIYoWepkvEUMzo94HGGLJhAVZjLxArj4WM0VL4ciCaN8BPNDqrZ",
-	"dqjBTi00tsOZuSNmVuvmSOXNvZj1FwTDJVieElZbHEobXHgK9VsBPnInDSTtABceWwh77JEzzmSDkb8v",
-	"S91hiqhj8XSMhMbTQSvraaitua17kcLWJWxb4JrNP0X0/M/mvU2QsYwBsXhE/ExgixKtvv8dz72A5RUz",
-	"20omNeoSxPJGlXC29+tHLfbXHQSOpG7nDidHEokNJnzV1qQKucet/w+X3rK5qso1l56frjZ0MrwSUpWi",
-	"8uijFGu+bVA8ErWdjxTR1m+21xM4e5SXDhaLun0cm0p9ergxxulqHJe2Wi7jO8UFmNdtVm8/0S068fER",
-	"zFPsY9e6MC6QEOiao0ddT5M/ZerJAnct/55OFI9ydyiHUOJOMTRG/67HTvjen7at4OBpp/ARwIuHH3dO",
-	"RR4K2piD//jU0/f3Td3L5YsuKOfnQSevRv8D2a0dzRtoWWriPTk2FiBfD6J+e4j991GtsofbVwOpY2lq",
-	"xohnFG94oEHy387OGIRdApglL5fe84gq3LUoNnaKKnMeVRvbwTVJKQaqAg7vcXp1oO70CuA8Lnlbq3ws",
-	"5xzfe85v+MhDj5aWYm0fWkVtbJtG7y3Ulg9B0Py/5+MN3K/HTrW+OQRTOQY+GugX7Divk6nIwulZa2On",
-	"Wd1hGTY9rUbOZBNlKxLvRp7GBoxjvPw+j0YxflnXTJsUrKDoJH7oLSSDpai9FZ14gxzA2sitGRHBN6Js",
-	"TYsThs87lDG8d7aMQdy9PByeqQ8HHyW9ZH5BfTIKk93YWm43SL0t4Um5XEVnMqSVDiIAy7G5Kfec2XhM",
-	"tGin6SQYWvvpNOst7CyUifjeqDuzI670SkHpOk/vanQm6P1PlTb6kj2nwIn9DePW2nV8UlPCPvHUbURs",
-	"i0UbXvBi1Wtc66Gt4l/Dxb7HPI6YkUYqS6gQIfjCTAkNxaJLXrk2mAbQwa3HQoDmOUCRU0u2sZJn1lyy",
-	"K0A/GF4teiacgGi6+zuf406c0nCEDLeMG7ZR2rAv/4T0e1tmYYH6ZO9rt979Aggix5RMRbjx6/oPCAiA",
-	"m7goxPzGYe0lbJ5xw2eF0h7dz+ozV80FeyNh87xq3J0blnJJdQoZAOz68MZNLRq+s9mIokBcCiQqvxN7",
-	"Nv8VOhXesUoVhf0GomXUVGuMIUq7MKLN0OhG0ohC+O+wixYMN14dp2IVGRds7mqd5jdEz6eqlb59Ky/Y",
-	"HKBTHQCxRyqkAvSEbYAgCfcRlI1rlsu02GYiw/sd8U3zEYutadxKuIogm59oehI+AOly5jfQjE5/85yW",
-	"9FeEjxdpngntuITsyeC5jBpT6Su7klPpeWAqYfm60HjoZ9IouUHUZhBao6CqiTukZg9ciVVD5MR4Yy1x",
-	"1EwF3k0aUy2X2JyHQJcBfjSV0a15WQoJLKBhReMle9msbPevb5a2t9xzaOLXR7+2gSiNIb4lomkDtiY+",
-	"5TKOlDhD6I5IzgtQchdixbFPDLanry/l+k5TFJWbB8XLUrXZ8FiyG+G9YMZpQV0mNjeRNqR6sYiqoDsD",
-	"P2xGA+PEV2/xDXDquIpPXNmDcQaA4H5ZUEtmN1T8wqVVZ/aFIkMB5YWSonVknasMy5oFowIBmM3ohjf2",
-	"BUZ4IU7QShiPLgAx/j+lpOww0XJgo2ufY4Awt53e4/3c6l5UlVVlHbGPWhrQhMrTdb3azuPzD3E5hz9l",
-	"Ck4J7Wi+1/22idOZVB6xcPXP8HepTMI4tMqDBI/4LgztxN7+dWuHhUUa/jxf83txiy0X9jHtNto/12aC",
-	"jZMERM0t6aN5jRpVW9nFDHeEOe1AMxFoRi7iSrzt+4/jL6uZus5At3USpZan0GowZ3XMqTwjQWm5tTd1",
-	"+Omv4bxDUJWdYmWlUqG10NjzkxuwLG9C1gYo07cHf27YVpq88NqQ2lepEdNjaHi3zcNmV4JRE2oTOK2f",
-	"NbVU6bqHCUsLraH8i9rzFFgoAyskoFHytNwvtJg6fJpYD+/Q/O5BeExWHzVEX8d6sRo0TgOozUwLIUcJ",
-	"YSTY1mG8YJVOP5oDNVV6UAeySihgBkIHJngLKwitV/CbXZtQAOFbD+3q8snlNFohIOP4JL+sBYg/yd1C",
-	"CMnWglfYX+rIR4M2A+qajbd5l10QXSBvGFTKKQRizS6w4usC8xuy9KVHk7f7meKMtJ0xyBiKL7arimLZ",
-	"2qvUlbqzzuZbGcdJuld3I3WSLlQnZrfdyb+pha7z8gZ88DhAR1dhQClklsvV3Ckor5rsAgmJBmlYIEo3",
-	"EHsPZevhy3pS8Ef3Gejx13itv2tWQ7V2tPA755AwN0CKtTAGFLCJR2Hx0SOTgqbaxqpK55m4F4UqN0Ka",
-	"+Q0uh17zCv2ira5r7fiq1VAX3GnNCK0K3pX+PKwhGp5Kdmkm2pJhuh6/yS+RkzZ3fhwvl4ZF+6rKuzIg",
-	"VC/bzIHk0vq3lfH7hwLE3ZIXS42cSd3Wiurs6qVH+P6b74aY0Hnxoi/slpe/qkUs1fObWmAT2a4uESRG",
-	"2hiY+qyHapYbIzaliZfc9Zfk92bRARcw+gtxiD2MTus3tfgoRkwEtGdfCofwAEklVd1Zo7MLqbq7ammz",
-	"tepGd7ApQHQvaqzAqmAzY0KVaTFePYQKj7wXXJJx0z8URCnM8+I5Wo31LAYVMvxVLYh/BTNFnUTKphJ8",
-	"08kNW6iVg9QAK4o2Q28aLf6qnrOlXsl6yeujxu2/cFl69cFZsv9euXyk9D+873wj/6jDfu2PoUhciw6R",
-	"T1xBZEKxLaxWuBeMS0ofVGKjjLhhc+DomSdMKk+1BDkfns2ULPbUpqxDNjX791ukY5xJtXPdx2DI2j9q",
-	"ZpSyF4h7Uc2TBjsjEhmYVmYG2D5gJEjUg+8GucR3QGThviuTABPz99rSOjc91xEUpbANNBrvcbXpeEoW",
-	"OWFy8SpdE59DQLC/5tdPnt48W375NJt+efXll4/TL7KnT57x66XgfJo+ecKz6dUT/mixfLy8Wlwvposv",
-	"r6/T7OpJ9jS9erKYLqdTPv2yA7zL9+PXLyxyuX0/45ssDBqElQ8r2VFB8aJm5nORvjuxD+J/8KUQYr5k",
-	"ryiRDTKEUbB8JbnZVoKQrFyUcGQ4Mv9d1EjbA4IggUV+1B1u7c3a/g4SYHXnYj2ScNq6Gbe6NznJ8g+5",
-	"NudRUW5zHOsmO6Z96DmndWTVuyRopfqiyTVN4v/r9OIZv1i+++Pp4w//FAdR1R39KjjzKHst6fyU/uPy",
-	"N63kZ1CV4JHSwu6u6eMvn3zx9MgOCm54dB3ly/6Xmf+vf4pvrV7R9aBhV9MvHn3x+OrL68dH27qiCFVd",
-	"MgpzGFtrpMn+WpX7Q+lbiHWnMYqlaOAE+twRxa+k2kFARiop7NGwl+mMKtfmLksR5W201q9oaWEMKveE",
-	"4KJa+PUh3cmEl/lFWolMSJPzQnc9E3Bxm2PQa6Dv7XP4DycoqLXSLFUlIazUuL5HF7UejQ8TIF5yrZto",
-	"hboX9j9i0Apd6/qicz3jizW4RHjYRFGdXCbKQu0JCeWEKRs8QZKXeq1MFHqiUvdWRnrKqYO2JJERpFEm",
-	"0ty+eHATkhvDc3pj7NQbZct0NJRClLnRVErq8RMdtL8eHqB1PnnIV7yQDsBooMtb3+irmU/JkTZoPEfN",
-	"e18xcuWTVoOe5N2DAfDN7YD/soUFeMumIFEt8rMuqQfQhDrZQYsWzksSyPQQMOYDuRzJteKCGIenKpLB",
-	"nh4DeJh3HDKNhDd6lzkcX9/EfJNjq1psUoaL4ZtKiI7ixaD6Y2DoW50YGKRcuVGuiU/o3k9/4XVC8+O1",
-	"MOPCLcJ0USJjFcgDkL5/aRd4aNFoZVVS6GPtq33n1tRR/0vBdsDUJcyAjVqfS/SF/fPsdWj8eJqt1bbq",
-	"4Df116jSxHMSQV3VzKjVqhg04cHpfzDwgi9EcVTmf8Cretv0XCAu9Fzvj0tyK5fSnoOkPXN+yLG56Fua",
-	"bgCFIa3p/arTt+D1tNdFQszHu9g7dXLnOgzsIB9ZFXBSFZRp0osdwtr0S8a41q4+LtrWeX/oscfnuC+D",
-	"1f1xdR6qKyPUyY09Nh0ZVEbRtPh8I409OhsOHPPhYbhTgPAfQJ0PI3e8+X+OoJdrJUU2W6uNGGfuDDI8",
-	"Wwbn8ZqB3DAYkWZ2REdqBXA1MtwM2YiUd0g2wvOjcfFfsH2oN41xKJp1B3uD1P4IOD0s+ddEYTSE2KgT",
-	"7P+WzaF2+YJS564nhl1cAAuULxiL1DtfXYr9X6/SzS5/mf+f//W/L9NHfzc/5I+3590TQfDC3I3MVxIL",
-	"Y8exj5/cdXr1CES/1qkfS5RXwTiGrezfWtVfhUq5dYdq1Bor4Af4yDGxhgzfxzTx22l2mpe4U46W/ohb",
-	"TjX4Wz3bwdz+SUAg8MYObk/IGMWLKgA3FvIKwSQEVCCEM6uWAVxIR6TqlJPL0IDPeHTEEhdfjHAvUsqv",
-	"wdCOJiJg2jtzakRa3DH3vnGm7jNxYQ2qGCJeQmAa0UHnmU5cHGQccM+bfCOsQfKtNNU+tqn6hguEHZVA",
-	"bnmQG6peqcUF2tJCWenqtQ1UQeRNWb5cikrXbZ/NaRn+ub0K5BR5HeIsnGKkn0toG2f6QeG+m/XEC+Yx",
-	"kT5H9r+xRT5ODcBr6v6O1VXFC6oeVnJVt+H3fQSKoiOltzaKHIDc/i1c5K7u7NHPhMxFxnLjEeUozAJs",
-	"ldiyCBiOVrQvO0lh/7ziL23KkcbUb2rRpSFcvzcEkLAJASu+E6aKrFaMD8BZjhXaDO9XipeiIYg+cYxp",
-	"I8obxq2pj1w1Cf0DPy6hbE7CjOBVpnYyIVDbhP2f//W/G3oXr4yzLu4DGu4DHh3Oykrc52J3Wzd22XEF",
-	"3a7QbowX+fRNgHjwhu5AwEJsTPYHRFDuqKnXQ6rdLYClCSK3wDfVkCFOerlmdopLB64/EBN2/+CO9sPU",
-	"HE5vl90D+PYRINKwZxBhieF7kUSH3wumt2kqhN2W9bnmX/qre2u2sCpueKVHWalVJfQAtSzKn921oFm7",
-	"am/3tVjkugGFF4KBBJlMV8dDDaBxR8nRPP+XL1u0E+XrFkc55qfUHzZTKy53TTE4kDS/VIf1iF1n4c+B",
-	"THRYduSOu8JYwpq1DjzQHNuf7e60UuAqQowqMg/TAqWYlbBmKbaKgRGEGNPIBkdE8tdTpru6wFz5m1GA",
-	"aZDUTL+VNkyLVMlM16AehNl9yRwtQCUynho656hUNPyzfU8UqFrZ9eggeNMAweC4oKE8A8HliA6lxfFp",
-	"LTB04Q7j00qKnlYXXtkvxaO2SemdRM3MUgUCH0HcCZYVlkqrW18ADVVkwKlrNRFtVHRExoDs8MEjwK56",
-	"IlHB/vmhyTkTg4h5uYRV2ADF47TV3eUQPpslENdRWt8176iQeuOqwZuATNAvBrvL8fwR1Yw90q2I8yJp",
-	"ck9hRAuQRHW7sGanZ9liBqk2O/Ubnh8neoYhJyS0jVVoSgUJnJvCLuXw2qeMDmKatOsnqPfode7Usv+N",
-	"B3QYrkjtdxRFV5Riq0uRRkmKR1RqnDWOJMAXHu04d3MN02YC5WVloMjlAfE/Fto9ZtYP2wj25MYaFwnb",
-	"iUW0il1YZRzXHEV+J4o9FuglGGLVqNGhEknbzWEUu5pOO2it1/v4mU+c2wtCvLHuYqtbogWPSPAPOdIv",
-	"DABQgznEEfhvjArpXqZBRjdgGgvhLX79I+SboHIqsVyCuAWuL1rmDWw4Z/pMsClnsc0Lg1MJFDRBRQ6Q",
-	"mOVS9zoyjts63bSTdnD7UYIZR49yfUiL1ofn8aZmdUPONvzmW2ZNg71zB/GAhQuGl1rVC+DxC2JbqQtC",
-	"40WAmAGxRlda4BEPtDAEvGC/wRkMMUCJgeOEVz4IcmNM49H4kE/b9PMVSMEKH9kLX4fsKh1iMqjE0G2S",
-	"gyyYFLs5AfgEjQkAa78X5pbNaYEIAts5enABUcUp6WsiiQupIgwmatsDqjfvpNKTgHvNeP4kawtqR6XL",
-	"2aLiMl1T4zJZGU5kXCdmuTW+MhI9TBrrIeg3GJjIF1UDfgOnr7mBwkRwwwrB7yEvFaLWuBNTil0jvBZ4",
-	"3UfC9gcglgMhcWtvLSC+PdBeJ7DSkDD4NxwRQtxnh8f5MkrA+FyzOfq68+ZZ8n2cLT6Z4NWRJ5H/4Bn/",
-	"SABq54AHNUsgD803Pl/HAyaH3v+qEqLLoveviCX8Okps/C2dUxtnZ0pNB/iPRxxwqw9bg0smeFXkfufR",
-	"jqyhRJ3MOb6vSjRDwsEqBC2l0XUAHzGr9kC3FBxBcONlLzLVIBWFm3DmAgp9k0AvFnUxNKYThDSgVLi0",
-	"PmlNDhMEX2I8+91BkXC7QcFpS8IIoLwnCHJmXimqzSFBCcIErdnrkrsTSecLiFbIe17k2axURZ7msczO",
-	"z/SL73vKKybkKpeCVWK51UKzT6Vif9vfi0qqhFHeE3ul1JJV2wKByNgrsVKfgbe845X1T/Ql+4UUQU4x",
-	"zL1M0fO3Tybu0MfX12yOi+7GO3etf4jwtQScC5nZlzYwLsZjvC22MivE7GzMh8gmaJ8Z8FDQuWWPqb++",
-	"fvkTWxRqwf5AL+qGvcWqiUu87fP7q7eThJU8vdM37FccGISS3324ZN/ydA2/ITe+fVDCODO8ulz9Dq6t",
-	"2vg341s/wfnSxA8O/GE1+i2yihSCbctC8Qwpg+0L7Lza/V/kYRotaBN6+vh0jhtY3S7OaATHtCtNaDDz",
-	"stpKMYcuT3u4+yD0LROFFkckSSozo/eJbH7JnnsFiPy3UjH6GRqJUZ762bFGfCgk+mbEZnBILu0lxJk4",
-	"LsAmaRVznIkH4RiO5WeE6T6OicbB3nSWWN6w0AB4hN9ZG3EbMrIkLleRVz5fAraoWBoHTJkJIK51fQOA",
-	"SujBKgMForfp2poPzZW/cZkJLGbaCC41y0QhjHigqgg6MCJCi92vfsBQmsNcPAoA+JDi1s0AsbNteFmK",
-	"DKq1R/lPr31Txzl42lqnVVMpdp9DeluYlqtPkg4eNC/LIQ74GozKRmsP3J4uV8Mc8Ed1lYCH/ar2s2or",
-	"/VlI8/prbZ95c6o2miaLIut/42Hkom3x4Ot9pKLLuDgwID4kwdDQwhs+tEVraBifag+NpsKPbSsHDOsd",
-	"5IDUPQjGu2TijnIK5GQCHgQmwAxb91JVbDcSoCztwRLGcPTnvMyBTw3qqqySuXqcTDZUFeSfBMjIb6k7",
-	"MBVvJ5M6EzXJ8ozt1RZ2tr+I26v+dfLh3UEohkJto8o8RpDPdBXIAKhuaG5T9uOgZoas2zmNc54EzIe3",
-	"IUTy4QkxWGF8ky+XL/3efTCT41gO6m4/AM43UOCQh/5UVeQXbPid+IxxAHE46N4LDH+/z2N1nI5laNDq",
-	"BBxcOjTdFnsyRRwe+vV0mgQZcx95aHVnu9Ob1jcM9Y1IlIcx1QdHyfSsK0lzOB0+2+XnBEWPV3CcgSlp",
-	"jzCICq4phxPproxzbn/boNn2RoHjYUh6eEuPzlaUZvbUrkvSfMdMIahvidk7t22X28d+u8JZJFt2J5Cp",
-	"Q+bvKADmD6GmHph/+QVvOIqqQKxCtLfrPegGV89bMIguI+K1ryEY4cs2ghKH5Ry19HgBUxWbk3DNMQWI",
-	"OWk2Vzspqs/tFv/8c09a/W+VWM4PeuvbuArXj3vBU4aRKaMB2G9UUkjIM/sKtoJ4aZNTOzhNEKXkdGO3",
-	"J3rRYxT6TOwPKtYywwsKwB1+6G9qAaFcq02gfu6G6gLSu4BiYVkJkcXPgQFlf51AVWFyzNBgFsLuSM2M",
-	"uuwoeet8nL094AnqgLuzT4g1AVodFQ1C2bnoZFVDcrRReIMhBFr9/pfuz2/2pXjeBXK2W6to0LhOxQNC",
-	"abQ55N+w0ODi6mjMzH2xn+4Q0Kv+5IQEq1ciyfo5lMkscwU3sehexg2/7Assc2OqfLE1YiQQ8QujWX1v",
-	"0tG3S3/7bJ7UKRBXKSLoTN5E23oNt/KfDQh3uxnonT5fe9DWw1tphvTUBpuxo6hmwyVficzXcAT2hvep",
-	"7cOiX5tuq4pOg97qgMbnBKXOp2Z3CrE0M7U1PcVCOEjN1jyz53yl1CZuKRXiXhQdD9raj28iojXEgGD2",
-	"QJ/oMGVAC5S4VcYGoVpm33UomsEzCZp+FGUzzsfhh77yCw/cLdxwip5oXykNplSRj2mkaO3/iJl0Eoc0",
-	"gLrgjeffu24LzB7OvVdrsl6wDte3gbYsQLa2dffV5dXV5eOjOjsc+3HWveaG/D7X1ph5aB9D5y7/CA0N",
-	"zXefoyujpYJPRzyLT8thK5QD8GpTDvxek+UBngRqm4FQ/ee3wI5gFCLQTC5ZWghekU/FmeYF1Rv40gUP",
-	"VbzmcQ6L9i40Sz2+QeK4tRhuu87yg06cHUDG14wOwmbxBPex8cQxpt+J0lhFJe7zTFAtqT8z6DBNJnpb",
-	"ikpTDWFveUSRS0HC3lMCEc3NBsOL40KLKufNgrKr60FCR+xtD2TTpffX3+jVmoeh8+Zp8MboFsw34mWI",
-	"7NlucLWjYp+++u5r9ujRo2efYX1A3VW3J4Crpmb+oumWPp4CrJ73UiNT2qySjFUwxMg1oXspz7pEdHxl",
-	"6Hh06zEYIEG9Ddx12ZPgV8t4hu6FOWBNA4YxRIAlHaIatXJd9QmnQ37FN1V3B1x/97oW/4h9p3bYaTWX",
-	"3ydWPVizC3GeB2r6PsDonmJcN8091bjE56WFSfyWeHTDdP67eDCktJ2VBEHGaHNT0StJRtdutqM8yyl/",
-	"rOH3z7BV1J2Qsd0PTsPQ/MdHhUEJDmE1FvIBaBm2uqMN4tv3PIUENCeml+GNDxueiZm1Lzog7e00U0sZ",
-	"zwS0phCMtakLa9XWFPm9aDaFIs8hkry4m1u13aOn4dBRS6N+WlmJZf4+riqwzSdd84qnRlQ6sRNXiVSt",
-	"ZK4PB7mozOzx8s2z81DRxM5oKtmjMSdeho/CAsAeOMsGhs30ETfuaUVgbuvlcpZFee+wTvCmIZt40yV7",
-	"4Woq6Cms4CZkZ2pIeg0O44F/Hz19Mu2H/E0myAEbZwP0lGVwDbSs5VCobJff75ylqsAPF8Xy8mghT/eG",
-	"aN/Xa1LFKkg7Vw5Ra2Pggu7vAyF6DneZ+1e0PYu0/QApbvd/wF8dNX/8w+rWnUhyUbCSUz+Zy39fstfo",
-	"RRIbJq8EphEPIQubsyTFLiK1cg+Fdbdsk2udy1XNJY7uxcax0h8BJVFFNvrpPMuGPTtiYM4JACibYz2f",
-	"DibFyrcTeSXFjcMIgLBoyiXTHLpFKJHu8ardDAcuHQyxkZerjWE3gqhfZ9etg55fX/Iyv6Qg2OW2Ko6q",
-	"angYzENMhFw3bnTr77Ah3/WeE7e/kmy3VpuE0L/smZlQe4o/PQul7jTuF1AYximGVmep4JmDr6s/9np6",
-	"/fTi6vrievrmanoztf/3n4Ptgg4GWFg6Qflu+yGtNKNkCOEILJmDnemQLTVuPtclnzVC0NsJL/O3EyqE",
-	"rMGd42821Z7O6fYMXbkZejJihg4ih1QFTaXQtB5xUcFEdSfGWT2+ZmlSpLoda5X+OMLAi4VM8X0Q1jRF",
-	"AyPN2MXj+LFHFVB/jGjBP0jSAqSYe1R04sRirdRdFG9V9zJi2Auo6wucQuiwWQmjb6ES6YaR6zu8POHh",
-	"PCaR7gMeUd/fCGtZV76kPcAi2ZbEXCKYNnlRQFxsMPtoXuRy1cXR+sa3wzu+c+i1qUkloT9X6+F+RtsF",
-	"2q3vTmPp6l9pX+9z1tW2XnXkvX+zf/YNYA96w6nQvL2GOcfWUNdpfVy2eI4WqFXjNd/VAHGCUo5uNPUG",
-	"sD3ID8ZmPP2CPedExrgJGoeGhGu6jM58hWXT9Hm3GOyi6BDy9h+a+pFoE3Bi9DIAwxXAc3LDrh2HKauU",
-	"gToEaxdtZSYqtuP7I4SivcVNqPpqYjPXHj9KAW3LbLTSsqbRMEwRcmPRlsIdk6BqDvZugOjsYWxplgMp",
-	"SgJ0AFCL3bw9ja/qOTX+f+y9jY4bN9Y2eCsF7QckzlfdrW7/xFFj8G3HcSZ+J4kD2zMGNvKqKBUl1XSJ",
-	"VIpUdzSGgb2avbC9kgXPD8mSqvTTLbnjdxcIkLZUqmKRh4eHh895HrL1poQxWvqe/UK/aoEJeIY7jmHB",
-	"3jlehcW8DkO6H8Ghzzk3k+rEAnZUQN/MzeUa2Zb+PAg9V17e7On120mx5Z92MyeIu8K/dmGSfLFHXqyS",
-	"Zq6VaVkbgQ2j5tDQqQSc7Xnyj+L71KMgIVxGS/zKsNtocTp/7OJFYaxqaQORWGL+2CnRvbvX4akTySoK",
-	"u2ipJPnp3bvfErygoX/a+FL19WDW4mdLrSbrVux+sgOTKjgmb9Y+Pc5EhivMRmZ7ym2lSw6RfFt1UJ8n",
-	"Ddc4tk26zCLPem1exFPVkGmjPFBhxLBV7JoWZYTeOtfe5AOpcQfs3c/bq78JYoXfp8KVNjH+rbbm/uLS",
-	"qSbGGRiF7bUFd3ngebe7IUpuuuOzJ3u/wTFj4kraopKDtgDyh0rP8SQRIO7Okd3qBrcdH5JqEO1puyOU",
-	"S2JFCF5yGVXKQNLD0x1CNAm6nc1PopAs6tyL7pMdkrxt1voGY5Jt5rqeF6W5vMQKQTebIXdNB/8VZ2wQ",
-	"0cKnsDtROLzEfRvhXqbFZCqrCD6wLs/Haflu2gjaFC3zII+iwq3mv5gPmpi937FvXNHvQlqcaJAhr4cL",
-	"9uaXaJZR2zx8ONNXzktumjl8alxwQwmMe9SoLesp3fHDptbcqby/MYPzmlBOBjM4K2cmtQ32PZ3lllor",
-	"bANfdKB2bPahra2AK5AckWkLS4tm9/eX75IzHKK2Rv3F3DC5stUTi2Rq7RzOJippTKIX1hQ5+JJ5VdwI",
-	"66aUBRLJNFmo0l0Dzhrg/875lKW+NcRNtnKOtpuvbKBUcW3dYPhtERRGSlmPMvocHcFJOhFke94jUVXF",
-	"DYkV2mklZZKLZe0shFf1tMM3CrR4zZGUvC6XP1ZS/mffMqXmI1bn7dw3eHxBQIChnBSqbnPc4Bnm40Ei",
-	"9BbxS9OFa3NVuABcIFJPNTY+2OW3MGI8cdplGqLU/kWv2+3UpWC7Jxcffu+efPeh93v35Cn++T/apdpW",
-	"pyCW94sl5kJTT0pKXJDReXLm2rNSgdV9do8G/aeR05Mgd//xdAsyeXX16xXAz4dilUnv5cIN79n3siqL",
-	"FZKIZ0/2mxFgGmlNpwJa2Dg9psuVIvtQzU4V2NHBTTjJaju+wuL66Zbieuif+mlUxL/HPF3ANFwKpWRO",
-	"x9NrJ0kLNcSSAqz/4RsmW1uAlJ+dteOqDhUgdaKm3eprqeBcIPTFpw9uYiCLO9L84cEhOIfz0MS1kvE9",
-	"90fTZVvNqX9605n4+hFdexO3mRM/KN20s5ouXzRqAL2fLhvOVquI9c/SoSoF11NgJcR6dri811cnScat",
-	"zdIkI8Bj1ktEMpeV0d6QTBKsx+9+6fJLuI+zFvdDOvsmQ8NqOrw4onktIpZzXs//WMgF3WsMftu1CPT4",
-	"88FwObiRKtdV1iPPQ+0icLRI8CfcMrz4K5PA731NH94d6ODdzXFDMiB8gPuEYeUD1BijDIAHm4v5vMRT",
-	"A0iFja7TxEiLEAB3K/qnncq+Sqhu5CuT4M3w4ZUu5UCPxy0vUnsc/k7CmgNdqJGfyA0Fsk5c0g3pwBTb",
-	"G54NPL3AlQOsK+5SEsC2cBOA4ECzpKp0OZPKghkgFlWPx87ao0/ywswXVubRR/NKD0s5o56ix4ai0EqX",
-	"kC+htWIqRZUnepy6NoKkM5BGYAnBrU7mlR5BwRMMWYoFiXzQRCWlLv6hvsQmgOG4Jgk7cF/W2+K6eAip",
-	"SA213hCAuA+tNwhwf1mPqROBTX6kZ3QUeAm0VrbS5cD5TOlDmvjOpdbXeMvTvuormGRUEsuRUOrmmirw",
-	"rwDSz3AMy6Gg+eOJ5ZiTYCRUMpTJsNKLydQm7kKs9AcuRpIRhVrjHvImeSIefurKB+4at//L0r6CfxDC",
-	"xH2HutTQRKy1HrgLxGgk5zTwNGtw3w+fiFJUs6xO2hg5QYZRU5GaWz8hLHMxQX12Y2oSrvEG6U9KeJ5G",
-	"VO0r09U9i6YX/xn0nepGHT5gmw6fkEmHD8DAIF0K9gUFhpFBxATNOMKrVRg8vq7p9fFBwpfav3l06M+A",
-	"/iHJ8LTTNDKhm2hgoMJWVLPm8JhWv1YsxpalE5akT2kNgNNyGgGHq1LlJgB5YHkBPWNRMiwxZdkK15Xw",
-	"r3/roZtiMIvcv0H8oiDtCw+l2+1UYwr5LNNYeCSi81+oXU9jLahQFO7Z3f1av3NBI1dJvltU6j6EIHkz",
-	"srdoPtbaBmVyjnDsEUiXSP8anYXHC3kK60XLg3B+7Ni3zlvdTnX4wjXDH1shsV1l4LMCee0KNSoXhNb7",
-	"nN3dhtqCgzAxk1HnnW7DXrVMDvIjYNuyGfWWgt0BfhTLLQwB5+xU7jEDfDzfWMmnZzOMPgTN1UYSgN03",
-	"AQ3cA21CAKRJQezGxi6ckdR7tgG/Fe0q2ngOtriw91ONBSe8Bdn+C3HdkBokvQAPhCNAl2tEdPeW0B5v",
-	"2SYeeE2h5rqVoJGkOGesdpE72loGUWTGfjk7bVuSMVvpNV3DWuo2kW7iRxTL8E/nnIEa5lou5m2Lyvsm",
-	"iom6zznluC0j2aK4Pn4mRtNCySgSz1AiCTcjzm/oW2VWKHajHSWnwuovFF5yZd0mJxfeFdG6za9HpUn7",
-	"SZ9h0wbEdr6eiUdFhwENyB2RdQdE4z2oalq0qc7FZ1BRw0B04GynKvI2kki8KuxDgPjSJnYKAflpAklq",
-	"3GeDlA3ZCbgz5tjaad3CdOVras09Vq6pLPN2WAzzGYB/Yc5St7z/Ww/dB7ex/+2tTlEMtVOS1cSzHcgz",
-	"LCkvIGzMZ887Ppj5W3sKtxB1EYzVR9PmDXf22AqPZ74IKbMepyD8bqMxKtw2Jj+5a5pwnONybxznahls",
-	"fXi+l64ruhgTRZoOVPNeGC8UtzA1mqiYuG0vYYVd5MjZ67EiudK2GLWJmN4WZYmxcqxfBoc2Y1G5//E6",
-	"j4SRnEkGWJHpAYCwlDzROMnB6UkOUEADZUzWtIJt1JRrAm+6ak5wczGayZNKzkVR0Z0w87JOLeDTL4Ub",
-	"hM7d6YSZ8XSdj26hrMzd6hYXIm/SKHVR/YCwyVupgdWPdOEnWsRbHBwG+gvFPtSP3Cq8GEfQ928y1gvM",
-	"Wc24gkPYZChHOhLns7d656HayUu+dq31i/HdnaSLAQZu1JsXZppsA6snk9KTse9AMu5ZBt/RL5vpxum+",
-	"m+Z4jYG4voYWFq4IjMTRKJ3euXad0xTb3Adfd0xhQB7hCH0nG8sd3PqT6CpnaHMlQQXLcF7vPjKlIHV7",
-	"dxNr9fW/esgEiPl5ZPhlUhVuWN0Yw5YvZPiBRH1HlONeOopN0MGgmEO+y0MIGTq4Jn8cplM96q15rFhY",
-	"vw3Z3LhVImP4virkuOlAMIQSyoUSle0R/jzjb7IYkhJr2bHXS/kXbjiyAP3z2bnUc8ZWNbZz65O9TeqH",
-	"/91i9P1A2MKGrF4L+vogAOv9w7G7BD/3dar1HvpnZG6sEOz3/Lziup+6tdKf490KEwTsJdcppStE095v",
-	"NKVxuEkQCx3WQbfBxlmPONhBQ1KnTc8+yqU3kb2QNB6DSgBsCMcnGKRYra/BzULF7L0kGe7tV1ec6F1c",
-	"4D9WWA+9H8Iqi+Z/DQI3olezBg8+wCoS16alGg1CTQqGJ/Wzi6Djzscr4dxloQY4LFDjgRIR0Z+0FOBh",
-	"xgBZqUz98KPexvg98BSGWropNXMQ4HRbZHkk5DQ97o74wRbZqjBSl/6gdydehZV81coyS+lf55f4eIQJ",
-	"071YdfLO86dXMzh7Zhu419TbpM3IUu5sqpd+M0cayUQFr/JAJ+05mekDxtOJqNB6yhtW6L7kJSg96qpW",
-	"fOK6IhTX+3e95KcLC1rNcLJxmtTtP6VNQNzelY3QXvjO7v1UAtqUfWgpqqv7xBt8eOtYZZ5H+1B6PEH6",
-	"so2xNgZ1PX36+FmjylnbDMH1FjIuXDgN3zbyfN4lbqjv2XfbRka797X9Y0S+ZahCmU5Pp5BqcevhZZIZ",
-	"q+fZKvz6TtvjFbGxUmDSz0whuzOfl0vO+d1rkvOeOxrvnfoKJVD/iQvEenetRfBpEi9+CLf373uJJ83C",
-	"JMW4wTQ4MIOCdJb2LgsQhSoMKFIsSWQJlFdJkeuY6YSG98PHbHkzE5HtN7+fVsnXbmwegbLoeJxG2seU",
-	"DIKXXX1tzJx5tBmLBurxmLksfaTKOESr3RVM+tJfJeBbyZV6IDrWRrDiPTt1Li8JgiBfr3XSo9RfDvu8",
-	"idZ5XJDyNS8nj1IULOOrg/R41F1TYXbRIMMNQcMbvVko2n/CcgqpSndvKC4Zr0pQuDcyYmlOkzeknDYG",
-	"WNdtL5JQYxYNd6/Mo8uUFJXrG+fLI45jwhrlclS671cwY/D+8Z3NYo5S6BmfBLgLDQreK52g0GmylPaw",
-	"ymwUC7YmVmqx4iVhASOaZFtbzwJEzGr3jzSMLWAPnMFi5c2BFPQoRN6yfFzlP+nRW7zU7ToKOx3kcu42",
-	"8jvFP2kUhoDoC+wtMYsOJiBmMq+FLQ1h+CXrxdScBO3oMWGOaLd7baiwTHiwKbqrmtoGgsGrjUPt4IPp",
-	"Z8BKvylmX9P2ByBMvoO0/06C/sjEsKgKu3zrLIO4+ZkSbA0TD0RuAOJhrrVsWNnB//N//d8AAwDrwiSA",
-	"qGKeoqm1886nTxBnjZskIghOm3zzjdskmm++SRBhTko4zIyIgAVBaiYpytPiuY3oq2++IR/zzTenyZV3",
-	"OIUJUrKFAirH6MTvm29osn7zDRBrudtw1PnNNymxnSBiExFlMvnmG9qbuAf9BoeYlMdyJuuFqkVf0fQn",
-	"dG180OguZrCv/FOMLJxbMnUYIXYB6fnNN7+CuCksa7k5/eabJPso5vNPWZpkH6n1nwiW8ZGf8SlDLKpQ",
-	"tI4J3GP01TukcU3wDCXojVXSTf5ClLSmBqLtQDdWwYkrnq/IvK8gKoFmR6yAhbG95En3CbX+58JYGNFK",
-	"JnMxAcDq/yqLWWH7i2734hlElyRvRic3hXFv5jYdCED5lF1yvX9fZe4TAm0IrDTwKywqe7unUpLE9dZ7",
-	"RjchrG4kKiBmyQAf9hFhNc4vpwmDWtKE0S6fsp5b+PrKveRuzGLEyxlBrdwaKnIoQ+qrcGZJmjyaBZ5h",
-	"9cv+l2vW3x53TdQ7vBr9TWUR3h07q6+wLe7VMroOgC9U24llMyojGDuRKICXdeNL3QUkfQCT0hNgjuOO",
-	"Y2wwx6EgqCmose7OL9+JSXYZtGPdnfvKEMYLaPtejU9+EXY0zWIh1q+fnF88wn5z2zpIBmMQABsMY2VF",
-	"bXsj51LwYL68kdUy+e3123eUynRteJXL2VxbqUbLk3/IZXZKl0HimDbZMnGP6KvsN8KTX7r5PKnEzJAi",
-	"Pa43JslGOgdZLXg4SGe4B4vRlO0TVWxUkrlvf3am7MaFSj8pK0jII1GWBFcv5dgtZt/LpfbnzBAFPLn4",
-	"jlIHb5zVnVzBhMCHYPikESyOuGyU+kUYe6LHfYUcf9VNMXJr1UJZFglHJCyMlHETQJQJInwhCKEawDRu",
-	"50Ra424I4LD4XcBNSDGackvDixd8wjiux67sJagjkd6SHQFyOmo1kmkzeVAuo1PfmNwSwoGyGEmiECGx",
-	"0Ku5GE3lycVplwoKcdUxvbOz29vbUwFfn+pqcka/NWc/v3rx8te3L+E3n9KOLSwki2EWR+dIvc45CSMp",
-	"MS86vc7j0+7pY6w3m8KCeYab+ZNqoeDfk6Yy9TcLRR2FsJdEmGuKqt0rVv7rCEBDR591gkKv0PQq7/Q6",
-	"zrtewePdA6BVlZhJC0fxLRu/cMnZ63FQEWwsjYV21XIWaFA1BeLCXf7HQkKlEQ2IlzHHmHOHVJNrwZbm",
-	"gsl1drgQ5hCplCLdDIzMRbeLGHRlSRcI1uAR9OfZvwmMG1q8MYbmXoec8CfiMT8bmZvd7/Hi7b8wLlqN",
-	"h2BlA9V0BWsgbDYBtnyKmaaxII3dptv7dz4jZ4ehnq95c0bjRxYHCjLyAvRbOz+W+rbzwf0ktuyzj9VC",
-	"fWq17yuYvobNF63EuVOiAoVsUSXFbFDkGem1w9G0nqxb9d9lMOrO5xjDplF4h29yiA5/61YHAf3ielwl",
-	"fnas9Pna/G1IluYYgkPTaO4RhSpNPTo+8RsNVCpqn4ebC1Q/gB2Uopq1OzeIFNBpmVBlVgMVI6wLq0H9",
-	"gg9Ls69tOk2uVAJPgs3xXKqEYxsIO0fXSt+WMp/I/JLkv01dmGA09UtEg5vEdziki7wKgqeBQzJuZ7t3",
-	"DNfUfKQ3NDqNWVdp+7KcpOvzYzpINMwjuUjBFhNmqZSWXSN8efYR/v/pLBpROCDccRqTwbfMZKyvOuBc",
-	"BirAJl5HXwZZm5uBPbKwvNFZ0nQ00lo4BeBsViVHumIsx8qUTHxBCtS1+JMFqETxmVreZ2KXJK+jVFk8",
-	"YVxctITsMLSkab5fhcuvqA/3m/XRluIfckmTBILh7zWy7m6ZH1FZvq+Pd+9PBQhEQG6srlwU6MJrpLop",
-	"JlP7lUmMEnMz1ZAN2mOqRe8NpY2f6iknX3d0zOnetpbCqKYr7vH+MzV6ZT+d2qYskeFsDWCA1pg3NNWk",
-	"JexGBs797Oov5Zznc3LNmxws8wNhsH8oz4p9x4N0NZ9j8NPonH7hjb6E83Exn58mVygPjzkTBLYMxHye",
-	"ed5ZZvmqj9sLuPIKlKofziHkhZmXYjkgL/+TLEsdnP4U/rn7vJ/PGdqx02w/P6T9tM71+fwQtvILpTBR",
-	"WrxuLTyhzyAZilZTyiamoFeW5fZNymlhDFNvRFWIYSlNMtG8YyExPMK0eLD5uJIyHIbhSVX3O+YlDnXy",
-	"gLj1yE9dTbS1Pkvoz7eUtgOCRMg8Y2hIRh/5wjUxnxMoommR+wHe9y7G/ILQGA3u5UmL5Ph8jpl098iD",
-	"+G1sfdvoppudNCSw5vOwy6T4j3KqkFHBgW7eXMITj+lYN06MtDOVgsvFX74Tk7Yb0mVncA3d8QAb0bYu",
-	"38+IrubzVz+8rpBx7APkw0YNYlcvfJm7TMaFLJnYXTDd/mV85O9Cu/UhQ+DFndz2GFLP9/TX63jTmShL",
-	"iQsZCdhoWQPF7uO/GVfymYO1v6yVvmBqH7ZVX7+3ZRU4w5MzOHcti9GyNdh7VztsuuXacGmZcAU7IVDm",
-	"wLZFmCQr1GCsq5HMmjwyupYrasRv2IbjDmH8pJbRxL44WB7rdqo5ccPl+jGdBe1qj+FgmhTVf9RVIuG0",
-	"J1qBafjceg2YbBPOVo20IFlGJyVQGjWSKWIRxrqq03LAGaGuwFnxqazX+cSTxBwKf5aSq09FPiuUSWZi",
-	"2RAuZEoPRno20wyaCfgYQLdgwI0RCMOkANuEcAQqmnAjMBNLblGTJf62aLHEO7pAnlim07tIO0oPjCxB",
-	"AxM+5bwEvAQqS80KBUN+F0PeK579gmeTWN59Mq04Popv23e3HBpBmiUpZrOFdZFvSgA3mXsYU4RpQ/hF",
-	"8/b3BT3xS94B4zts3wT73cNR0oyULHdPOKb3bNxbv+O99WJeapHLPBkuVF7KdSvwS6G/UlSjaXGDVlpY",
-	"01elHokyQWocBKry3cC7Oju/5SNOuike4uPxcmkkFCGhuENfwa4ql3+6+6OodijvHk3l6FrmvZgJYCwB",
-	"EwpKeAQB4O/66kaUBciZMOea860wdiacrvvloK/AZY8LN0PKwu02VJ6gLBhUm8MuDgdtUODNM3hjlCm2",
-	"lVCGzkshI4HH9AxccjuWSiLkzITC5tnCWCBiWxSlPU1erKDi8oLWHXAOfVXJBRw8yIIgJJcExS7LJNdp",
-	"DXbpaa3wBeFQPtKJj/ZNEbqVf+xWv7CALtVI5pCtxCHGkSTYwMoVFGQRuSM+5OuLbvcRPGpGBBEYMidX",
-	"iljh+Y6M91LyNm4hfsCNo+NoCtHILTBiTFARG74QMudByiivloNqof7m1pQMgCrU0NuAJ8YsNcaA7JCp",
-	"sUSDiJqKUrkIg8rN6x1aqCSjnxICx33CfNcZtrKv6iBpYv9lwS3hq0LH/ITw8tBQfAK83RVNvwhHCWdk",
-	"IpkUbkBBCUhXS4gfhtFkJihwD7MeMJ1pflOSbeZ6g4ycX886c2NEkrCh92GYMJvv3g4+Zfge037BLajR",
-	"2agsBh69NASiihUkNNb8RCeKwlwbBGd9/f3LN+9+Gvzy6tfBi59fDf718s3bV69/fRTDjULqxT1JLyz4",
-	"gsYg/u1Sje6y1fyhWsJJcvpZc4noYAfoHzu9jpmKi6fPet+Nnz/Lu8/Pnz9/Mvo2f/b0O3ExlkJ0R0+f",
-	"irx7/lQ8Ho6fjM+HF8Pu8PnFxSg/f5o/G50/HXbH3a7oPu+knWhIOr1O9/QcsDUh1+oPo9DfE+8wvS/Q",
-	"8BbApl1v2LPu4+5jIS8uht999/z5s/PhSD4eXjwfP34s5eh8KL99+lxcnD8ePX82+u7xqPvts3wovxs/",
-	"ffp8dH4++vbpRefT7lGlG8kHiiXx0caFBg2Rxa+0aCl5C5w24HREklcAuEHWCwgvDpmu3dykq8jLHiS4",
-	"XapRHcW7LYQlFqQNe3ZNNRJugfPuMQpUkEkRN0q1gvnGw5sf6XlHtAJ8hHte226CXvqgsSTTSX3uWPI9",
-	"afQRUzKCMyBZkigdEYPH+2a3NKmmvTvVqwNKSZSVFPkSiANPk99KqGyECBCDp7wqxjaZaADxxqs1LXK8",
-	"c+9hOdHM7bKGUA45M7K8ITqMhGhE3T5+JFMMSjNkDgLiO6uTzF3g/gHTNrsFEYDsNCHCeBeoimXA8Y1K",
-	"7dporos5p/RneubWQhdkwDIPLfr3Yka5Jj2uVf8sIe2V2NtiFPUsqgIkHEmDnKj7MYBu6VMjR1o1mv9V",
-	"nnvrf9BjMOrLiJG+e/6uGzHS+4Pz70sXnP9YFTkUnfoxiZWGn0U/3XmFwF54oPMzGoKNnuEQjgGfs2Mi",
-	"gZzH2Uf8Y+PBWmB6Z8QxUDACkYzfaaxlxRpM8g0U5cVWudupVPA0Xsv9/t2FjYkY34/jRreHidgZr37o",
-	"EAYvDFKsqnOEnComBcIGhA9vynhR4R08FfSBN+15TlEPiROV7AOrusWtfUiv+ktwF4X+D/KcVGhFVWUa",
-	"noyQ0dPkFWyw+yraYfcSf/DK5PMo+uI2IWGX71O9AB3020ZIECeFchvYwkCVAO5xYD8J+VaEKa1sAWHn",
-	"8nocn/1ycoJelVYyyCkmWBHmj5P9kYMoMGGRJsNlX5HpJtm80rO5zS4TFAlKPZtXLNQepQ4KkxDJZI41",
-	"WuGivsq1zzMv43O3mAQQKmuhbA/w+dJigxDOSw/+3UhrIaECP/zw9f9mxeSM4JFnfkqfGWmxYPpROEDB",
-	"872+u3aZfJ1dy7nNHp0mcDbv1Q9UjqoHhPinfW3yq/ZdHKY63BpMi/M/Ecs5MShB1VcvoZIhqqgooNTD",
-	"jYFQgU//EFmB0+QtKfj3VajFgZjGF0TUK2JC/zCZzEqJTF9l8wqWcmAlGBDV/yMfsWCjch2RI0AZzXCZ",
-	"KH3btr99FWSD77zJXXfHK+8s/YbGp4bEpJJQiu0Bj3h4GNAv3DV7VQ7cJwoJvvT3cMwx0FHp+ww4Z3x/",
-	"xBX2M2mrYsTkKWssIrdy6P43leVscCPKhfsRKBUXI2F6yWNYeTyNMCq9nIx0Ne/ElBSuz6DEs9e5muoV",
-	"6bAKvxgJJVDi1COMaZGhf09KPZR/7rN7Zht5oB10eHzblvU9W1UOi4WbwYgKX9tM4CabSAIOBkyqyeKH",
-	"dfGWyUVpgTSo6cShA6PJ1yIvRiZtOMOJsrlQ86hH15iiFqsZXKgppcJCPcZ+8e/XfKDzhp//JZ/o0Ets",
-	"P9Lh3j7imY6Hmn3ujTgBJr25QL0IZ99XdTOBn5mKufJHUd3OraIC6zSRf47kHMkvouADa6PRxvgGdPhy",
-	"VZZcnQ2HGpCU8fXpUXw1mmrY2kKEJSIILnzLLwBHBk1rGeI533j9l4fbzOLbupEdlvkmpsAPRIY06fQe",
-	"7+yL6Q0fyBVz/7YVSfFhhGDWFUrYHDyFuaUh0cnIISYyGlc0jyAjNHJWz1Nj227aA0x3gp1jVVxYtr4y",
-	"AaEKVASAUHIbrVrpeSi+rR8+uTGAG88ghIYAJCqZKgtmRW5Mj/7LN/0Lx7jzi2xfE6LOPjTgHXhiPNr4",
-	"WAtCm/WdfeQ/N+ZzoJwtpB/lbF4KK01ibFGWYE58rpq5fwyGSx/pc/W2LEvTo9QtmF+QVRvKQMQR1/UB",
-	"6m7SUrjnMc48ivdEgB7fzNqcE4+AzxJMtCKoAyTCrcEZekhsdXjoJovbirTmu+B23fsR9PWEXeexVKaw",
-	"xY289FmYCUBEkCJgYYOuVhNyMhrkv8JQPTxSe7cBPGoWMuqvLVlD7y/chqMFkonsIUQMcqoWWp2K+fzU",
-	"e6rT/qLbfTxyvhf+khmgNWPTioWpOWsCqR1IMd0WRvYSqqszUoA4JP4/sbq2QfwKg9xruQzkx4VJFoa1",
-	"MoFpDpgqiMfl15Bs8q5siLz6lz4Px3xzIJ0EUW1IEHr2ZReq4HQPsTBOrLZk43oeZ3XKPAAy3g+KL1iG",
-	"l+j0OnJxMpLKVqLcCwrPr/NwENCd/TjXn0Ke7SE9hVs/d3EULjoYlnpozljosvexZQcZotJI/aGGwfNM",
-	"jDjTlrIhq/BjofJf8FHfu+c+cNEdtB5kkQ+Ekdk9l+Ze/wdqwGc26doAtNi0H1lNgLA0FHHnKCNBAsoG",
-	"aWsPULZrrj1Gj2CkDH9kTNoGA/6ILf60tdT+7U9XJxdPn/EbDJcWNS4aiu0JqbRjtf235zXFeTKp37sn",
-	"34mT8YePz558atCbb10737pZxLz8AHmtEpHMxeh67cDtK+MhusgWyjA9yPLEENzU0309e5L8UnxPiFzX",
-	"BVFWJszsgFtwHcMHbm/FWAJ7JdBwtdQaOOvaubxAj6y0J8gGU7djL80wLBTqlq924GedOvBWLVPG2eFn",
-	"yHhsbQJIWjoXfIhJ+U+YeWBvaFTNU5BSXVsyGpT/C2X0KaNbnDED3S/8izFnTXmI7znLsi9nCxS3NVNa",
-	"UbsiolHwdcwpP2njbKGs3Z6MVu0N4KeCVkPbQ1nIYUdrcXcmuYwvjCkGmn5MphjOZR8l3d+SDWxL0H/P",
-	"JrhOlRv8/VdrVc0oyRpJdjVk8HuJAABO7lkNURnZuJDNFmMxsoGNZck5+XQFVE/lAu0p9ztOzEMGdABB",
-	"JraE+sHr74A93iM6cy+z147j4ih235rURvM6hLXC42oIEmdUG9z82Uf4fzvxGyInbkVBpKyhrHYqyzxI",
-	"SaOf84EYtgN3uY3pIGjp3gb2Xuzh0f5F6PbjO7bWJdx9eUCGuSF12v0yRNBkjzur28EZEkrvjzwLN23z",
-	"ildU0AFSExpIXtBMOGPq5SNXCKDWfRS08W4W1Oiijjn5N9pGmgxloSaJp/F2/pz74SCHXHDjVtNBAyiv",
-	"W6f/r9Fymta48HR1nWi1ho+L6GZnYpkYiSmwokqA8TkkFljZuCkqLK+/7GMp9wbbz6Ncxyf+9c0Bo5Xa",
-	"fRvBKa1McYC9TkRNEBGyqqXbhK4N9bgoraySUlqTzIUxXATn0e99FVuDu3tQh+35HezTbpeojyMkIBE2",
-	"61vVowwu3M+3jA6e4KYIx3QmxjjA5So4kZ6OzcecLJhmXwXLdPeWOUtzr2VJ8AQXBXMguMfV8BLT3hiy",
-	"QW3r77gIxuPQCqecSLD4R3sCFelt+IjYa6QQvJDwk60QxuTuCMa+iiGMySYE46qJYG2gR1WBxbRDGTkW",
-	"La/v7ebT/w9CH7Hj12NpZAnn9Fcr1vBTNBxeJKSzR9RdXj9Qmh8sphVRGMF8L+OQFhJsNK6U6Lk4epPe",
-	"rfkJFNwLLmkuVc6UQ/c9N9YBe1Uo5IAvAlS4GcLoWueiw/J6Ozt0Yb1yALhiF+3B4kFCxX7it4UKzTsF",
-	"mP+f3VrWh+agkXx847YlelPq+2rlHgBqKfKW7PeQO/GArNHA/WrOPsL/P50hQexuUCg6VsJkNblU+n2a",
-	"AOkyF8iRQMWNrIoxVBWOx0DY8HUGWrQn8MUye4TZ74iUlgrX8aR6trCC2BpAegCXd1jCr357dRlFsf7n",
-	"hUluq8JaqYignxiw2zBVL9yv3lAfbBk75N7Ha2nGsKAHCZK1EUuDXoiRfzSzSncb1L1nhSpmixl8uar0",
-	"vXsS8ag0LXHPHTQ9SDd1zg5iuBDNTL0umiQO44OUlgm6uzDTE7itzGmc463XaCSN2T7DM11Ngs4omra+",
-	"VdhewLxHm6+hV7SLVRvqTgB+eAQv4CLMLQkkyA79jSSW8oyO1hmniLQYtWpDAZpLhlQ0G6cbPPbgkhit",
-	"wrQtU5K/P8DJweqjK8knfTC6MOSEXPRKPkTfQWaQtbWSb3XAVh7hgAMH9cs84cC2H/OIgzr+SGccIz+h",
-	"GoRC6EtY69VE7qYTQpQAvuQANR1xp57r0QIq5bHKgE6oWTsHC/pTVl1X3m2zTzCxeuBaxIhD0Tn6YLdF",
-	"jVTYeLhoccQvtE1PZBsxMNzHp35XR/VsJOZmgZvHVl5Nuobdt1byBMkRIElidTKsoDrXE22SlKddlb/r",
-	"JSL54e3bl4lUN7LUc5kmppgoZvMJa15eGCCfZSifqlmXMMmkEsrKHKCEGPUVpBtIyJfUw1VRoP40+ReE",
-	"jUnGz87wpMTYRMBjoLVLvUjmBaD9KNz0zo974eTkWi6zR5dJBu+fBb5RRC2mzmR1TlJQFQrFnSZPuk+Q",
-	"LBJvk6XhnVmxDhfBSHYNXlVp61+3xfhpDI9p/fSINvPHrw9m/7BhQMsgI0PlOqQZ8X2kF/b4M8Q7oP1P",
-	"SKJbt9L1BbAOo6Vi8bV4JhVesDJH3V4iD6XZFaj4loEyx0ipTpMrlntUcp1Cq/tdkuFjBqQJmKUu4ADx",
-	"wKkMz8RmXq6ZKMdvSntnXeNHtQMfBJ72VSZKozOS1+T0YC0MonRFnI72H9ZIAqi2gZI5I33j1R5GIzm3",
-	"Qo0IQ+Vp72hNgQWGBfuofL+w0+ZyBdfOhz0Wh/cD/i0Y6E7aofE6AkeY0tYFcbFODA7mFZYf7+gvfiBD",
-	"eCAill0W65Rs8DCaJUT1KqKbqyXzV8B0LKwHkq8e0W8Iu87cbzauzmDMfi2xWjMM3sWjpwnJNLpZVCDI",
-	"t0IK5RzXJNQ7CAoH1MbGvNxvpTiqepu7/1vq0zay3lKoAxJfA0sbxxVEvHD8JcW9xJmtpNw+sAXSj5qp",
-	"mCNVGma3pJoUSvaSmc6Ry6NKJpVezA3jfFEDGAWoVz4U1lbFcGHJ60XLBqqdqZxITYLxxGYDp/Qq+Z0d",
-	"KZ1yua6qH3G50XzkeTuZL7bRSDcZYnPM427+zvXgkc0RntFii24Ej2yLQE0r4EmHN0tkKD77iH/suMND",
-	"5Jr3Ny2EBCkl/4GOBmh7UJQyPlykUnYF3KYkGKaVPE1iABLaQwQ8IlwDcVJRpmwHlJuLkxnv+aUjkOhF",
-	"2pa3w1E+0l6U++1+ICRsdav5neXFeLzVBj3dNIttj5PM6sy5lhT8i3MdpBHty8dQM9tOC9NXaGFgb4Fg",
-	"J8r8U7RJVB9MaJwEYuDTvvpBEgOVHkdVbJG1w+fBdQb0S1OEWYzHd6Ved799p49rbO4Z7WUmni75ElGr",
-	"nLuOuZsPgmrSszmQkt3qI1CrbzPNSSXm092OuYTKh/rPSDOVn5ei7YKfVFLmzPUFnk+tcrPzjo/MMkK2",
-	"wH7Y4208l7SvRJxt9H5/hzfZnyRK3EKC+JiGhk1rsTQYgQMutkW8WpkaoYobHLzi4HZFxFAbVR2YO60w",
-	"QboThlsb2NmSzAmwrYPyZHTIThLCDWcn/slftLoDvcUO+g78vocnfhhFXdl0vtea5kEedpMsVPHHQkai",
-	"qm2qhvy6D5p9CGAhW0AWYqLLfJ2WbM8RfKi8APdoW+hE3x8kJZBDpjKM4Zqx1FzC2Uf+c3sgDkVWvqlN",
-	"vj489eiT8XP0JQeiGzpzb9dM91ohW5E3TPXXui/HOkfiRKDFg2ZyL4jvALXQuWcDmQjam7uxwzUclA5g",
-	"O48UpeS9eJNMN0foaQb/y8IhBcGncG9lrvG0Ie0r9+8MNCEKrbIeXItcXVIqTB5gyLuYJ1YnhT1NAMOg",
-	"FbYYdmIRLnWsy1LfrhaCiKgTjKxuZHVipLLc5qCfR7TtwDxaWCPLMQLwirBnLFBLhFAwyZXCu0RvgbvN",
-	"fy/gqAavA4UNaRilTsGRSoRN3E7QUprkopuYHh/MgPzcWFB8iu13nQ1iMbdTqZAcld7BFG5jytG7C2uX",
-	"euE6a6SVkiPKimY/C2NPXrqfnLz6IYOGwPAUxsS0tX01kdZ/AOzfxBMhq5tiJInpm5uFgz52u4pZoRYW",
-	"2aKkcveuEquvXWMhk3+DeVqMJCHFV0lk074EGAq21fUNDOqv0HsmGUp76wzChdN6jLdlg6tkbRzd67BQ",
-	"jTDX0BUa8HtIA8x4f2+jPLA4jHRoiMPmUR/uphOgEBpr4umg7kddPrC0gAtzl4/cFk4yEj1iiSXuAze5",
-	"6LXaAFsvcXLvAtWiHmhCal0mXSZsD8eWZe7rrQuTXMu53QjoOhyYa6UO0bUrSuuxLjvMbaVvE60unZFp",
-	"NcFNhuJha2uu++VArYBdfIuJI4QaNtS6lELt3jA8YgBMCZ0oJ6Wwroub28i0/GQ2Uc+jscX9v0K8200y",
-	"HNOB/HPuoo2MuIyNJgk1tl9vk60IF+caav3hRy0XFg/HOztga64Ifb/RmbaOCzjmvUdly6oIM+QfhcrN",
-	"LiH/VmRVxDZSmCCEGOGC0xYY2+qkgU3+Xjimnfc16yt84YGCpajbFor8j2RxI/NtE2m1GqC2VNTeJqKd",
-	"+L178t2Hj+fp+fM2uomjBXTQtHujmeiX0GcRJYTfUXSKvJd8C4GPsr2AtfNcon2VCyt6ycd+x8g/+p3e",
-	"t2kfnWa/03uW9jtF3u/0+h15YwfPxuejfsd9b+Ezrx3RfXfO2hHw/XWh8FcNz3Pfuwis3+l97Hcovuj0",
-	"Hn/6BMtIePkG6oq2/SfOXURsRtPbTuUMAyD3jnEIJFQC/X8wUKoG1bWSTxa8vw3bziiKpoURtySxFsHW",
-	"fNeqao+uJrtD/d2afGfi8o2UEPVmFYGSfkd/E+007gue9E05AnqSOi+CT25qAKaQbnUF2D85usaw2DWq",
-	"rTlTKUo73bk9P8Hl/5JVXozs9gahS5WVTIYAz7egmkpgFT7Tody950KFDdSYVBI9FThuVty6lyU6LD2N",
-	"T6jpB7a8OFVMNUz/DUHO2nhzjtZjWcgfyHmEm3H9nyZm4a40ScYYmgwEibACIbtMMqGWCA138xnUFLBW",
-	"uvUV3BOcYbaY8OOLGt/R7+LkP4MP//N/dPa2az/db6TKdZXMBVYjbhsW2lu1mR7e5l4jQNE7wo8E7Rxg",
-	"p8XbclGHLPEUdREcHb3+XSf5An0WZImpfDV7/u2z7pTkBsPidvFk2vI6EHVuGI7zZzt0/Ds+AOg5N5a5",
-	"W2eX8CdO1Cz1pIULhR8tWR7VXQWNWGZpBOyqdYvRWnmccSxaHXrMTT8XFV0mGc6hjFDJrXZodGX39mju",
-	"NzuFcWIoy84XBhynlzwmcjzE17WK5gDJ5ZzRwfLiG8sKtxDbq5hY1JOjVVHKLw2gci5sMAgyQH0Z3leg",
-	"v/zKJFJVupx57VIvJYMli5Argi6w+jR5RSe3lWQZYo8N9sLzr8fMeTK6NmmSAS8bJnyy68VQVkpaaTIW",
-	"qK0kxnnYHjxfql2HRFkMPYTTp1ymkNP73T/oK8Mi3u3aPKjf+dZdTuCDDcT6PCJ/IZoflB8NmilYoLSi",
-	"obJNPiU+jEg7frB9uZPrHYA1jvahL6XeeqDDCr+3bs6v04y5TDKOLgZFnhFhAZRRcC8cqJYYJFLCVG0t",
-	"H2ZHcPaR/tpIUY7ibLXNBGarygJg/ONK0vsozAzmwCVj4vrM5JUlEamQdNVUM0B29JVJTAETTBOmaA0F",
-	"HbEQR5QUuVxRoQJMPsRf0RfMabyuTqy0HcDBcjWTecYPyeijjPOjoRYVtiUNE/hHXU2kvesEfoHPa1rX",
-	"WqT4oj4Y62qirZUHQV7ie2wzpLT9/AXzKkn28p2YsL1j+Anez+eYf7t69+KnjYxUoTOPvdRvmcQPz0u+",
-	"bTT2XC7wl3VlG2DCWBvRF14+UCbjQnoiR69qR/J+EIzfTnXpAYKesWRlQm+lKPGwCtBVo6IHxMfOpFAA",
-	"RD1NrgI+hMlSQhUFAniCDoK5LexoisXqhGTFMg5FsMZmqnEoEJp5JVtkGPebRTxGg2u5qj00CWquDBVd",
-	"efFBakaT//jnPL9PAHAIcvF1MTYqaRhgk3ZTZNtEX7LXpMQeeSAZtL+wR3jB5T0gG2nBzvT4bkv/GQF/",
-	"N56o0zWBFsJnfmxtOQaQZxD7dBEAJOhbYU9XI+bDOh7BPDyiFZFUlgH6fAwJmqjrGsfnjlDxdQe+eXjP",
-	"PuIfn86qxV0q5dael7YiqFh6YmSJKaCB9gC/PCTvwe7saXqcXBduV4iNGFQLBQeXmHFF+XMUrr0EpXRc",
-	"VPBixFY0l9dF9AhNgssLdcUv/XBbu7BHu5HVUBvXh67j9/DN+BZvFuqB6FvfM7lDi38O5BAHOKhZAJui",
-	"t9aGerCmKUer6Mlcl8Vo2U7DwQR6kE6BVH9AvFutUwbCFCMrKyyj7iUzXQWRY5Ni1rbSJUv+DDUxyaeJ",
-	"0omR5fjESyIjmJlg4MMCxKIQGxKgQz5UcXsAXzFOL5dGCAE8vSLoAjx1oSDuL9RgrKuRzFqAzuRLrqhV",
-	"v2EvHVdjJH5SW+UafHtACDPVU2kuAI5q5HdZrw8S0zdJH7zBQjGmLhQw1rBBZuwy63ZDURhoUPpNALk8",
-	"OCjxhkgIJxdrcw24M5ylu+2qGH3yZq26WenBSM9mzhfrUmaBUADN2nUVIxMo0MDyK5Au5ypr198z4aut",
-	"W2QT2m3vniGz6fQu0o7SAzfjBvwpL2vwIkCT7TpiD6LsekMfTqPn884fsbz/9GlxzvdgC2icYI1BB9Cm",
-	"UpTgdVo9Fo3oBALBkkHwJ+npGx2D5/wEWyjkCnjpAQnOY8s84mRFpvqoi0CleaVMf6U+xSvUE5d9hCON",
-	"1Nux8JSawiWj4Aecd1hdkhDt6H/H+378eNlexf9XSH577qzf+e9BkQNR12STxuzxSv7d2xyo6J/6l2v/",
-	"H1hn3DejlRd0KEe0oZBhQh2SDcDIG1mJcqtX2Rzv+ZOso/qUq8QUalLKk4WRVLzIwRhiGKjaiGrDzcrp",
-	"Fhybc+4iyahY3Pj89sj1l4oUicLtPAIYFTR7HsnspfsY51n5X7kAcrogAUomRC5YPB741SnWMMlCjWRl",
-	"W+RI8VjsJXfxg/oG7jQ/RXbE7XHjH+icyj8f2QLa1m+0qZT0F10AeMhDKT9J6Dn7rNnjSsr/yE0pqkgz",
-	"j0NELDmgL9wC6WJIi1A7It+RKmfhydupjBl4CpXAFqYNqE5N/pEadkRniY9wz2wbN+qdg2at6J6fa5fS",
-	"6PDeQ5ZeUFviUXEb2xBdRTsOkgTFHA7qgwFu5jT5rRTKpJjjIR6yqhjbZKITTcW7vAi4TcRQRpxoECLN",
-	"3HoByqNyZmSJdE7oBvEJr2HHBJvhDAs8BsJmLn7N3AXuHwC5ym6lvC6XASuvx0kulhEos9Sujea6mLNz",
-	"nmmYOS5YDEHbvxezecrV7EFDGjSGgKPrFnT+uf+oIsKLBDCACAtbLGWTR1o1Hk5c5XnN5h/UD1N/dnqE",
-	"J7446Z6/6zKeGGajMFjVUIrRdfJjVeTC7fL8uPifnp9cPIt+urNPx154IIdOQ7DRHxzkJBgt524bLXIh",
-	"Zx/xj40Yg/f1TCowUyqmEKFsxHomoSnLCod1q5a623l68DN05HcYqPcMaafo7p/BoW5H0GHH+Kr3hsHb",
-	"zKfg6/23HgiB2p8BF+u3v6hK5VwPAiB9fM+4Mab/WCddEFj7H7OBmIi8A7JJfLhbO5VyKwY1cnNSkukX",
-	"/vuQKHg0Xt32mlkUDrmut5gWIdY32dYN4tMDRweu2gj5Tgrbi8CzWInJG7mhgDgAN0CFSkRS6ds08ReD",
-	"0nf9JxOtc7d8mjRZqGsF2uN4QVESnUyTvfzEwPujWQo9ocVU8JUOSugZpuPRY74W24gghJvqWljqfr6w",
-	"sdC9P3MGRfTLiPkHPtgqdAVeABpw1OQHPKEVXOC+fXC0kfVNechzCsIeo3J/wI6FxvVog1eoJMMhRniv",
-	"kV4YzX21UEbazIX6QxcNYoFJUSXUU+mKINWyEQp02YT/YUqfuIlN/uJtZFl3hPXsrpZ0n8gausoN70xb",
-	"qzsf0g72ayOqd4+8o3v3h0LzbJ9vCTI6UB7cLRi68updDzoZpd19Hrb4VA/PamU0wn8xsh9xDi6+kkz6",
-	"YLgoa+xxc9n3L9+8+2nwy8t3b169eEsoT1/L8FsF59hyYYA/MsHya7fjxdagqwbeTAkPRshYGsu7AHPw",
-	"CGV0kNFCVoU0l7HKm1kBG1EFGthsW+rmF+qPXUgG8JHsdOK2QyM2FSjC/+5fnEgtsD6t4Wu1eZx0e62i",
-	"xy3coxVUA49sJPBk0KiKy69pdeUwnpusNdhDVsmRVHaDDMYI87rNfAsz8SfSKzzrHko458glRjHcxsoZ",
-	"GhcNBZ7hdNJOPQVxEaqhXS85UzWy2nzedA2CcZ2JWIAMQQBd/rGQC9czM1GUUekFfDwocfDTTrVQeLAl",
-	"KrX5QTieK3f4CP/4Wx+e0u986tBK4czq0+7H2zgZj1lnha332L6I6/SgCdPgKbzL9FMW5ijsRh4orKYl",
-	"4Owj/rEbkSy9UbNvbYqdcSyPGTvTE1rPL1yDD8hmtTamD5WvwffelK9ZHeGzuS420WRdJXDBCvmPR8RX",
-	"C1pZUPkQ0tSFiXA5C4WHJwz1N1bOkYMKH4wyiQsbNJEKBWXVuEz8sRBlgo4kxYNAT8j13bddd+0/3704",
-	"TX4L9wLCGGGSUquJ+z9xr2xc4/HnOy301GpeXGtcNwiQI5PCUCSHIwI4F82A9Tg7NhXNSis9vw41dq2N",
-	"ql0dCxp8gCa5J+IYYvWkG15Y8fEUAXaxfi18/KzbbSNUkGvUMbjIXzz79vmTbrzsn39xy/6GZX73Ffge",
-	"K6uzmGMur2iSR9K/ivwJWhhGIn9ZLwyMCMfEgPzqzz1XDrvrx6DExO7LqCppFlh0escD0tPknUbaCA8P",
-	"RvaHoDwHdd/CNOc/fnMX/xXQXf5gMKLDKNSNNLaYCAs541GRS2WTJ9+en+9+HAgv+LBwqq31SveflPCW",
-	"d0xDOFubbdbTePPy6odfXsYZ3a8z/FkG2sjSilxYcWr1rHyUUtIm6BSMVw99+qqwaVK5QKWK8Zccya6m",
-	"FLnAF/l/krcN6eO+QnSMMEn2tZGilPmjrMcAKlvpEmQxJFce6jlGTDOW0JDhTAuPpfoKXzv1UGh4fBZT",
-	"6HnUsyBCTdbewOP/JxcXfUU9NVDaDviVM4YomMTK2dxFM8lYFKUBqknX5T+9++VnPh/D4TBpYuyydFsm",
-	"FxZAgTdU8LqZMhMgdshcDmWhrjE8m1o7T/vK/c8g+WRRWo1RiTMRALsW+URak3yd9Rfd7uORWmh14l52",
-	"YeADmfkDn7K4ZvQ5ZYT6in6FEsO1nz1KgchKM7n/L7KaiSJP8kJMKkGa3chZxgPlZjiNOzarrxQfVsKx",
-	"UZYXN8RrmrmfnuBlf+t3VL+zpbDhDZr6Eac8PaENiC0mh1V6CxPzoXaw/hBzC/GvGF2nazT/q8onoYSl",
-	"cDZ8Qwix5grFN/7JRx1PfMimKkXfBQcNr1pOhx9odM8+8p/tOYrglvXCelqYBrd8yYRWsW93V13LJThm",
-	"UmNomslvgjbv0Qe9bRp7OMThMhp8y88EQ1ndNPjH1yj+LgEvN7rO0iSjaZshD5t/UksVaRWP0gH1s5tN",
-	"dDE7amwfYaBWcE98GslcwVYHuB9rcUE03oyIcg0/aOz9xcex2CeJ4E3MXcJZXW5ZjIaVFNcnk1IYjEqQ",
-	"6CaUtG3CTX3FzDmklClzOGkJMS9+aWUg9pz1uBAAKjxT4kd3AWBK+0H8G9HOOjBiYHgKhfDup+MxXR6z",
-	"8/DVKG3gbq9V1JKvDAP/L33tEkC4ci3NFgz1G+jJQ5+0wChWci6KqvPBH5bAmAxgTDppB8A+7DAigqoT",
-	"+l3aCQRVYeNYjK4lbQ9TSu/1Gnlt3dfUx4OhMzuRi05K6bf6Ty7CTyje7fQ6Hz8mpy5GPi3y5NMnbtQe",
-	"KaCogzcGFrqURyI/iMqSa9ZUR6KxbX3eoIP0vzZUZxNVOUDC/CSjg25mfUt95YAHEAD6hGfZwkiuoWN8",
-	"CGyKaEtprFiGjSn3j1cOhjlEehMzyvGifDY+SZSWN4EY9JYWbmnW75lYrbfMRBKTPOBczOWoFNGqPBO5",
-	"XJlw+XAwF8bc6ip3CzswPvtF3I2L/xMnUUT863w3fPj7R6aDXZnM86KTdqjfO71zt3z5f13sP5OwgzbN",
-	"JTKq48wmVqx7wEjdKDE3U203ROfIR5MmxBCU8iKXEpIlllnzAeGtMGm8sq2Z71fMnZRGqNCVmnRSdI94",
-	"OBpzOE17BYQOZ9PCWF0tB1grkWEFLJxLQSJFE/sse4WWNMBb7qQtJ0+QHClcACyGUHuHIt2tBzfC7n9q",
-	"c8yAzb/n5ogN9Gih8u9wOxm1fvME5Fm5Gz7/lNgsj/meNOOBENXPEZ4RYRfujJvmAGo3RlIwjZvVH4rx",
-	"mAfC7GJxUlRl4daDoh285Ex+46bqHieGwtLDdzV7q/+aZt+muwlDTYN3GUrV6Picw2OIjA+ouxlPCQuy",
-	"Qa5rPndMhTSuO6BLmnPwlMCLCzILm8ynQO051bNm4AlQ6x4zU4MPaIOduC8P5tk45RrREoeBnaBO/AOM",
-	"6RnHu8fMgDDeOzKKFU7myD4wk5/LuAZ+JWAYlQtjvUZwoKPtEQ/S+qlNYZjb4louIdEylGUhbyQ981b7",
-	"IAyjDl1dU5LmXSA4RS/OF4b6eSzMdz+y01Iac78yfEgGQLwTFVe3V9DH/NMPeQT7xVTNQ4e90Llsl/EG",
-	"uuIjVMujYbNS87pF75OoQr2STYkqW0nOQNEhIRzl53H0DExL7dFzi1e2cqcQ2D2/IYxLvn7z44vk8ePH",
-	"3z0inZ7IMbjptPR6b1EgEWmH7BZGb7KBd8VMvg6S8ccNK1x/vatkq725fjrosR4WYkL3P+SW0rViW/Ds",
-	"XPJc2KkhJqIciBuIGTjlgl0wEzRKLPVLA/dIrK8UImq3Ef1zXopCIRXeW/xxXC8GTOIbxeF3svSrVZuu",
-	"m7Q35juH5PvYcWNkbsRKTL59Kq2E5n+pqXS38NzSRDOsEwHdcmiBfB8ohLiXZuJDzL04tmucf0A5xpbq",
-	"UzM4H23oTi9QC4cEGLBEMzDm8e55XXyADvqNsABocVyJBDQZzkVB5UkuA0M47qPcSmWYN809l9s5E0sW",
-	"1sVCX0zhm6ZJPsKxyb2IzlCCRAF4jJ4P0/KMBbkwOKskErF52vEUDuN87EYsTWRsbdlXsNZ/8RhscSM/",
-	"6VsswAmxZlAlJu2jttlaAg62sdDmIq60OT8A5vYziPTE/bZdcD4k7I8GVf0rzeqF2UmkPMqiZX9/+S6h",
-	"32aUnmjHOL3FZxz/OJgetC3FqHLYOheWUFyHGNif6pnG4jMnU6ysKjHW1QzQbnK/kyq2crRBNsgIFOVJ",
-	"9eoaCs6NaMXa1/DcmPIIz7fAfVJJaPOZ1UioCPvY4vje8Qu+xfc7ojHVH7XxBAfaclC/4B/OHfqA0faq",
-	"Ue2CuLrK80oaI0041gQuaoRq6tH1aXJlbVUMF5Yy2DEyC9dJH1xFu9kaigHUPb7OTk4QlX1ipDQnRBXj",
-	"b549SjkgXznYaTmKqY/757OwDclCKw9I8LIy8cWqrT1UrQR0wnhRBozbHQzyjI7jNhw2VgUQzkKqG4sW",
-	"8HicwMN6HHwY64wSG+3pDi7pJ3r+vh32V5IybH6jzSWz0GVHDJTiMYlAiW7tmYr8y7bZhXIe8TACG/s3",
-	"uC21/iNuacFbs1gSVnAm/9ZD6PlSji1RLKGfr0RhmEaWnvCVScZSjWQPfz4pGIaIhEtAr4IiAMQIiwzU",
-	"xCWhPfXXEiijT5P3nqvLtaIsbiRLcgd6R9yKwQSQeUoJcDith7sNCjVYGJkFgbeRrvKajvZXxt2ugK0k",
-	"tiCoy0KHIGQGU5BF41LyTxjVtdXkrwum3GM5Sn13+PX8QNyB/oa7r01tM66YybJQ7YnsV5RACGfrzNJj",
-	"Up/hgQWCWacJwThLPa+G1wEi/jEW70JerBo+xZ9ArcJTLhHrqdW4mATsCz76RlSFGBL8kxhp06QYJ0u9",
-	"gHRFJUUeBE1fKgv15xhERQy3UPtMovUpCS4CYz6FWCRnrzRUS8sqQpC9HU1lvnDhO780kX5x3V8l0RHo",
-	"hW0N23ks9rV/ELH/R6Fy06YKzwEN644UJq7b0FUAiLeziXhI+H2pV24xjVOYZC4roxUml6ubYiSTvMg3",
-	"kK7o6lCP91lrbkq9Mv1zFJ3X27FWeH7kInNM/UuaCnB+SvFI83NB3aA5x9XBeKaTdqRazJzb8R/oMnd/",
-	"fGhs0JcU7NHU3J4Os4Q9c1cfLLarm4rVD7fLpTc7Q3M9GYuiXFTtq8ePzinFaRP6QfJ10A1LfVTifG7E",
-	"QEmrxaM0mWgOgjxfVmU87KuCdBI4eOUuQI1rKuu8lWXJGH+Vo7ZuPW0ezq16vkayLFxjR1CWi9MC+Dic",
-	"88zoFTKPOEKNTXCj0DZ6RXcPVPCwU6GSi7Tb7foJt2Ip8HItW+3voat/pJ7eksb+WetrpLOOLSYimfqS",
-	"cZH1nmhjaabuXzse8UCPw6YJVm4f5TWHlb7+zBnq22n7pv7ljayWpIHmV+BQAc0c0W4xtovZ0MUy+kZW",
-	"wDwCaVprMPXoA0DkfKr0AiffLJaohL5ZqCFyrheNQc/76fIzCBG/ny7bKwHh5OoyUbCdYr9RoNs4hJ28",
-	"ny7rqW44yEKYVAGEqUiG+JnNhEfwmKizd3RemWtdgWXJFQN0kTltR0MX9fqqr06SzEuMZz1U/AUntpJr",
-	"B1Um38xL+CGefvpfha+Tr8HQESuqgn7UI1hQeUdxGT+krxKsdY2EWeA3+KhKl6Vz3P5hNUE/PugHjarQ",
-	"jNQvZKJWpuaehRoDFomTI2ZvZtNUOCWrIvdLiLr0u8yMbpfRKunuCDyCwMSMG/SI/IBWZKg7q7z7Yv8J",
-	"2/6pMCyBBUA+1wJ3V/6MpamAWBznTh1YeQuCzVQ8Lqx/4aAhgq/mbioqyVuDGv8KgAX9EbhKsPwAMYBw",
-	"H6yHwL1aRDiacmv9TRmhza3INcrm03E21vfw1CzMuqKeu1um9IBuNPAd7nZQkD8fMK1tENvDw2wOFqyO",
-	"+HLRjKALBgtgcc16dHxPfDJyTCyhZAIh3WqkpVJEVv+hJ/fIkvxMgdZHkw9ZuAubogy4/FOMLNVzR7PF",
-	"+ucnVtMtZ3GNPyqBwyheUjJLGASRIV2llfNI6gzfFQcr64VB4eFboRkxwnNhrs8gjQBeN8uAMgPsBwio",
-	"dbKUtuf3u3o8jnQH0vC5iimIa8wF/GJ4Y3dXevmKDu/YeghYGguExCQpTXqMU2GcgUiVu/fI0DiLUsby",
-	"pO5WaIrYjuhV6JjI3y6ohuvxmAwuekP4vXvGyt3xZuTCZOxoeQIn/kOGe8UXDjhX0IvNDNI4yj1uRbD9",
-	"EjVMvTPbJHKdLFQpjUli/4wNNUs1GhD0t+ZvR3oeBdRx3oh8BOUrQwUww5fRrG8bSoTZP2CVHbsZxCJ4",
-	"TlbgM0ZQc63a0N2Um7FqBBcXzn/AWAysHriX8lwy4XGwPKHup2I7qyT2Q6St3ANMTwToea0ItS2SLKrI",
-	"JfHPwjC7jc/X5TJnlR5w63WyqyD44GsdMeHlHIMuY+1/5RdEOcBPqXWxUjcdS6yl9tDk8I6gI3Oa/IpH",
-	"3sJcgwGjdkmPVmCWPXSd4tN0lTXAfmCNLMcAG8aYAzwRZhCxiQs1wCiF+49pmq0n4Kosjm+osJsUN26M",
-	"VJLRb9OATncNpOylmbqouIAdpnsd4GjmlKZCtp8xMelzypLM0w1NylVK8NLBL7tuA58dKvAuV0zWKxFr",
-	"CL9YBA47jgDtsMh63W0S/XPLPJKpwmjzMgUrQygErIc1zsZgKfRzPNv8czzIIMoJdKJUisUrMJbjY2wB",
-	"rXYxC4UVhWdjwPPYqIKlcp0Wvgc7YIxqMAdaeqSocn0L8wbFY5oXF3/hQJRl1lt3ZzTHeXkFZ72Dt19z",
-	"9dBJ6OS1kuyPXcsGuppPhTKhqasLs0ic70is2+7rmloD+yQF3g3H2hPrD+FsJg++HA+F+I1hPHwY3eDv",
-	"o47j14eppnSEd/HaNElh124WbhJHJLjIhM7CpIufsUpWIT6CYK2R08FNZ76cMGMZTThZjp2puy65kVUx",
-	"LmSN5CxNbMUfeTD8gnJGIftEIZ0zZ6Qhs+IabMF1cIsAs1mMpqE1sMNe4RiBmGnsdtpheb+4gAlGvxuY",
-	"a3m78mM/dcaFXa+4ASIypJB1/x64XUzGpuyPAOP1AJDYaW3ZobNBNw2dyfVVGGNEh0Kwr2N9P4jQ+cDP",
-	"LZGhJsjnSkzaV9lMLAf4zyzA+qRXa4f2X62CqAoTrTnjMXlFG4nTQyQcv5bP+hi4f1/RWlGgENxc5pe1",
-	"AYnWNB4fAMVTg4JEBdZ1iCrWloc59DX2cs3oI6+SubevuZh0bdpDyxunIA6Q8+IUnwOlTTQyBsRdFxBf",
-	"ySVtFaI+e8Tiz0OJp2kVqBNn9LevlwqTC8rtk9dulG8LI1cW4WCuLrAZ+FtSSzNZVboyWZx4dfsVSHtg",
-	"60+TX2UBNpSRNCD0Sl8p2kFvWuXgaUjAGRs6elXwSnAF5I3aa7je06g+rECyfwLomc+LiF8FdyqQJQN/",
-	"1el1nuxOosmvt1fB18XhEnDcuy1ZuHAQ4DnRgdH6IHlaN9uTcNjQrD18LZebOYfmi2FZjJKpALAm+Sso",
-	"ZaS/dTXx7I2ccDtNrkLkPC+QFi3JCzMXFishMauBcSyt4kPRrBP5c2HsP1wzd2HdDi1zTn5RzbVpPVCk",
-	"r3euN/mHXP5GPzlutt89qOW47R31fprgAeOBoVQ02tfY3WwvV6ORNIYsZgPjalyNLUYQiLPCGizTlXQh",
-	"TiHKFPNo1ST1fnEmlkmufaE2Zepwhc21rsKofi8rC5xULadGv8jjCga0Fm+KspTVYVLnOnmViFn7EKB2",
-	"QDsVP16BzPIBahAEvXGvrPwoBWTTaQv7PasVfLmwRXyH7efY1LtHmmF0d94bF1UyqQRqCqyNdatuew5Z",
-	"Oj96XvoIbtXjlAINKm7IYbJBFF1iwqZQ8BN20ykQCAN3NZLitYYM2I8PGjBQbEDQmRiqAzHCyRCYclwn",
-	"dHr0Drrq7EF0797wgYrEqXtbnAyazyGs8SrPnUPgwdzkaM4+4h8bBXd/KAymdWLvD1kdeaOZLcHqa6kM",
-	"basKm+RFTilfrQhnedqiwOvNbjfp3eABjyG9295t+04LfK2Vg0tdTcxOq6y7MCLD8wssktE2+/LX7uZH",
-	"9LOvq8mm6MU1+aDQb+gDDg5CF+zjUANNiMp19ZVJrFSCHauz2zh0BawOaEYH2hD451dMpQ5W7kIbbXzF",
-	"ZkH5Ti80B57Y7QAl4YTAZ7utnB3rapa1O+DX1eRBvS+8rCefJNdbqMJKUJXc3UweyMP+Km9dF7bbpx9W",
-	"GEgPrXWvfThGDheRTdocbyUnhbHV8gQdJoAVNlqumerKnpTFDaDkrjlZN1+UpYmKqAG5zjfnKHCZvH7x",
-	"KhmVBeSoX1nU7w+16+F2THuDbtW5daBcln/Oi0oa91uz2d4vKXq/lnLumj0VZtpu6G+ooe9cCx7W5Odz",
-	"F29M9bwDdcwLKJ581t3Z2muv8kB2X+/ONkoQ8l0+HwHDeUAiGjQnJoNgW2yfCIh2P/tIf+2mNMfnmP7o",
-	"VVS2GIuRXS9SbSFrx2TTUbna8RGtAC2Ulj8kUzu/k+/p+bwpYlnnWMfOBIp12EQMl7BbgIw56rwJmO7Z",
-	"VJal/t+fZK3s6qFbD0iuvm4km8lfroyHfIiqMJ4srqhCmYU/kGiynijr3ItJ5Zk41OA2a7goSktHcnhA",
-	"KgyjJtuYX8gs9t9qux+/08fdQrcRoCCL8HgsK6lGklGFPMcNiGRSFwYqA/cpdvehuVB8iQyxfszn/y2N",
-	"fmf9EpPymSUhOqIzkzr4KN5MQDoL8nJGSqAfXj8dCYVeDCZZJhOBQhptudyrsowVUPaz8tdjz+mf7nCx",
-	"G+yWIhQITa4L1Vp1A0mGeJC4xsMQOST1aScNBxgt9R4Nj4+GAM4g/fh4wcjlXNb0DjtTWc4Go6mobBt3",
-	"kntyi1k9e7Jry2poON+cTcLU4fXvX6MUlaUVhkrJ2p6L3+6cv/8JLv8X1lZsaQDHrlRd36YziTWHe5DL",
-	"vB5HGi1fViUQN9xPwWOKQB5emqguS1SW3uW1Fo0inuJkK5dVHHiuEvYwIYUHrwLhlLgRRSmGpUR8K7Zj",
-	"tTq+UToKbhcxOx1vtOMnuUe3sZuQjMFhRR6w10JnEk6kdoYppd2Q0nmNTNe3HJDNF2YaK/b5rb1QyWJe",
-	"apFDBbqP9PyFppgoieVTBNeLkNyBATYR1Wha3EgPVeFEThDbQY5JqD8HBljE8fWIt96/MkJ0CruOG72W",
-	"BH5wj43PV5XMT5OrPA8khTGcp4i6ARAdgI2/rKPUQF2Z0CNud47xcGPl+lWe16zjQXfmyM4Bm3Nx8fRZ",
-	"77vx82d59/n58+dPRt/mz55+Jy7GUoju6OlTkXfPn4rHw/GT8fnwYtgdPr+4GOXnT/Nno/Onw+642xXd",
-	"552044a60+t87HfmYuks491yLvudXr/WlhuVn4Jy4Clv1W7O/6drYL+T+l/Cr+Tj7t/gQ2dKwi4qafqd",
-	"3u8fPrmOIysBLjW1+HMgZvmzJyAD8x85GC4hz/Dk+fnF4ydPn+2ebYiH56GyDTUTadk0sIDJAZwHTHhk",
-	"+4t8R4PHaHDtZ+gB7pNnM1NpGCldybk2hdVVJMRCqbe6Y0sZX600HnWnjTm59gRZ3Mf/hHc4AoXEXyID",
-	"dQlAfOzWImK3Dn198ByV1TCud7Wpj3U85sbDs191gihPCAgAZJkMZQTnY3oTHHGGoi8AIgzu2j3MLTJN",
-	"opN4bLXqs7efo71aA2qGlhwC5lDYaV6J2106eM2qmzbatf7edb/dtDH6EMbTbOAHweINHhI+NMCZ/v2i",
-	"KHP6blMsd+Qt8F9qAwEvfNRdA3bpkXimKj9g7dPfT/sd89SRNhEjoYwocqIrIfh2Y4Yafnn8HUBrfpos",
-	"+3DpaX6hrVN/iyVju72o/uq4nP1bD9sn9a+R4cTFcRCjF1BMsmk2/5e79y44RdeIYyQZ/ksPmZ7pS3QO",
-	"/6WHx/QPrtcPulGFYcRd4ecyXzx33b98Pbpv254Zj28N7rklHYAUykVgWuWGSyQ8inAmlsnCYIlBAbAL",
-	"u8QN6GnyxjUTAxI6AeGyDbcXbpaVdS/m/dpflwhtF8eY8vn4YWBH7labjMxZyo4czbVsf4Thbk38rzBb",
-	"eEDprYCaLA21aegxe3XGZC7IWqkbxsU5DUkJI21UdBwXJzN5F+niFAqKt5maGThrhLGhNgX4Bzexoi/u",
-	"Em/xKcI2dyqG8osLymqc2NvBsSFZeUA5yp9oLL1Ziqqdyg8KJM4+uv/tFmNBcZXfTXrajTw4cC+8RMVP",
-	"tkV9Rs6PKwkm5+2sinJ+wFgLugSWrfbqkH2niWu+X7XiQTqrpEXG3TvesG25+q0UIFag5C0PK5WGoQKW",
-	"56SCYZWXdBaMdVSFSa7l3AaYkxyP5ciyjzJY+uW6aCTUSJbuJsHNQJ0bVRP7r6FXUeeTljyrdUNtJFX6",
-	"e9vkJlbgDP39VjkPgLV04L/Ooip13zBj9dw0L662WpIFH3plfYh6qYmGjLo6zPJqqyXxv+A41Me0uXKq",
-	"ZuLmupgfwcLfXhcAk6OWgbXgzjBonXgWBGa5lcA5oydYKh4oUPDnNhCYFPYSV1hfUOs+d8s31P2yrnRU",
-	"+ClDFAdYQDz/8KwW7ZQgvahU1B+DzApjXCy46wxZnRBK2wFUsophKbFGGPdqobwaCs0rILVLNLHckeKf",
-	"jWI1r7FM2HU5t84CVjX1Ec0+c/6jcZK54fr/51jjHPu7TkjoB603sujm6RWAry0CAjPnZg0xAuPVPF5x",
-	"xYubBIbAXfo2JlBaUeJqJqbFVnzRbO3uFXZg74Q3PVLRk+Vu3BuRH9CiWkkkOKlApjJg8FGwEhdjKo85",
-	"NBD54QHIBLEeFGqQi6Xp9L7rph2qQlmte2JUTrE7GP8hYcnwbJyVDwtKbsMgo/WefYT/bzzG8W3FQAx8",
-	"qfOh9TwKLlC3yKvVnCfpK06UJOiCVhEk1BXIvzTROgexMiJIwSaMhPKLdF+ZBbySri6TzN1h4O4wKGzm",
-	"67MQ+GS1jgTWANDnLk+dj4DdvGt8X6Hp9UgdHx/I9YaVVpNkCpJJrWmelhm1Ci8xmpoXkgXx66dJXlQS",
-	"uIKAz7WVwzl+42Yq57EojfQnQUOtSymaRQWfbBr3UBhx0MRPq33u65Og3/027VYOp1pfb4aQCtbqQfOa",
-	"SBsdcwFx/Oqysd8a+54b8SWvsvQS29dZ7vLDMWSH7mPrAFb8TavrW+ndUDITdoSxMmgAQK2Q0regZaBx",
-	"mYXxx1U3eVHqRf4S5QIQGRWQUrjgMp9MY7nbFbfXkwg6M+pFm47gNHlnzvnGqcbJX1gSD95Aa4IPefAi",
-	"ZRgOjqhPMejtpARcPaVSgM6HQEkhJpDfXVRlp9eZWjs3vbMzNBi69elIz84AeLQHDQp2xwMt8DwYbRsO",
-	"/PqYy/utN4e1KRK7wbOP9NcWrAbuLQvXUGUJscHACJ/WRj6UUbnIm5ShfoCbBzPdbY2J5g627iCrDLZl",
-	"czel24Uf6+M4ZVXRXJbFjQSOMdcpPnkPX0JAgxSDi3lj1rW1i7qf2T4PmH7d2M/7OSxqO2eRnC9fH6UX",
-	"Xo5YBCLn0ySrNMgd4XTLqLoT86n4GR/gtO2hQJIjySppiyrcJ69c7EtyTaxiG5nBSFSQb/NwSC6rOk1e",
-	"KjEsgRfP2zoxGmJaNRxDIcO/qbEjX2LqdxlIZQpjms+D/gloq9i47ujla33ofemeQYMbtZ2ccvezO+WY",
-	"0e4gdVp0/rK/Tz4LJrRZt3QoR2LmjYriGqpfBja4XZD21D8/hGfuAuuIrPwI4I56m5ZfJtBj5SW2R8yh",
-	"Tw8K3YiGCk/CjuOUW2wZHdX+RwYr/n5DdE8nUF7cS49Rk4D6PYUamJBV4EU4+TrLpcizR6SaV8F09TyV",
-	"KBDmI7VxUbpmnSbYV1HlQFLkBnISIqnkSLpnEnsnrA7soadw/O8CfVh8YMIiv/AVKo8n591uN8G0RjGT",
-	"KzvNxvyC69m/wgbA9ePdVgR8h8/OVhg/XOZNs9JrxeO+Hzb4qKZooJT+ACGSVDnfHZQianHAHquFlTg3",
-	"jja/VJhYwIlYqDzJOFicF2qSpbxFdjvnsuTDCMG7BHnDHK74q6/ChFoz63fS2IMa9cMZ0SsbRDgN80qv",
-	"+OOoVyB3hA5jKFEVFI4QD2ZtInG2UrO2VjubLs8+6uG/5ci2g09e/jkvBYAAVCAPr6t+GSvnNfUvUCvV",
-	"VL/CdetwrNsL1LEblIpupxoSvhJwLYLRVRjSr3EkJ6WfUSlBsv60SYXn4ISMcd4LBLo8GyPKeYCUOwAj",
-	"Ss3nqHjg9sdCLmS0v3g5m9tlOJZ1rh71YUFiqFkV6TX07V9HFIlp3aHvDyWLFM7C4bY7YG/W21rkdcGZ",
-	"e1jYZSzYU79rC6WBDqN0QEaDmjbTxnRD0OGKdGaLislzG+N5f/P71Vs0yVn61hwj5qebf6HBPrX+mKDu",
-	"SJX3KGUft5HlNAAV/NdnH/nP3XCJgbi9zv2cIHm9cw0Z7b2nsswp2RJ8B/CfN+fM7krq/V7sYTm+tPNz",
-	"GNA2tMohs3MHg0Ry48NGsMFWzoj6/cR5mP3j1fgRrXyx+ISQAJxXeq6NzOGgJzrsLUxslWXJF5I2MMDB",
-	"gto1LBfwo2pRBkgt8SA3FY5jO65A9fDh9mVKW9D4nFSSj6+uRm5raYvRtbTJk2/Pz3c/Wwkv9RcnmT8I",
-	"aSy+LMoPUlZ5C4641e4RZHkkk3+LWhccvs006aIKc218rSyCvzWANVAO2wUREAsbMZbJXBfKwpllTfui",
-	"cNs0VQCfxHad/xfwmofVWXhwaCBu3gJMVle+Sw6SJIYb382sMHfQugLHR9+4f0cplQz+NzDyjywsyBHP",
-	"V44qb9EmDMqg++rXBRJ6gziP0slEzA2QwkHtPiPSR1opObJ0gpH9LIw9gZ3lyasfMjynCKAf1N6Rkf3a",
-	"2wJyYl71JUpqU8fXgwpgqJN4MIfXZlLlWSCsxWMc1xno1lmGfiaWtInki/qK1SO/hjRcJUFI5tElyU4H",
-	"nUd8RmDFpS4Ib98ImoWcIpse7bZ3ybVTkohk36bFZCorGrFWWWce42YMUDcNSs+FssDDMStUMVvM4Eva",
-	"tRTKygkUgKXtOzNfmxSN1K0wnAzNLxNjK60mmBZVsf351k+lQOl5an7NamqvMBfWysr95v/8vXvy3YeP",
-	"5+n580//404q1RCiQ6tPMN9bWz47Rd5Lvu0ruKBHykK5sKKXfOx3jPyj3+l9m/Y7wgL3yUX34tnJ+fnJ",
-	"RffdebfXdf/9H8CFcl0oZEeBO7hPhjpf9ju9j/xRr0/iL4mYF8if4vZA8AV58H7n0ycwqdATq++75sjQ",
-	"wijnJKzw50QgllCzw0O4sh91WdbCyqQsbmTytZtvsjoBBAFa8qPPFXCOKyn/I09YT/dIK/CPrEGIj4th",
-	"QWNdgXLabUqbGvRjeJ1zSZecKp3qMicZP+eyTxOY+QLB3zOxTFdYF0ZTUTCRPGhvNyqT2cG40v+RKuMc",
-	"Dz87al6Tq3pNPfYjXP2gMSymqjq9zrj4k1y/XlhfpDeCctw9I1l8LX7JvaLZL3PD97OMBZISO630YoJY",
-	"NjQIgjySFe4RhNyx5G2nifVGomLfalEPF8mgIrIqmkvKytJFuiBdCJBZJfGMn5wgnAVW8IQ8yEiCntN6",
-	"GZwb8EItZKQd7ULpucwb5t2qKHRiFiSVfPhCt/9m0fYRit347JfqcAp1t2D7drpsPwZZEb3fcoKxUma+",
-	"UMNSj65NYzXu+2k8xP+djwoi9+Qr7yY6WeFIOkCw4J4sR4uqsEv4MSLOe79/cHMAgxW8a4Cm9s7Ozi++",
-	"Pe2edk/Pe8+/7XZhvlCr1pE5mjS+YHx7INuRBrElrj9iWkOTggrZaYh+CfO+HnS/ZwHLKaha9oCmeQzY",
-	"M3dDZvQeLooyN6lnh45v3UgT/J6dWrVQpheVvhPAAXTp04hYlASZMfVPt24/O/gJqRIojdKL89iQCE69",
-	"aGjIuaUsKR09AYa/qfWaNK0hOaEXtscMRrUfS2nb+hQxdq5HA/iDzoeguA7ctsez+3vSHu7Th0//bwAA",
-	"AP//",
+	"3P0Nk9u2liYA/xWU3qlKMsOW1e2PxN11a8f5mvjeJM7anpt3J/FKEAlJTFMALwG1rGRdtb9mf9j+krdw",
+	"zgEIUiBFqjvembd2a27c4gcIHBycz+f5Y5KqbamkkEZPrv+YbATPRAX/+c1bvrb/mwmdVnlpciUn15O3",
+	"G8HuRKVzJZlasf2GG5ZyyZaCpRsu1yJL2EpVbPFydfEDN+lmMZ0kE51uxJbbp5lDKSbXE22qXK4nHz58",
+	"SCYlr/hWGHrti5URVfy9Cynem4V9rdkIVvK1YEuxUpW4YXyphTRMSfhplVfawAX25bm9/x87UR0myUTy",
+	"rX0/h7eEA9vy998LuTabyfXTy6vkaKAJjuzv+O3HA/w5Nxu22PPcLBLGpd6LinHNtFLS/q8J5i3XbJOv",
+	"N6JiZsPtiHPdO8453dgY70pVW24m15NcmmdPJon9gHy7206un89mn18+f3719MnnT2bPn18mk20u8aeZ",
+	"/65cGrEWFX5YWb78+lX1I7yy/V0vJONlyZYHlmdMVcwOzI+25GYTDLYsJ8mkEv/Y5ZXIJtem2omOKb68",
+	"+gKG5f8dnfCy/Duvcr4sRHxsVijsu61IcHZH116zQhgrTgnL8nVuNOMyYztpBTtVldAJ/EEq/BmlpeOT",
+	"3DMf9Lu+3OVF9vLr+PfYWbZfs7QXdYwKfnvQIX0Fe/fUmHCHdwwKf3zYUSm5ytexUb1gKfyGcplYwVwe",
+	"QFBhaXfbJW6/XLLFRhSF+tfHi65xw4MeftzVtl9gQXXmmlViq+5ENmX2RzsGoenvq50WGdvnZqN2huWm",
+	"S0mk9Lq+IUcGudNGbUXVs/VZStcM2v7u4gedyq/z1eqtis+kMlaHKikSWmo8FswG5EHJ4sDs7kdp6Jo8",
+	"o3rHK97zbVnYC5+ijh03+orv7X8fT22hlTsl7KjXFS839is4M+K9wY/JNSu4XO96zrGMXtAYsrSq/peJ",
+	"fdAkmWTK/t+tqLY8zybv4sM8vN5FzrS/8yLPuBGwqWi0ILZ7tSsytuFlKWRCaoFJZTa5XHcP9TCvds1D",
+	"LBMrvivM5HrFCy380JZKFYJLGNs3d0Kav+Uy08fje2WX2GyEFuzWXpEwvUthGhekqlY8L0S2AIFY7FV1",
+	"uyrUfvrPC7BReFGgXpNqJ2+YFnei4gXjlWC8MKKS3OR3ovNstq9sfE1uxFa3hPzZk6MJBzF6idc+rU9k",
+	"XlX8AJ/8bSXE7yKu9lbwG+7Hjn2IlzzoLnyZiW2pjJDp4W/iEBtXJUphBcNaQVagtdVyt+IAorNU2YGt",
+	"hdGBdeZMpDXP5U3zFngIl7i94d6WOmRPZs+nv0r3+Wi01hMQjPbCDvdeX74CK7bDILU28sJacQa+gDZC",
+	"rtmS27EqOWU/b4RkOWh090lKwgJKtU9atzU/8vKKLcpKpEpmuX3rnKS579PJ6h55FryU2vCi6LUCc7xm",
+	"0FFA1z6oDH7Pl6Lo1AFKCyd8oDaXooBTYXErDn+548VOLOodvt1ZASwKtlFoY3kt/8vEvu8vKZe8Olhl",
+	"Gdv48PSTO//q6TPr21hL1D7jf/7yP//y7l/+Mv3nf5r0aoTLZxGN8H2+zc3xt3+n9mzLpT3mxNaeHeAT",
+	"bewxYthW6U6LoYDnRTWx1UjelXg6mwXew2XUe/hB2OO1z4rYwhWDBAcvfVC5+UGYKk9PmbZaVHmg6tuj",
+	"so940FG9Wr0oy15pBjfXao2yTDrmru0sgv81Zt+/WtHOHzQS2tUDR1PrgDEjer2T0kpT/2pVcFXHauGP",
+	"D7pabww3YrUrXgutdlXa4YpqLrOlem8nhjMfV0kGCX7lnvywwxblScE3ouwYk/3pQcfzVt0KeWpAxl6U",
+	"sIVRt/P/+7//zyKxhiUY8lqklejy1OG2Bx3tz7xL5xZKruHkJiNmyw9sKdhGFBlb8vSW7aTJC3tFBce6",
+	"VlsBtjEziml+SNDS/zfFsl3FDcXSSGezxbOZXtQhrYotZnpBrwLNrmQqAhugte/2vKXaaxfm8Uw3nZgv",
+	"GifUp58+m/2vXy4vnr77b7/MLp6/+0z/r0+fzWazxh//uEyefPhsqz+LnGN20sRyo9Rt3Hjd44/DdgRd",
+	"/LBLSh7AKRn0nkLH0OjnBxzbB/soXSqpBRgSP1VqWQgIIaRKGiFBFHlZFnkKEvOoxCv+5TeN4cj6zf9U",
+	"idXkevL/eVTHdh/hr/qRey688XgCXPxhzzVsOy2qO5GhfQ6WuOYHzfabwxTmk54KcdvUUFy0rFQpKpOL",
+	"Y4/tj2PLZyN4YTbzdCPS2+AC7wLaBSh3GJ32ZlbfF+JAXtqb7N1NWyqZFFwb8EMHPca6xR/cuodbibZj",
+	"zJazajPirFrrCA0M9xVHd7bHaqp8vaa4+Ihvf4u3xZ64k3a7y8wKbGwD4NnJtOGV0dZtWUIMRRQrpiQq",
+	"4XQjsl0hMIiaG1B+5MF4PTdlL9JUlCYnPVmJQnANutD+MxNprnMlp5Ooy1/vqV9w5puS2pKZxkcFc+YF",
+	"x61IHfpQy99ECtIRCsto0XVScfRD/QF/nPV9/oLuIf/E1+J4xF5IRkhLTEykeG9O3f2jvab9Ofje7mFT",
+	"mKk5au5Vx6D9hcI2z7Po3KeV4EZkc24aWZKMG3FhcpjsznuWh+gjRVWpKv7L+9zMU5WFYuB9o2SyymWu",
+	"NyMHg98VzEQl57PL37Kr95//4/nv1Rf7x3dPb59tn8iZWW949Am1Td+3gK/FClxPcG50R7AaYqcaQxy5",
+	"YftKGQy3gg3ENStVLo2GoNmtKM0NWmuSFbk2TXXXO5adRD8tJo00wrlfh1bmDSKSdkhiZZjaGZch7Bq8",
+	"zPAEi/nh9Cr7KT3+tnuyeyi+Yi9oEoJHB9KgdsYdZDzDiA4vfgp2AloQzZ2TTN5frNUF/dGe9dPXfP+D",
+	"0NoqANh9parGCrxT4iPvsqfC+HtMxF1a/GMndiJbXMMU8tzoGwjJKinc6uFR9Ilmai+DU2cBUrBwhgg3",
+	"9r7pr3KxzbWmJ2pm8vSWlVyHCRRwG3H5Ww8BWXBhcxyZ1cI7KSm2vktTIfB8wRjcJJmkXKaiwP/Gd0eC",
+	"63YCKsG3XdqKTqsOoaYJZ7m5tnK340XC0sp6C9bDhJ3nZqvIV4Klh7QQjXjWxF4eWxdnwsYH1tbq2SQJ",
+	"/HnS1/Xo3TLXMt7QqQ2l3Hs2PNypRobbxzzYXqPt3L2/KcnROvzKslJ3Yh4NwrzAH8MosQvGVLuY+RSo",
+	"iwt9m5cXqsRxXIC0WEmzWqZhVccH28xiPH36+FnSabDWk1GpIrLbX+8k5t9p6KoQEEwSPMPvUVrUUXRe",
+	"lrAxp+w1hcOtZpBqf01x8asrttjJW6n2cm6ftYA9DRpf8Mq6L5Bj3W+EbFifmUgL+zuTChNF9uaEicLF",
+	"junJeleiTl0kTOcyFXChZht+J+y9YrUSqWEHYdAL749qDV2SD52y9bZWEk3Z8cLbYQkpOXeK83hRXkr2",
+	"72+/amqLf370lP0z/r+Y0rC7h7R/xFQQ7w3qXVJJ7tU+lLHf5AXKsssl5OhlFvkdqK1hRwr+4Y+TSq61",
+	"g+HX6AbOvlPpG/iak3u3+dnVzk6w/fdNnc7fySl7K96bhOVbvsbcaVnwXDJIQ6CpZMS2LLiBWhRdh1lR",
+	"s8Ildj56Vvt4/v3P3t7JNeNLtTNT9jPMfG7s6LRL1KLgo1ohI8k/44aS67V6DPy86YPJvD117+6pg5oz",
+	"8Y28yyslt3YeXPGOxtqKsuCS6Y3agxOaY/BJ08eEr72czXrMsFN6dUtnWCS6BPLgViGXEAfL8rXQJrHa",
+	"qhJMyHUuBUiRNaJLlekbXKfaJKIsoaaKkHAlZldPzl+K291SUDHM0fD/Lb+DkfM0FVozo8Jt/IlmabHT",
+	"BiPyZ59I9v2VFEboOYS83pth48j9692hkoAd2ThQwrV+EMGV0WQXmG2lUGUhWAoazkzZS6Nxye3Ot36R",
+	"yCK7ni3wQY9+fPHDN4umXoaw3M5qwzCh+OLiP/jF77OL5+/q/5zOL979MUuePf4QzTNqIXVu8jsxf+iN",
+	"94OqnOm+ZXv4tEDfUeje7sMD/YEXIqP6TXsT/dmoys6OzJgUd6KC/SpvsJinKXK0GVQpJGzorY9IGX4r",
+	"8E+hN1iotbcTyEz1x/eD7f641EJyiM4J651gBUSRSwFaFawVzvRGFMWU/YTSo4VwBSq58cVNBZcJ0wri",
+	"bjttIIEN5oxPjYQZ6GdXl0+enIg8JxN7zqqdmWuoNNCNbPBjOxktm3RlnCFn76SDRhtVliKbhoWoj5+d",
+	"SB+PMI0aJ7md5OhJXnCsumuZ2PYQ7Nir4j1PTXG4ZpxtebrJoZiMVSJVVWb/6ze1bG9F+xN7/Hlse/HU",
+	"WqWFyNYj3eTGjR1hqJTvdJfKwVIsnP8HCYllwvC8OBWraFmUmU58aMRuNTzbdDCooVGNoyBYsf1Tg2BQ",
+	"y9W0KTc8l/Ol2GCVVyTGy3W0DnxzcFtCGFN0LEkltiI7dCymUSxTaLrRGX98Pyi/4c471arhTnCi5IcR",
+	"Ps8v/Wmv3e62F7Xgbl2SarjzO3gSb+ifuPtE5hSiqtbW+rBr1VJ+rnSlNx8YzhONpfNLHyQ2AQrqI8Ul",
+	"Cq2+FmlOuZ4Rq9IIsIc7Yt2/B09UdyQTdJznqBZOfe7XeFX7g+vBtZ8XnQQssmk7Us7I7Z1uUGSkH85T",
+	"of3poyzXZcEP8+Pk4neiKNSg3EBZjtOKULp2Uky/x6uiic9N19goyjJiWmOKyuXDwrlpp8foI04rqLJ8",
+	"kE1blh9ry5blT6rI00NPqCeaqPHxM9SSK1XdMGl9ICpzHpd2poIDPV/lRYcra3/BmFkOzk0hdOICbrxd",
+	"7Bo9wdDTDevVbw93opJWtlTJo7H0E+MhQ9+6eytVYLiRGwzyaxUdRWcK1wWZIsdzblih1K1mPHY2x/O7",
+	"cJH/6CRcTvqsXnn4PtemT491Je7clOCVN3WGDOQCO7uMS5+Rw3WQacNoCTJYo/cNSfOHSEnr4B1xXli9",
+	"pXyDo+nJ7HnUm21p45OH2bmqtFdf2GuiItQxOf9eZpRf+y88Nx/i3+Z6/xrnzx91weTaFUtwdJl++YPM",
+	"+CBSGtTG5pMP74IAiJ+bHUwhHu2Tq9nVs4vZ44vZ1dvL2fXl0+vZ7D8m9TX2NRNe5FCnCeGNyfVE7C5S",
+	"IU3Frc3sWjWvH39oT/vxWeq/IeZdOD8wooHsrzoIC0ixF9rQLk8YL7SieKJxDWe5xhgKZE1QUzuLWmai",
+	"wh0/dFu7lXmN3QeRIySY5lhJVzjnQ82pcA2ariEux9ENtD5HOTWqq1wxP0h7SKHHGhYuHD+wq/f3K7WT",
+	"1NziwulqBdEbH4IODqcbDJ7Y4zmFPBUeozGVGz9M6smtx9SYn8YE18L0rn+fPZCt5LftR7OZWuJ49Ane",
+	"uSdDg+q0w2O4zmq/67ESQsM7P3n0k8/dp77rkZ9zxjU2mQ/ZxSIzP2+E2VCrIWwLsNB8VPZn32KaoFaI",
+	"FeZ1bqi34r0J65efPWF/y79suePxIHJrxvAFHXNVqTtefKd2le4pynY9ylhTgmaOLzd00WZUfJmQucim",
+	"7IW7hQwhaBgv7J45sFshSleyyDMI2DozGxJJGED2YvH5VRD9/OLzZyeaZ+rPeuUP4/i6Oa1iR0cfVYpK",
+	"K8k+XZSV2pZm8RlTFVS8sCVEyrdaFNS86OQer7SiHtQcxOTdDavLGcnlfKWoDeKENoDnvLb+AR4LZvQ9",
+	"9z8rTsTH3Mf0yR3OxH0qPHihewrKKGUEFQZGMVqgRsu9l7JQyK5OitgmvmNercj+v2Ybt3ms5EckzW2f",
+	"xJ6OFFbV3rXy2WSMV7qkWyB+o3aEVHMtitXcTVrcu3G/Yh+9YlzfUpmI3auutollSmCBQWoP6ARy9ODk",
+	"QLOI3cWp2tqPzc3mXqlLqA/p6KHyy28Hi/1tGgYNi10XvGlXZlJbbkGZBHzBDdgU9t4tP8C6ZFTmIral",
+	"OYwx4ax4Va8VHtN19+Hj1pl9ZoamFvm+TYVb/DhdE+6XwQI97AiI+7UxoTs+/nCPznHaI/U0xoohvnCL",
+	"SU27w+RhqbLDJ5oaeK7ZItC+C7fTfVEGJjEbMqNFdZengvE0RTszU7VQx0/qDnn8xkqJb32HrVoL0tnS",
+	"0+va14vpRhWZ7vbc9glNx9KDZaOMcBBAVKOlDQdcgAC+xEeorNQpaNOu3DJkx1U3cSdMaREskl+J4TG2",
+	"ba51FBnCHwkgQ7yy3p3IuiIy+NvxU2aoFjhOAKhn6renD+1wOOzimA7HM1SzuQE53aL+9+dVLFt1by0a",
+	"ne0bVHl/sjAnE73bbnnVcjkvrTxdBUP6lEv52Q27xEXDRWGrSm0Zz7a5xBbGpVpGvUqVZ9HzWfB0U590",
+	"8IHHB9phjNi13UlX0wwuo5PIep/CyOop6N6V4kVRnGcbSWXEgBjUvWoowxUOvEBYGQg2i4obVVl30CHY",
+	"RI3iyuQrnnYVEhBiE9vyTCTN9GQl1rk21eFYuYzLhGGxv86NagukqtbdeaBHkLJ5FHVZk4nOfxfz5cHg",
+	"gI5QxU5EJIIBJZOePNyX4Hl9y/NiV0WCDKv6h76JeJtvhXXCvpGmgt25ViobfZPe6VKkRncsJMHYsaUw",
+	"e0EVxGavEiqzvxVFDsE2vtMiwA4bomze4JtPbkw/wuhUFmoZ6VUbKUnNZfeShJtvrBTQyxtP7Ro6DkGP",
+	"DVnXdw2a6fpDA2SN2Wx2YuLda6KDB9C1mLU6sMaEBwqk90hy131wTSZzassd29YWFgwPGOA5Se7u3rgH",
+	"aX5bFtnIup/fcHf0fe5f1XKC0fk7Ie0ExyK6221uEmaUKjAybEeM1dq+BsWDHbmVPaPQ6UQFzJ7r2upq",
+	"FqIhXoRTV/EkgpOajoqySuy0yObWUIn72XikYTWn+8g6em2UumX2aI1Gy2ukjL61gF31Bi+9b4vZ6ffA",
+	"lX2R/Ne5Rg8c9T482sVEGh0KXZoxQfyFIaMBfIloEQQCuYTBaddfVYf7SXD8PLeW+2RxBAzhIUL+qBc/",
+	"TrAf3nV2FO54ub9s41CMAm1IeqsyoN//hi0o27Dw4Sn6w5ShO24dGExJxYo1TqZaQyy52YNFb7pn/43f",
+	"1kcFKlGMqnVurqk5BtVZJbQqrAdq1A22RGDLpmuEUBV7++Lf/vXrl//2zZu3BPdj99+N3YeVuWZ//+b1",
+	"m5evfqQr0C7Dm2to4NSqTLg+qptqa6k52EKlvLiOPJFX6YaalCIPq0TqbPLIx1MtSu6a0ZzF7D+I8oaV",
+	"+UR7QTx6SzuJBUOdJPYVE9d1Ar3xlYm6L7AJo+NbVlymm4QZvraTjwtpD7p9lRsjpF8lugBWo/E7fYfH",
+	"hT6+pqMItlTRMSXuiRgKtefTDQvWpp7DoMkDV4giPna26cQckKTrFnZ3tJzfHBxbi1r9H339t4ogNp0/",
+	"CR8oFYCv7FV1a49eDG1O2UsDYG9S+fTUje+nJgwizHX54Ry7oG3gBTuXMD722uFo9dQ+1/fhi3B+vKrr",
+	"f1C8ADeZdFThfrkrbruAt7aCYRYis4ZJLgkWj5IVsV66HSnt/qOtuMXc/p+ELHEPGzla1EA6hmJ9oDuz",
+	"6uB6hUOz+naMWT2i+22k6VDc2sPryHoY/kKM3jj4ENqlmSgLdYBuKVfnrneNLHxMls8OW9aFr+c+ogsl",
+	"wUrzgjI8d6I61Kkte5I6eADlWgIJqMldhD2b2uRF4UXAp4LFXS72EwQCwMHal0WnqNNaBhOHNDLiRrkG",
+	"q3Dn9e/6egFjVi7t03FwAsG27YHMrBOZ2KpHOG5aCOjLVDuTqm2kDRem6ei5P/GddkthZS27tmrZLxcC",
+	"KsUj7qWACH0820ULG/+RBCCe3XU7/5rQmuFiMK/w30sBynJA2ZEbYP1CEpZ6eF3L8G1emDi8RZ5u/Brc",
+	"oHQTRB6lZ9b5nZB1lxtY57lsdOo9jI1/JO/U9BNNAvoQ8QO8R7wv84pWPrw4VoKJkFenFOp3cNXfRZXl",
+	"uAZuhk8M96ZumKWWfMQudJ3GwRbv9U5OuEstX2WbSxeai+G0jSuvBVXfsWjWIDqe58dXzXZafvH7/N2/",
+	"xGENo8INR1fEEYplh1+RZ4Lwe4mvwESPCDbRfVJndbve2Sf3qH450o7hoVtrCdAvc9AVw3RGrC/u3O/o",
+	"BbY54zGDoksOV5ICTEcVRg45x01bl7p8mHhMcfvRwjHFbRCNGd6xUgP3u5KWaA3LRwl+QP8FHVKn5pWO",
+	"s7bd2bLaQBUhKM0CrYEFJPIhce7MjtyZdCBgNX6IVr76MK8hzULbbYx1WxZczpUsIrGJn6CX3A7ymL/h",
+	"/EKojnA2GCQwXqv67Nkvhci06w5q920+gCneddpBX8xNWDZvjz6slgAnaspAOpGEgKFseGwyXpYDjvYe",
+	"E5dkLbabvnrz97h7C6juXENkhl9oUfLKmr8OX+HT199+xZ5cfjH7zBFPQXCNLRCD8xoYRR6l+m5xzThD",
+	"xgBWEfmAZNz+N3wgFBzYzQf5639/++3FF1P2lSp2W6mhFDbETQHJUVVmJ1OKPZbQW+XGCq4NlNUKV5fB",
+	"mS6hZ2EjhCMPMfyW2tPs/93uCs6WYp1LrMZji08WiNpC4118n8vbBft0UYniL7+CMvt1svgM4h/g8mZZ",
+	"JbQvswcwIjtvTtwAFD/4eGaUck3FVPngSofs+EEwm8W9kzxL7Jcnt7nMfq1+lZWsun3ohKdbkdBut1fH",
+	"PPmveKkJm6mnAzfSOncnClV2tMJ9/ebNN8xdYl0Zg/MM/8G1Mzp0vpaEtAFS35FLm+cdSLG/qaWvhQYx",
+	"6Oh0vxWHeZ51wEveioOrJMXh5CPLqODNpzQ3TfOrippVSn4oFM/mXVHgt0fhXxodZLbBO0ShamHgbHgu",
+	"aXOgUwmvjc6KG8IxllUI8Xwns+lSVGYzhe+c3l0i2vMphRP2SNMa1gvRevnRdATy5eY3qq3CSe3AMWjN",
+	"HNM8UgPDUxNH9WzWm11DvTKWQH6iHekXRvsrqjvO8rgMQiQ1KsmQgrnGUCsBvMEnO0WSV0zt49HrE3u0",
+	"3eoedQeoStG3YIZliHF3UehRscKVoPT2gMQlSXLXF+Va70ZGKmv90Z3OCBvLt3PMX0QtPQBnmaMUd2oT",
+	"t2Hp8rosUC1FB+JrLueEftEZ5wKysSKzCoFQh/xzxXuR7oxgebMiUcZfJlW02uAHACzKDVsrlSG8f+zu",
+	"ZqyzoTEO0eurddf0qypf57JzJhGgqEac5AhWpFaAQKShyA2pm+AAqYSp8iPNSMKd6xOfBTYqKIhT26XM",
+	"pVUm9gY325ghkgrR3VDNiPe57oBNQfuwa1YcCUfn7z2oK8lElyI99QX2Giej9gQNzuOuQxhDhz2RTKhM",
+	"sdoRu8sdG4WLDqP6jIcewfc4OWYogsBEm4MthBZUvwbUPhZv9W8bwyiUDXXTxJ9pbfXwCMOOutCeDpcs",
+	"aRx8XumH0t4QgeaStWbDT3yo+RpKOKo7EjrP2idATMydenZ6IXrMWqPiNVQcHZuJSxXDELIbGGCtaDvU",
+	"2NQbrjciS4Cd7NmTZkpIPJ79JSZ+9p7jd7z57sXF1dNnTpTtQBK2Ee+bz3y++uJZNvvi8osvnqSfZ8+e",
+	"PudXK8H5LH36lGezy6f88XL1ZHW5vFrOll9cXaXZ5dPsWXr5dDlbzWZ89kV8C2P11bgSIfGPhs68vBpf",
+	"5GifQdOR4Mw3B3Ni9SKNLtYbmcfn96XRsFowqYGukzWpjOxC1oDH0he38jUNUAjwc/ALbtis4+lD7IZR",
+	"4alQoIfhQgRflARz1jHfMhZBa7QUDek+hJCys8bmR8bcMX7bObWdSuoBxZmOp/UruvxsNCKAghp9j9Vq",
+	"I+pu6Y6Yr5blq5WItW59KbCYGpr5rPWwykWR6VZ4PLEHUSHA7C+URkoot7CDS7C/hkGA2o0MERd6HOrd",
+	"z8eEqAQqeHNUSJRrlql0B+i0OcHXU+snCdsZJaQnXI2Wqk65VDJPeUH22XRcVS/ZuyOLhBuey1GLs3Sp",
+	"kVJpOy6Z6QC0P2zde3in50GqlE8io0XQCcud0aHH0emPDczI/KaWw7cpVUC3xd85ZSf0t1yLv9kryXY/",
+	"STlVcPmGeojsLarI01x0tV+4n8GxWO94lVU8LyB2gFiomux/j2XkXAApAJdJZIybdiCpd3zU212qytyj",
+	"EgUGfpirO1FV1CB6+q2v3NWEFqP0SFEcj7rWnWTDkryCp6IjXBc2UPoqcHL+AH4AnEPwCzvcr2FF4Y5m",
+	"kcY7KAWHcukrvNGW791f2oiyy5cbUsT9M2WV78mmEd5bD8o7O64mpqUx2l8YHtb1UUtq4WTFTLCpj9NZ",
+	"HNIIi2sC9be/aKrLJWIFYMyGqyDUFwVqvmGLlarWwiDnC16OdiZz7a4UcW/nuYzgVab2SB0OMP3Wy7L3",
+	"45GwFuCuAZjJXB9kag30SvDb+brgWtfuJcJCRBNlOAMPkX8lQawV3kdIxIbCf7SAF8AiXXL7qYtrthS5",
+	"XMNWlSK7sb+h2llcRzvmb36VF75nPVskbIEmgH1YAj8UOdxM/HB7oLeUGRQX4c1SzVFzkAxBqCbX6NXc",
+	"sAUisSyugT+OWAbzjEmFt9NQidnHl1QBnBXC+YPecbjYYD7YIwHv1rtSVFpk8AAOOb+qwaVC5aNONzFS",
+	"gRnLDT7BmiJZxfeyPQJrnPrKWrBLUy6lMmytoEgXcZ1oGNZ2XVz7NG+R3wm2hU5spBip4b0hXqMxDo28",
+	"Vtbadc1Gv0rmgpA1nM1SrO2R6KA47E12+j0ieq7dghPhOoyJDGtaFXooWrL2KzIFgECQIUKeJG+bM1Iw",
+	"+JydTEVleG4niEsX99vyAwbUHTb1DU4/Lv8qt8ukdqa5572gTurzsAasAcxXJ334Zyt8CCmAa0qBFokF",
+	"JyBYUKPthMAqXLeeqESLsCYlKOH2X9WjL97U3eHn1Bdby+h+9cXneHUn/AXqZvagSZ45YZSX8FEN/oew",
+	"x89BCx9hJzdtu5aHBgqgrgjLjcY6TZ4bq1iOIUyG2oZnmVuVKoolT2/nKZyeJ2+2JggvvoKLz7bW/iuZ",
+	"YieNKaKybZXoS0f0gf2UVAuG/Bi/7bJ1rDtjFPFsJdJOdiAsaqBXJq70ZVz7OnzYKyphi2Fl5IWQpnvT",
+	"w++pYFuX7iISr+ESDUflcE13R4Ww46pm46CL7lluEH66O0XgVV0j2YpGjlDWqoMUudrJQRIOeQp1Gx+l",
+	"m4pXgc86oqUSMrZYhHS84n/H4iQHvFMZ6J3+Hy9++H4IMuAIxpXV/I5X0QEE0JucvRVVxe2cs60i/mLN",
+	"vvvqe6to//rm1Y8POaoPQya7l3uvdxseLdsRGU89+TqX6yIgB8MkLdQxUWIol9DDXaPoNDn43vqUHzYX",
+	"bUFfOdRYAMSomYzo1lbl1B+TvVgeCQzEGvKU62v2GMS2xcPz9JiHJ5zGt2q9Lvon8XjXxJoQAooziGk4",
+	"0DW9z026EdBv96ld1s+w5G21Yp/CdviMKgUbD7C2UyXYwsDwrPwtrFfAlojDCx06Hq0d0J0U0hVm6EXr",
+	"5vS3J9KT9cIIhk+aAwqPES939S77BcWrpux7F3GL0vv212oN39DDATWWO5kVYj4W+iQt8khg6E9lkB47",
+	"xJWwopf11FU5gHulbhFoShRaYCQ0bC0gNPcTS9c3qG9xKN/mEXysEd0FbQt9dV7EvAuS31VVYweXuc8H",
+	"Axn812KVyzxKj35GM2QPWaNOWCZKq00lRL3RIrvH8HGv37OrEqukG0v2OIl2p42PPnf1OkK9Ri7XC9+5",
+	"rF1dHhTPU6Lmhi3ordnCgdy5OCRypVm53/JM3LAFOvP+Ouyoxj+igxW2RjcCEW40dcVIEBwY1SRZQ4oA",
+	"9KjHCQPURyphdB+Q48gHJd67gUNo9ZIal6mpKZsqMNp2OaLbMhC44wIVqMHpjhOEhZkdP56B7tLAPTqB",
+	"2W1tgnr7NW74ZZIt7RcPr0a+jQfQKWaOTSCcebwIF0RvghlYt1OHZLDIBRp2gMQBzOk1cRbyc8B4jouT",
+	"jTOi52hEn65EDsZ3GzCptaa9Ua0Vrnu3wD1IqB7too8Uow86R1vBwjMMjqMDdafnH5sKiqfb0xIQsjoN",
+	"JW5ql7zEj1C66BOIyGeuewPDwImzpF29roCeK3OUNg6u8ei9UPvEFgiP2YyOp7yCZGeOz4AchHLhezci",
+	"xteVEGS8n+/6Lztq+2RonNcdFK71Z1wDhW4jnHhQUOi/roPoUa1i8hhrfRPCFkbogc3tzMRrUY0qRoK8",
+	"WzNh+OX7zSEOs9ZYupzw1jAAS9Y2JqRO17a6gxSOTfc9fQL+IErM6ZWPq8bOQ+H6f0+aRJSID1sp2N8L",
+	"8l+0Izzo8W4ZNJDdAtV4ULuqxijGrBemDCPw1R55t87m0ZP+5K7wnvaovo5sX8wYC5yoqnUYZtFTFrXy",
+	"0LLJF3j1uVicJ8tU21ZDJtKRVoMDbI70RsS4+RZIU7K4acLeJ8fI5DdscStKs0jqlDwlksPGKMp534RF",
+	"BYnPextF8N/gJPIMOp/hZelGpLetVDOMrMWGkkxusawkTCj7R0WEM+qF4SoetwC41oAKTWeYy5PGUEs2",
+	"IlNccDmHtP6Cudy2bmRYb6iPQ5SUe6kT8a4/NsqXQ/V2ai+bU0czhsbBwfU2wBCi+9d9wpnIjYWOwMS9",
+	"ahDjhJUcvj7DR7PhzwSKhfSYCTY7ewTXukh373rxtBByyl4gBbsPfFPCHcwD6ZuEB5L/1oS8LeyC84Ol",
+	"Z6qXs5h4k4eGa08mZiNkg70KQiyTo0i9R9rFRVxYuVsgoQtbCsyjOhkwopxi6AdLzex/0aHkFIWVfuo2",
+	"J8g0JzRTtrAjxjtzzew/Srve9nZ4HQIXQLMeJAfojrlzaI1u30xYAi6/4h6QeLSsysqefxwkFbD4zQ6b",
+	"ogAI1CDSW+3yCY2hBcCi6JV4ctZ6XNfsyey51ZxmDvdCdqK5s2n27c/0P8F3nVZ/HZqvQ60VvBLZy7ry",
+	"olcnHCXTXZ4GGvsd/ytxmlJ0PMN3aKoGjlt6c+XJt4bYe0TVFYaZ5qbORQ1K3Lnc1RGC7Ki0nx6BR+Vq",
+	"r4Ju9dDjyQDO+qgByDctAKQVe1HD1HpeSdp09Fzfk+2f7iACNrydzILwwUWqqnI87m6dDDgZycdU6J9L",
+	"2ApuNNZ89ML/24uwImiwt5KvVi3+U8qPWVPuJP83kZ8iZ7f3UzRwpS4Rz562Fxk715MaT5zqb6npBXty",
+	"4E6+AhU++XXyYqMOv06sxwtmGfwNyMvhjyW363cUNJze8UpPDbid75IBnK0Onxw++WTmyOUuHkNMYdh9",
+	"y+C+px8+JGdj/PsJ/mN4O9Irv9pt9919+ODcCn7vefTrmDuAV8KD6o/pEkwaeDzqHymAqrNerA2F7YgO",
+	"8dy0DzCY1tRqK/DMFoUW98ImSr3LX1PAZOR7bp0/StL/Lp4ogP1w3nfpGkAfyCfts5xpgEzpWhiTy7W+",
+	"10e6bRqJNuwDdpMQrMBbvHgMAITl1qFQDMsR25dSRGVwWuRnz1efhGUPdHSnCJLVAL7aCsMzbuwmrzMg",
+	"lQMXRhVMZ8N8Xald6f7luwPilK+J9QUBBAj+0WwdwLYefNFSqdu6YFDPAcDa3sBlugkb0+eOQul2txSV",
+	"FEboObDqvwdwiypfr2HM9CT677TYZaKXgLaLzs0FKisierbncrMVeyxhrd8uXqS6tAB1Ux5z+tjbWjES",
+	"2gG1R3z0pWtlOqpApTld7YbvpKvxYfFhO7cnoNPY8Kunz64foGU9sGU+v2xATNI7fpldPOcXq3d/PHvy",
+	"4Z9ik/CNjJK6faf2jAdJbd8JUaFvD2zSRoGyEZIMOt8TYNXTvgKeTwl4Oq7vIqn7LvAvnirvhi2wkjuD",
+	"IAtdAh4s+E15YBXCy2ptneWYaJ+yF9AhdnDNYTLDRAt2ibUafqhcn14a3QrfyEoVWyHNecGE/gY3BxvT",
+	"IApeKyluHKkbfKbdYBtuJ7lSDlX9TI0dKxX0n/gGldbR1joHCagd+hOyGhn6C6cuWpDah43iv6RV+r5R",
+	"eyuje3TPsULC9Q8GeOVCzt2/BoXgQjwRr/r9BzQaFGIK4ps7Sju27MBVFMwYknIeWmHvuyMpWLHhWS1Q",
+	"dZOOWkH0XLMiF9qxjQ2EXOBlZ7n8qAwj4YcMb3Z/mekEE5AJ4sJQYAIC/zduAYljHP1xOIETzzbuTCS1",
+	"M+UOecOBZemMxnfnZHYiVkV06BvDDzqIFdoz846Y0cUd9eU7LJ5gt9yZ+ePlMzFbPn2Srmbpk+yx4E+y",
+	"y+Xl8ol4xmer59lVT1/JKRSsNjqq96tvoU3KBzIrQcdtXRQWdr0AVXTQNtWFg3KMNULimzvao0rwrRuD",
+	"qtbnFCQhXgdumYQC40EZCMhe5957iMQobuIY96qq4tiJaD5h5goxWOP0ulCwEy32+h9qh7luLRxmP+72",
+	"XWlPZgymwFxfI1k7Mq0sYJoWZ9V9EUaKHxN9X2xqw1rOiBsDQTSqQeLUnqfzLKzsJvM8CYCrPFkWWe5B",
+	"2elxzA1ROlvAb8aU+vrRI/rLNFXbR3rDK5E9wlrx6YFvi34an4FltdEPR8Czwn+mK62FWC3UWuSGAlvO",
+	"Y2FbUa3BCDKqtQnr9+/FcmpUfOS34tCNYdd48w1bYPHWAl8K894+H3Ge5vYrfpm9m4KrgbwJD8z3CTOI",
+	"w0/8aiaDCSBDR7H7dD03meCCUO15/eubVz8mbPGpFtLukTvx2cIu5+JT6D5i8F4GKHqfLe6Tcsd4V4MU",
+	"h7zPfosF7otOVyXE7+JhCsZOVKgLmd3PnlxVv4+u6J6vFFUlRuzJDl4WK8JpFPy2GUNyxNC+NDxoT2mm",
+	"MoMWwHed+HvnVSZFmuCoQx0oyYmrCGZheBPcXohbBPTubYmEq0iCoPxJyB72JDtdiETU1CxbJROzE+zq",
+	"6no2u5g9u57N2Dc7K42PvhRVkcth9jguWcBa6BefRjau5hg/6/s8hju/qtTvQs771kAqtoInsFz7BfB5",
+	"DQS/tLN/45j5yJOWlBnZj2hNHmWy1Ms1ABete2LCfr6OwpUH6XrBSexG0+zcwaNK99pHkH+pe04gVq7C",
+	"YpD8uGk6N5LgPq+NXt+bvIqTnnUP8rzBjVbnZ37NWerxHAU2fNr+reKxkuEXrFJFzcy+36gCXBsGyP6U",
+	"MM8xtuMcywRM3pq1IZpE7qz6O+Wd9ruGFdHV9yad7DVHU2P/2DExZQRq8keVCe3qG/J048tdsE4B/hZh",
+	"war4nih1jk8UI96HoNYhf/G5tpXIxqTV4FO/yeLpiIIfojCEjs2M4C/KQh2gnwyYCsAPWh7gfxMQEngM",
+	"GY/gJlvjY8oQDtBXU+VGi2JF54w8ZhX4pe7meJdQx8kvFK3fi+Xk3bvYGXKyrPuoEFhlY6fPysXJkwif",
+	"65bHz22n+MGaxI7sbUeCCIWwnt/TSQ2ny0Z+7mvUKLG5VK2iyeWAM6rOorrRdM7Jjyp2Up9J+NWmiY21",
+	"CvVlmAZMbgMjuxVKQuW6tp/lw39edZ7H3A1tXa9WDqQE7sPW7GyuVqu4BnLFQRuuXSM31kgFqdrV6l6Z",
+	"1uPuqD4E+zioRNgS1Skfr7s4daQjPSU0elfZGYu8uNBHNFLByzweqRg+Gx2tbwBitbDqL0iLu5pTLNuj",
+	"0DiSIflBASxY3SEGjyAuYaYV1PdSKHThkVS5xycHeHJ9wxaUdPUjSIudNi6447UKzl0zGYXMF0d9av61",
+	"sKMwoxvbT5HE7z0iG0UuRQTEcAwxUpCnrWVgKndKTmtJmGbLKQbm9XRXnS8PQ0mWv/NKrs1/I9LbMZB7",
+	"Io1ynjllNfxRTs3QyKIoNx8fg6YGn6GZCT+te2L/Xr/biTVB7kwco+QBvCj33zFJ/k4VWbxxSqoASM8a",
+	"PE7rAuN0VeUigy45qfYJsy9Qu/WG5cYxFHi2Ewb0YM26beKhdG3fCfXrkQ+uN4Qb1DYkOh3SczjMfFUs",
+	"OiGOZHK+PMzvhMxUFZ0wt9mPib1jARbuQhEbVWSOtftqdvXs4vLqYnb5dja7hv//H9fsy4Knt+zbKs/4",
+	"4cywkzVh0SQdGsLoIuluab5a9Nr4CUeb29d6x0msr1sg9OxHZXC9waD2QVxMLMaR6RrPjeJx6LLgh7mz",
+	"eo7LUKB8KPbLsaG0roQgQMKIteSmLhbj9N8S/9lbGM6Wc5LsG/ztxdbqziH4/lvTJe43PRpT0Jwx9/m+",
+	"V9vfHg65c+2h4na4ke+6cDFnjDaBvbbR8A75eyc4wJfRXyj1n3IhEszTdLK3Hxdgo1s+UOzj60xLSB5J",
+	"/aHBxf0r2QuxdAoxqwuZijCopuwbMPtw7XMNbWH2xgQT3Ii4BIPSjGsP1BWUQ/vddw3VyJOhmEgvfQl5",
+	"8DAyEX5x0kqCR/XIwUavJ5rCb4EE0V/axw+tvRtl/BW8zOeYXKvfgHUYwQvwD62JfhdAkFwdVTDfu83g",
+	"4TNO4yLjgWaJ2GSd4CszOlC12mI3qhZmAON5jYTSHWpHAfp3hJQeF53dSY3FUB+b6bYG6xvcN/Eh+um+",
+	"Z+fcQnnffbNRu2pws/V3cHF4+//b5p2H3xVhP8+AaTyXFj5r56n1w/NX/FkAI1BnLee84FUMXusF/J3x",
+	"JcBnURyaileBBTa1HlAhHODq8cCRV/kUdjNcBHpjI3il+QDwYHfhubwNqhB63kVQCL+6GpWgv6sRAlPS",
+	"4z/eUNqjdqtq7827Vw+O7je2UWpgkJA00hj6h53Uu7JUwE3fjbMHCSD0bh1IF4ChY89lrhm9g2VKoMfK",
+	"UwPTDA3GSqYDJnp4D/HPvJIdIf8W8HGkRBUxf3vd7OkoPB8snvAqq+7BaKvnI30fYgEdaeIakYzUW3PH",
+	"D+DCGFNLQKLTC/YQ53mXysypxTSDCGMd7nZaBwvLoJbLsU0DABEviF/NuRQ4yEkyIY4KwJ/3rXjhm6KO",
+	"xdi+M/roU407ojSxIL+d/RrBVAtD26H9yeOgiIbrfxmNsLiGoj2XlHxzZAtu6phRbFmX3FwD+cUdLPuC",
+	"LYmFLDdUxrznOoEodKEO9c9S1TsIyMf5rZAU/bLzkjASY0gsOxuaHcQR0wG9ue60fNfxqfOm9R5pjXej",
+	"TJo5jmCRhFS79cYXtFB11J+g4uNeqO+0coJKwjVgQ+r71gE3EX/Or61pj+u8yoyxO7UHNQKLM+ifl7Gk",
+	"74OiNURRdHqnqlXueSy41kRbqCJbUOGVKDIoGbBHEgRCEs8LsZBiv3CwCzdMihyL/egMBaxrHyNREpXP",
+	"yY40Cqb0hfCk2McplIuuVpeeWFJHv9qpqBrM5kPUxDvP7eNghdHbzoR9QV+yB9SgGUjHJvfRUAL39iRD",
+	"+KAO7VyfMolLekBtagO9htem2f3anMGSmHcDQ7zIsiZGwyngh3uNZhg+xfQIGeL/D0Ah6iM+1oZUmQbw",
+	"DEqAv0U3ObvHT/x4t9Rt06Z3GnE0yQ8yqh4ueJW0nOCyNiwN472PaWRZY2Uh9wbTOHJO+vQTldoNBMd/",
+	"W2Pit+BPPqmdRFjNaied72dtYrT/lRxnFrdyWT1+quYHHTap3LPkrj9JNr40xENrN/rrcYHiNRSQqY4E",
+	"eArnkgMETa4Z0sgwwATb52jEExfbUoTRD1dtghL53lCdX7zNK951X+MWAEgBtUIHzBHQHLXiFaIaoAfi",
+	"eW5a8DeVKHleRWNc8lRfRIck1Gq9UsDbLySBmR5CJFs/KXm7FGr0AvuKiHjeed+uwQIuIqyvD9F4ZcP1",
+	"GkEK5KrBllGAV9X41Mb7Edp3p2tO9ABUmHrBYe6WojKbC5y5+8zUiQw9QoCtVuOz9MmEiqM62jsBAK8G",
+	"2bAXe1isWiT/+INhRVCesQ8fOoWzo5aN6krcQHx1myvMz7uqIAM1/IA2LhZH39fb62rBT1XZwWEsPHAA",
+	"lZoHmFtYfZYEVcMgi/og08FgKziir1R5uEcY1geT4qdbWQZH2QZ6PUm7IhkDblu7U5F7hFdFLip3h46r",
+	"0wc+yBr9n1FoXch2JUzzIuCldTs8+sAtz8RJtHFSoI7FTON7+o+QsHp4XnKt96rK4t6miGJ//EioASF2",
+	"UI1SAXmNvnFoYYZ+V/AsPGY7nzgq72Wv71TQwgAiSd13QWP5FAtF7bKw3HwGupiqQFptt3UM+rgsSnec",
+	"DcCLl9/VwIkIZeCDZ8jTZzwBViV4NoZYHHfqv+txKWskBK0FWIcYemzDs4TNQjPGc/j52bg6md/2RT+k",
+	"BZIa9h22QEJVCXVE3U3iSVX5gBqcdO/9dbiqTBNklL7fY97jP322AdBBDjAr+yZ+ZS1VjYzTcW7AytUC",
+	"qQHIBPK+kshu2Ebt2V4Uhf0RMke5Zgt8/wIhc8gpgx/oX5BlkNoI3iKrkWI/CdxNtEkKV+VD92KcuXlN",
+	"8Afkt1HVWsHpfeKTd7Go7DAO1SAEZQ+/kxkv8o+/rHLMguKazM9JoJYCEKd7OG+h6QcpkJf2s68929Ai",
+	"YVxitTjVoNZe7Q1bYPBhASqEyN/0IqlzI5AlWB4a6QOfE/Cbwi2o+zgf1EgmLjkWrThtlz0jJtopxx+u",
+	"8vPq8Lg7PR6NiC9sK7iELtgwfwLETejmBpW8jXBGElw+bzAzQcgJtkHNV219NyvCmIKJ38cRqQ4phOsD",
+	"MYDdsBtvXXdduf2izLwp+K190X7f+O1U3zhuj7mpG7kt2irRU9r6Va2lv09TwtZ+SBWOuuKjhpvPKsk6",
+	"rkc6xl4rlFx7bLQ4YnoDOAzxzG7YDLa/9ih9ZF8jsiAYuwmgW7LPr2YUIMu3VlK/+PwZ5njwn7MOKKj/",
+	"BJVQ48KoPTVlZ2bVHMrDmKRgA376RIldxwbrlUP9Wmiqcz+3Si6rDvNq1xEJ6qAXxIpaV4dQo174wp8R",
+	"TIjNyogxViw201ICHuNPeKqKhGUAqGd3zuLl6uIHbtLN4nThCcZz3Ywkg2o0/6qWsU7wMhcpODdW27qO",
+	"X3I54MTI70Sku4Qb6wuYuHJQK1OHuzYcziO1axrml7EN7NnxIjRriEpzzcT7HECZzE6zyygSA9Xv3AvC",
+	"5Te1HAnh4gFPj+cEQIAT4piAzwBk2V07Cmp/iT36HzuxG/k9AEUw/p4m/xW+1x74jvRR79LUeUf+VHd0",
+	"NcnEE0h2oMdUgm/nedaRSCjUmuDWtAtqk5jZXVNkDZb2gJpQm174xhG0hbH6rnpd61osJ/2NbwrXqWMD",
+	"vvmTZ/hvCKXV5gxZqyo3m234YpFdPX16+XySTN7jf7xLHgYHpb2RbsVhNBZSP06gOETL+hxkAeKG5ZLp",
+	"fC252VWihQ2Y5bq0evbicjVLr5axIZS7ZZGnc0Imq2/94Su1//K//4+v/3b19/2Lwzcv/m35/Juvft5+",
+	"8/vq2bf/fVl9+R/P958XevPfN/9Qe1Mtv//62/2T6v/74v1/7L75S/w9ValOO25/E4ef6EqQUGMFdMSq",
+	"xMSaprEeQxIISmMGTlYN2uE9gJlshffjGMfBfB5HK5x4LECANIPmZ/TGHCp5UnvCdJGL9tpf4OzEGkg6",
+	"SD/RLM+ENLk5JGyhBS+CRm0ZBMURFlRTKSEvoEwvYQsX0lsguqioLuC1TU+udpTdJzQgwQUv4jngWhy/",
+	"95brgB6nq6enO5y+rYTjaLTzhzG8JADY8j1dq7wwotKthqYKm5lSLnkVa2d69iSyuj9wma+ENnEa3rE4",
+	"ie2MrcPt9iSzAyEkXFnVPNfzup9wIP54D3fMD/zQCSK4jDOGvvRBBSx0OYiOuLZadQRAXLz/2rqAbvas",
+	"aGPwGCEFMc3FfnzxwzeLpgbu7xLlXfYBduNTCTnEYKDr2+dLXSu1PDjcnvhrpw57/lR3LxzqamVVI05l",
+	"dAFEm5QkhU1aE5OkJ4jlXL9bxrHdlkNx6y9/EO7RhGfbXIb8IDsNW7pQ6/muKgg29PrRo8urz6ez6Wx6",
+	"ef3F57MrO/Zq7YehqvWQUeQyNyLFbn91KySctfY/+7/BOz+T2fRyOpsc84bUszLA2XOTMBy1Jg5v2969",
+	"NHNaVHd5Gm+b9bMaT2eGRqpV01ZMkpo8TSPu/C36TMdOAi7IgBmoJ/+PEQTrdpu4LgxXt/alqMxmgE9J",
+	"C1Tnqqv1xK9EMKDQ3XSTFd8Yjjj//oidWa75shjLAbmNsn4+oHi1jd2TW70T9XqEgB6fLXTyXyyVGdWz",
+	"Qgvtl/iEnYcL+hCmHonGx7H28GUPWHj7KoDIQ3B7iig1azhP1vZ114MevaHOBjdfw17TFPjaQntmNBL7",
+	"J4fht0nDuHvS7ZkNGK8v/xo/K3/CjhhZPOvgBmtqpC1gu2IkADA173KB5H499nQvzFUnMuEPwlR5Orzz",
+	"qq7ApBx9tZMIDyUIMRsufgRmGIXo8U++IK/kFZAPSOX8mOjZxU1HtRZV0lHdNlTaIcQK9tANU9YbUZSD",
+	"eHq1qM7Usa3QZ5i1hPG7oRNw4SbXRq0rOOit87fbbjkQ3ttjH8owFIAZkkuGV635bk0BB9fNhj9bPWt/",
+	"Q6TWQ9kRwSlOumBdIaxahI63A4SZ5gXKfNToTqOewltXleU8N5otiMIRTXcD0tJr/3rR1W4ZMpUQTEg8",
+	"U9tNmVJFK8x+RDLbjOG0Ma7ZTxXw7oiddpV9x45AOB1/wD/+8uvEasFfJx8mw6FK3jZKuU9+cc9B7BtA",
+	"6UODJjHSFzgEoo2gmepWHw9zRoMi+lhnNAxb5VGqmVOKB1SN59sE/idktB2ufrxzcpzN2FqHkrQq6TbP",
+	"DSLKeNv8lr8fuAu21tceeGk+9Mp6K0VaFtqaesreevA/5DcDDQdsNK0vHLYlYBh+OUB/ELp7OGlj9wtI",
+	"Pr72hAQ9nPSjQH6kLZBrncv1l4VaRgqKtvjrCDJNF8DqzXC4x8YG9GO05P97tRfVRcq1YIUw9txLWJav",
+	"cwIoyrjeCH3DdjL/x86vOdHm9HU1PXvctssCsrhf+MXvs4vn7z6l/7h498/uT5/9tyht3I9i/wp97Tbr",
+	"Cu2iAS74AGfdvsM566eufWsvcnV8rXVAX9sZmvi46JpEu71/OmLPYUaxtTB1b0fJ1zWEv5L1zrQ/3KeM",
+	"vy4qi5KBylW+RhpNLKBGfwAIzuDG48xy296rRDHS3nPstcFTnpzmDspqDLPYzCPBa2eotcM6R486YYhk",
+	"kDCiXUtYJgphRDQN7FEPji3wGGVQTSmcccN723drQtR7U5meAyH5IK3WNdEOzXl0seS3PC92legsb/Rl",
+	"eVhqh7Q3aDpsoGUpL5D/dc9d8dKULbRR5eIaEzdgEVCtge5g1J8i6m4ud2JxTbC+8A4iuMeD2MOlSEFd",
+	"Qe71UiRsuasbB4n0nkqnhMxumn2TQO/f5Lp0KBtGsUw1E0b2awi6144w6o9ElehD5IVPhaMHOPkuVD0m",
+	"5HUixPWqWj+E9eCOhT/fanhVrc+MbLmDMOJROfIvIH+BC1und8bHR1WGdwt39LDCgONzkK/xW3q/PxbN",
+	"50TP5qmWPeRmzY6hqsw3t1o7dr9R7q7cXGN4nWmjKlIDeqP2WOMLPRS4ZV0neU5lzq3F2JmN6mLTDFYk",
+	"Vdttbj7RDG9orsoLKZurchWU7o0+1/FV8SGtc0NDqcHDA8Y73m5tfvbk/HFsieOysfNf6FuvE0tVmaPv",
+	"vseHb1WWr/KudjD6zA3PPGKBx5UBVguamAemwYV+s5+Deug/nQTtBEvnkHpsh1q2daikR7UWUDe8uHaB",
+	"uPogw4JirKGvoel5WQJBLJy/S2U2tAYA9SOJVdnawWueyxu20LtSVFpkQrtDu34WUYPilg2eBQWPmu35",
+	"AUkqmwO7YQte8srgmA/uHn/YSlh+1SJzhq+B2i43HujJ51W8eKCB1B6xXhpfHitkfUCAutNwc261CW8u",
+	"WmuEMSxXPdeFSFZLSkzL/+SQCI/6G9tQY9AuBpjkDEHKY+WrI5iBD+MovWJxi+WhZubq/Lj/pNxbPxVc",
+	"YiNeR3xsl24Yh90HpuyUYYEJBr4zbIuFjefAi2VGtRwBnS/cfszk63QbfAI6TVD8L9WcSPndrNAT4UJy",
+	"s+BKqBmfeTC5GCAwvSGGjOheGfstGEOsJh30zIBIfuNtx9XrpPowxYPN8LDjE6Zh4qHvYi1MwrbqDjzK",
+	"XbmueCZ6WaRP7Hw/mUfbLVw3YlmORkD9EsS+k+r4Wzgw8N8oHhulbutmT+tqxd+y8/0tp7o8/VolEXxB",
+	"N1i/3jjEeh669oXjK2oHPrYq2wGnGgP4eGsKkvjbM4I4dLlk3JgqX+6McLhHEVXVEVoAngh3VFyz4ZGG",
+	"cw2jIPrQMxJYPk4TcO2AFoxSRRNp4exR/FnMuHiQ+AW5ZkiVy4/w6BGUTd4rapZu8iKrMGY4yKP0wnb+",
+	"ab7Js6wLFIO6q60VKx3FxDXz6FdiS1TwiMx2LzCmdn4fJSVgccH6elyFbiycOQjCHHsmjvXv8PGMJbG4",
+	"XzSrJlDo3c1grGqFeXmnOOyp2nT5mrG/B6UooonpUnxvIBt+6LBQXXFvJWpEQrQQwDhAehepqN6548Cf",
+	"nTrw0ZyASkmnJGuV7rVVT4DUxUN/8YTbk1+Bk+DXyaRWFJNfJ9+JolDwR+S1JjLrD+8+vGsaG+48uvxY",
+	"RoZUZg5TXPOYd1hodgnAQs41qDAHN5R4OFey4WoYSVkciKz/C/ZD/uWUYdBEQ4adgouUQUK0VSC7BMQS",
+	"rW5ChKVbIUodkI3mCBNrF4RleSVSo6oDJiLFamWlHUueWaruRAVOnVEUvjzF0z7CynESNDSsF+YAzlfE",
+	"gXH1UePwrlt7GAgeYqz2m3HCLs4QWD26rpMRykPegKFARKEQSLsXxNSfZB12KcW3lYgx1MOTO6lxvWd1",
+	"6vgnH+wBdMILj8cEKvlh99RI4X4Aw6ZS6iFeGAf1xYrnhoDgOrj3RoUB2tlfSL2PVXeCsK9UUai9vnax",
+	"o4RxtkdE+6SJXZcTbbCvqKCgU14npl5QvKPupEf/DGH/jCgKvFTbtwQwR1zftpqIuB3VJJnYodhTVN+C",
+	"2Ms4Ijd+Z29wgMsDI8o+iKIDFYC1MOxxg2NdczQpW7Tdrhf4WO+smnXdDboK3eFaWxHqIj/w4IrHP8I8",
+	"nFYgJQI4wsD85OEX0Kvr93QLzLe5Rx3poCyKM7ipdLelH2vb8GsAcLF/t4q0fLQX0VbHIL7egbvYu5lC",
+	"QcfQJbX5e77A6JQcz0VgYu8KcTqs5j/av7R7Xh19UyykD9ngUlRaSVYAQo2zQOyaEjsrCGouYMMdoi66",
+	"quLa/YzAfGdgMcBMPKPrEweZ1KyFjcgrPvn0FJ5JwQ8zOu/CqINVoBQXqjQf3ga8PbRXlboVGSWXhnH2",
+	"X87GhkGbA+0P2cK8vBYlIWq1RMLr/jHb50FMhVAnf7CafU2MuZFT6LddthZh/xK19vgG/ILL9Y6vRZxb",
+	"coUKS3c2IqHah8MI0HcwNaNNcI4lLssadvcPO8kbSjOSb3fDm1tfp+d82hJ+XIUuq9lwidCOuTZdxEgD",
+	"Eb6olAzneZQaUIHSOj0LXsXZQxD+0jwNpLooq/wuLwSyqERKrO9ElZt4rkMPHscbGoM2ouzg2O46iVqk",
+	"Pf0bNTTOAoSnHAD7aAK87CduOwbGmxfdtpiEi3Vq3z9ErUhDj3ycopFgqWIYlNBEggRa4mA3AjrmqZKm",
+	"UgX4DIIJCbwxOsi2faKT0OdvYgiHLRFEGHyiG/2nSi0Lse1C9QFTAixK+GeldgbxWSHCARRnn77+9iv2",
+	"/MnTzxO2gNxxCkAej0p88r/8ppVcfDZlP1XU57GsuASmKrZIVSYWNy6SBXCXi0wYnhcEbFeJrcgOiyl7",
+	"IVlOjD9LUSi51swoD5BnhOTSICOSlUGRsSK/xUqSZvWXeJ/raHVIqrIu/b2H2HSlrNOgDV8WgvG0UjpE",
+	"JCjUXlRzLflti1ogVXJVIJV2pI/f8Dg8c+OtONlWhYVd/c3XuNzsr1D1++uE8cJO5wE/WEc7N+3a6jjc",
+	"uc7luhAM4CvhmIL07x0v8oxVaJ0kMJ8Qvmqggg7bjygcgB4QpVG3y94VwVAsU55uL3FZg07c83Sj7G5z",
+	"soJpPVWxnRYhXDI+onu66LOjJf/2eKQ9QZc5379Qa1/XRN11zdFV4h9QeTtLH99+vu1CDNp1nP7fvX37",
+	"E+E0NR77ZPY8dp6a3BTi5JPs2KEgqznSr3okOR5vf1Hs+UGzBazV9bLg8naBEUvwTdWKkZIA0FFQBq0a",
+	"uPrGk6Y38Q7jJ/pZS3BjRxV0IIORZkuSfjLbrJkGASq3sKD7VGX/yZGBrEY+owKm6UAlgw0jBakqa4Yv",
+	"K3UrZI9WIdeOoGMiRmyx20ahfu3fvWwC2nyjguCy8ZrHMRmy3xqrjjebuqSx8NPUnI2IoaIf8TKfGrUt",
+	"Yh9SRK3q7/O608W+rPcjLp9Ee4diFW80q4Bt9CukZnSZil8n1yzLM3ZQO4Ai9T9x+9t/i0IOueDZcdL6",
+	"r29e/cjod5ZLKn9yWsNKVXOiHiEg66NKrLFXrX8XuO+KCfxrwbNtNJNe8rUgjVrX+RyL78ZsI6fVG75C",
+	"bharj+0H8Y5+B2jZqm6zKMnGayEze3AnLptNxUWugeragY9sVJEB/Mh3b3/4ftoJsTYfDt8gCGfWVUK0",
+	"Q+JhpCrP1mJEHBSn/Ge463SfkJucBGe6fl37m7pXl14Vae+jZO+4ttdoN29jZcxGbG8wnx2XA1pPtHGb",
+	"SciagzzaYutz1aeRI8qNjzZ3pz7AOdauNsTxvNlZ38X77+KnmpUfw9f+AXA0VGKVvwezIuVFYf+sKrYV",
+	"1ZbnWYfmu0h5DJI/fqwF60ffGJeBaIcQ5hGDriCqZezvCeJled/mAUeRNrR1IP5N61yb6vDWtX+1ol7v",
+	"y7wSepTXv1E6GqnQiJ1dUkkAKmZ8e3MNgZ5lSv+epipqt5UFz+V8Y0zZRWuFj2a6FPxWgwV24zmb0Jok",
+	"Tpg4clQlSqVzo6q8s4oVs323QrJyVxT6moX3gCe1xxc5dtjzW0e0Jy45/lRHQDFlbyDpLdUeBRHIdyBc",
+	"1Zrgaj13/4ozLFRxsqTGxCIKMpeHG/+RmDgnogWFTKpHFR/YetEvtCBDjUUOhuVno7VISSiuJ4X9odFU",
+	"HKqa9qhFx5gqbcJW35OBzaUngUW2udz5dCixHzybJV3g1rV8FpyqUj0Y9edXIRb1ZbS5MDKBAQtdLA0h",
+	"QzZsXvMeYCOJWkFV0LFy7KzV/DngyqjzvSm1dqeF2qFJ4wjEENsBjnOY+pKbzUMSdvsJwCLSe2R8y4Ib",
+	"q08Hv/End8NR4s798K5vxWjARxoeq4GOSaFDy60S8XjIHKj9prR607syxWjmsfbyloaLnwEmM2zgVFU1",
+	"Vcl8V0YDaR29+i/kAUz+aTjxk+vJb1rJ6Wu+/4Hs9eNcJ4CI+GK97p781vzpkS1artbYtTiwt2SrsVtR",
+	"QhgjLQSvEqYVmnHbncbismZtWcvRtXI/D+Do4iOyknaEN3k1O7+kuklc3WXmjhhMiMxez/kRsah/L2mw",
+	"E48Y0R2CYI/3H/WohhRkw/w4L+zV4j8FOijCJWWlrO5u4GUJiK/IB2dPsBvfT+h8O2Igov5dPOvCqDnf",
+	"21N6ndrjnP++qwTUpch4jewRk+m4rfcDmCdhCDI4j64p6mo/ygU3gy+rzxYloaeap7feI7HGHHtpmPUd",
+	"fRNI+3AyaAN5Fkf7tE80PQnp9WuiKsTStyoRHqyNtaLsvNqhrJVy/EC1b4fq8/qPWpxI+V7b/7iYXV49",
+	"fvL02edfPOfLNBOr2eTDh6NyTv+MEQeer91C6rtOeBbHPCaVY8mbsq82vKLeiC3h2zr8SQxO1M2mEKjA",
+	"dnTqmMvuVbB9j8M2OKJGT1XP5os1Z7bc6Jax47sTQKikEJl2YnrNFnDbPAdKai9XasXUrtItaE8S2Ru2",
+	"2Co71QuE9Zciwwvxr0j2A7jRgH1BS+Q2AXfresMWwL+DT1gkWPedgkQTYSv9NmVE5IeEnXuFdhnHT77I",
+	"pR9nXtX7SnsBiKSVNthJWqMB4CTYUwI+YoKVhDSAqJZxVkd/m5DHS9uVdmkQbq7CSuA/pW/Rz36Pbq67",
+	"i0Aa/pRx7GQleLrhy3hmwyo5115hjhZ+w7M/ZVD7zSEWiLGnjZCpaKXxTnmaUCu4OXSYf56W7FzSFwSQ",
+	"GUVsdh68rCtM4kXxagUdAUPQld4lUZeLAnlT9nbvIRXrVJtVI9RGDr3Hu7zINNvwO1H/jgOaxoAzxuPh",
+	"dJDj2K0AL/dlmbWpyL53ZMR50JU50MuD743mT0d04VvNgp23XkEdZApODwwa1dlWtTBgQt2Ex+TA8TrU",
+	"+OEAQslEeeCJfjAQuMqar4AaMe/CsxtB84wP6uQQRXQKRIywG6gVQ5LyXwk7ZdoZyYoFQpF2iGbHb856",
+	"sfxGCkcYfvZJ/JVQeI7VhoPeP8Xr5a77kCD1TndBXVBWG0aX8+EwooSvqhdwzAXdLM7woBjbwVXBiRKr",
+	"Fog1v9pJRiFGJ+fkV4Xjc2QDfZyHcVAo3153op4qeBX1f1F4389gUi9Az9L9EGy7SNkOxvu9ae9hweyg",
+	"qG6mAR6MAkUNcZ6YiqepKI0OKOYAjYmQ//Oo/opYQGO5IEZCCIY8FKcSbH7jdFdt0QQ/RM2ZO5k/TrkZ",
+	"ve28mDEej8fS9CUem0FpaS4JE6a2qwL15+fldJy4h/tuTLjHWS4tgCXQns3xNSLbpoEqOz7IXIcLW8Je",
+	"5atGZb6rwacoQoJXdFj6K2sb9rG9wW7O1xsognIdKlgyAvjyLSzojj6jD555+IQIfgdX/R0rjOvb5jqn",
+	"cQ5Nt1k77PR2wUl9u6tk3CTT94T9x0hE0qX7kRYo3gy9W4pKCiP0PFUynmJGpwc8zpBKHvi+c5lYYTx+",
+	"jIbKlyPRpBF+otlRNdseNdi53Xp2OHN3xAS9ApHKmzsx7y+Vh0uwPCWstjiWNrjwHP7kAnzkTi512gEu",
+	"PLYU9tgjZ5xJtZ8Oy1J3mCLqVDwdI6HxdNDaehpqZ27qhv6w/x97f7lmi0+RguqzRS+SSCxjQFR4ET8T",
+	"KFdFCzxrz3MvYHnFzK6SSQ1dCrG8USWc7f36UTtmdQcLOqnbhQOblMQEiQlftTOp2gpHzASX3rCFqsoN",
+	"l57kuTZ0MrwSUpWi8hD+FGu+afCkEz+0jxTR1m81/iHDUZTcGRaLWuYdJWF9ergxxjkf97lJNyKbq9Uq",
+	"vlNcgHnDNXNXO7A7nGimVqt7RTDPsY9d/++4QEKga04edT1IWZSpJwvc4WZ5Tn48yt2hHPLxOMXQGP27",
+	"HjvhO3/atoKD553CJ1Dj7n/cORUZaVEZcfCfnnr6/r6pe7V62cWH8iKAw9HofzB1B1WVSIcMWpaQcM6O",
+	"jQX0MYP4k+9j/31Uq+z+9tW47qwx4hkl7RhokPyXszMGAQAC8N+rlfc8ogp3I4qtnaLKPIyqje3gug8M",
+	"A1V+g4zVqwN1p1cAD+OSt7XKx3LO8b0P+Q0feejR0lKs7UOrqA0Q2QCwgdryITD0/+98vIH79dSp1jeH",
+	"YCrHEPwD/YKwTXUyFansAanVGu+x06yGKQmbntYjZ7IJVRuJdyPZeQMLPV5+n0ejGD9varp6ClZQdBI/",
+	"9AaSwVLU3opOvEEOiMfk1oyI4Pf0x3YoY3jvfBXDiX51PLwAKMRHSafML6hPRmGyG/GZ7AaptyU8KZfr",
+	"aV+zbvMb9quxuSnf9DseWDjaETwJhtZ+Os16C4AWZSK+N2p4o4grvVZQus7T2xriFAC0UqWNnrIXFDix",
+	"v2HcWruOT2pKOCSe/3hPBzgUbXjBi1WvEcLJELylr+BiD9QUh51LI5UlVIgQfGGmADxGsxWvXBtMAy3s",
+	"xgOKQfMcQDGrlWut55JdAoTY8GrRBwLbiqa7v/U57iP0gRvGDdsqbdgXf0L6vS2zsEB9sveVW+9+AQSR",
+	"Y0qmooUQRKYgBATATVwWYhGADi0ybvi8UNpDZFt95qq5YG8kbJFXjbtzDy20FCwDlgof3riuRcN3NhtR",
+	"FNhDzsvyEw1NbItfoFPhHatUUdhvIG5zTbXGGKK0CyPaNOduJI0ohP8Ou2jBcOPVcSpWkXHBFq7WaXFN",
+	"HNeqWuubX+UFWwD/gGPx8HDfVICesC2wjOI+grJxzXKZFrtMZHi/Y49sPmK5M41bCZwcZPMTTU/CByDn",
+	"5OIamtHpb54Ynv6KHEwizTOhHSGnPRk8IWhjKn1lV3IuxyVMJSxfF6Ql/UwaJTdIfQJCaxRUNXFHd+LR",
+	"37FqiJwYb6wljt+0wLtJY6rVCpvzEC0+IGGhMroNL0shgUo/rGicslfNynb/+mZpewzXRZ/82gYtC4b4",
+	"VkhJAwD1+JRpHG58jvh3kZwXUE0sxZpjnxhsT19fyvWtpigqN/eKl6Vqu+WxZDdi5MKM04K6TGxuIm1I",
+	"9WIR31d3Bn7YjAbGia/e4lsgpnQVn7iyR+MMWHX8sqCWzK6p+IVLq87sC0WGAsoLJUXryHqoMixrFowK",
+	"BGA2o5sjxBcY4YU4QWtAtEKlAjH+P6Wk7DjREsMUoRwDhLnt9J7u53YQOF11fLU0oAmVp5t6tZ3H5x/i",
+	"cg5/yhScE9rR/KD7bROnM6k8Yunqn+HvUpmEcWiVBwke8V0Y2om9/avWDguLNPx5vuF34gZbLuxj2m20",
+	"f67NBBunnvAj6aN5jRpVO9lFr3yCfvhIMxFoRt4BjNX2/ceRANd0tw/AWXsWL63noW3Qz3bMqXxAlv9y",
+	"Z2/q8NPfwHmHoCp7xcpKpUJrobHnJzdgWV6H1GdQpm8P/twwgLjz2pDaV6kR02NoeLfNc89UglETahN9",
+	"uPdLRKnSTQ/imBYaYdaoPU+BhTKwQgIaJc/L/UKLqcOnifXwDs3vHoXHZPVRQ/R1rBerQeNc2trMtRBy",
+	"lBBGgm0dxgtW6fSjOVBTpQd1IKuEAmYgdGCCt7CC0HoFv9m1CQU8GPXQLqdPp7NohYAsOlD/BIg/yd1S",
+	"CMk2glfYX+oY/IM2A+qajbd5l10QXSBvGFTKKQRizS6w4usC82uy9KWnZLL7meKMtJ0xyBiKL7arimLV",
+	"2qvUlbq3zuavMo6TdKduR+okXahebNvf1FLXeXkDPngcoKOrMKAUAD+3cArKqya7QEKiQRoWiNINRIFJ",
+	"2Xr4sp4U/Ml9Bnr8DV7r75rXuJodLfwephgxN0CKtTAGFHAcq5MePTIpaKpdrKp0kYk7UahyK6RZXONy",
+	"6A3COAq203WtHV+3GuqCO60ZoVXBu9KfxzVEw1PJLs1EWzJM1+M3+SVy0ubOj9Pl0rBoX1Z5VwaE6mWb",
+	"OZBcWv+2Mn7/UIC4W/JiqZEHUre1onpw9dIjfP/Fd0NM6Lx40Rd2y8tf1TKW6vlNLbGJbF+XCK5U1cVI",
+	"NK9J5o+Jio0R29LES+76S/J7s+htTPAGEm2uN/fkpP1NLT+KERMB7TmUwiE8QFJJVbfW6Oyie+muWtru",
+	"rLrRHZRkEN2LGiuwKtjMmFBlWoycGvl2Iu8Fl2Qs0PUwEKUwz4vnaDXWsxhUyPBXtSQSQ8wUdUmhNpXg",
+	"2yja4lvEVazRk7VhtBmm98a8Dc+WeiXrJa+PGrf/wmXp1QcPkv33yuUjpf/hfQ838o867Df+GIrEtWqC",
+	"BtTlCcW2sFrhTjAuKX1Qia0y4potgOhykTCpPF8p5Hx4NleyOFCbsg4pie3fb5DTfC7V3nUfgyFr/6iZ",
+	"UcpeIO5EtUgaFOfIBmZamRmgzIORIHQ6vhvkEt8xIZzpeCYBJubvtaX10By3J1CUwjbQaLzH1abjKVnk",
+	"hMnFq3RDpGj1G/SGXz19dv189cWzbPbF5RdfPEk/z549fc6vVoLzWfr0Kc9ml0/54+XqyepyebWcLb+4",
+	"ukqzy6fZs/Ty6XK2ms347IsO8C7fj1+/sMjl7v2cb7MwaBBWPqxlRwXFy5re2kX6bsUhiP/Bl0KIecpe",
+	"UyIbZAijYPlacrOrBCFZuSjhyHBk/ruo6WoGBEECi/ykO9zam7X9HSTA6s7FeiThtHXT1nZvcpLl73Nt",
+	"HkZFuc1xqpvslPah55zXkVXvkqCV6vNL4EYzorIi9T9J/H+ZXTznF6t3fzx78uGf4iCquqNfBWceZa8l",
+	"nZ/Sf0x/00p+5jgict1GAZs9+eLp589O7KDghsdXjW/4hV/8Prt4/u5f5v6//im+tXpF14OGXc4+f/z5",
+	"k8svrp6cbOuKIlR1ySjMYWyt30BJ2VeqPBxL31JsOo1RLEUDJ9Dnjih+JdUeAjJSSWGPhoNM51S5tnBZ",
+	"iij5ubV+RUsLY1C5JwQX1cJvjjkDJ7zML9JKZEKanBe665mAi9scg96o8kQh//EEBbVWmqWqJISVGtf3",
+	"5KLWo/FhAsRLrnUTrVD3wv57DFqha11fdq5nfLEGlwgPmyiqk8uAk4iQUM6YssETJHmpN8pEoScqdWdl",
+	"pKecOmhLEhlBGmUize2LBzchuTG8oDfGTr1RtkxHQylEmRtNpaQeP9FB+2uMwMTlk4d8xUvpAIwGurz1",
+	"jb6a+ZwcaYMLf9S89xUjVz5pNehJ3j0YAN/cDvivWliAN2wGEtViEO6SegBNqJMdtGjhvCSBTA8BYz6S",
+	"y5GEhS6IcXyqVqpU+h4xgIdjhAlv9C5zOL6+ifk6x1a12KQMF8O3lRAdxYtB9cfA0Lc6MzBIuXKjXBOf",
+	"0L2f/tLrhObHa2HGhVuEIVcjnpe+D9L3z+0CDy0araxKCn2qfbXv3Jph1BYKivZAdyvMgI1an0v0hf3z",
+	"7HVo/Hiab9Su6mAy9Neo0uQdRHFeIOdGrdfFoAkPTv+jgRd8KYqTMv89XtXbpucCcaHnendaklu5lPYc",
+	"JO2Z80OOzUXf0nQDKAxpTe9Xnb4Fr6e9LhJiPt3F3qmTO9dhYAf5yKqAs6qgTJOj9xjWpl8yxrV2ue/u",
+	"FYGOkpaOVe3LYHV/XJ2H6soI9fBAjktHBpVRNC0+30hjj86GA8e8fxjuHCD8E9bHiYbE9BZ7RP4sQS83",
+	"SopsvlFbMc7cGWR4tgzO0zUDuWEwIs3siE7UCuBqZLgZshEp7wYtbn4yLv4ztg/1pjGORbPuYG/wk54A",
+	"p4cl/4oojIYQG3WC/d+wBdQuX1Dq3PXEsIsLYIHyBWOReufLqTj89TLd7vNX+f/93/9nmj7+u/k+f7J7",
+	"2D0RBC/M7ch8JVGZdxz7+Mldp1ePQPRrnfqxRHkVjGPYyv6tVf1VqJRbd6hGrbECfoSPHBNryPB9TBO/",
+	"nWaneYk75Wjpj7jlXIO/1bMdzO2fBAQCb+wgyIeMUbyoAnBjIa8QTEJABUI4s2oVwIV0RKrOObkMDfgB",
+	"j45Y4uLzEe5FSvk1GNrJRARMe2dObSn65t43ztR9Ji6sQRVDxEsITCM66DzTiYuDjAPueZtvhTVIvpGm",
+	"OsQ2Vd9wgbCjEgIijSA3VL1Siwu0pYWy0tVrG6iCyJuyfLUSla7bPpvTMvxzexXIOfI6xFk4x0h/KKFt",
+	"nOlHhftu1hMvmKdE+iGy/40t8nFqAN5Q93esripeUHW/kqu6Db/vI1AU3+y2W467T8gByO3fwEXu6s4e",
+	"feJ1z41HlKMwC7BVYssiYDha0Z52ksL+ecVf2pQjjanf1LJLQ7h+bwggYRMCVnwnTBVZrRjvgbMcK7QZ",
+	"3q8UL0VDEH3iGNNGlNeMW1MfuWoS+gd+XELZnIQZwatM7WVCoLYJ+7//+/809C5eGWddPMxr6Tzi0eGs",
+	"rMRdLvY3dWOXHVfQ7QrtxniRT98EiAdv6Q4ELMTGZH9ABOWOmno9pNrfAFiaIHILfFMNGeKkl2tmp7h0",
+	"4PoDMWEP9+5oP07N4fR22T2Abx8BIg17BhGWGL4XSXT4nWB6l6ZC2G1Zn2v+pb+4t2ZLq+KGV3qUlVpX",
+	"Qg9Qy6L8yV0LmrWr9vZQi0WuG1B4IRhIkMl0dTzUABp3lBzN83/6skU7Ub5ucZRjfk79YTO14nLXFIMD",
+	"SfNLdVyP2HUW/hTIRIdlR+64K4wlrFnrwAPNsf3Z7k4rBa4ixKgi8zAtUIpZCWuWYqsYGEGIMY1scEQk",
+	"fzVjuqsLzJW/GQWYBknN9Ftpw7RIlcx0DepBmN1T5mgBKpHx1NA5R6Wi4Z/te6JA1cquRwfBmwYIBscF",
+	"DeUZCC5HdCgtjk9rgaELdxyfVlL0tLrwyn4pHrVNSu8kamaWKhD4COJOsKywVFrd+AJoqCIDTl2riWij",
+	"oiMyBmSHDx4BdtUTiQr2zw9NzpkYRMyrFazCFigeZ63uLofw2SyBuIrS+m54R4XUW1cN3gRkgn4x2F2O",
+	"54+oZuyRbkWcF0mTewojWoAkqtuFNXs9z5ZzSLXZqd/y/DTRMww5IaFtrEJTKkjg3BR2KYc3PmV0FNOk",
+	"XT9BvUevc6eW/W88oMNwRWq/oyi6ohQ7XYo0SlI8olLjQeNIAnzh0Y5zN9cwbSZQXlYGilweEf9jod0T",
+	"Zv2wrWBPr61xkbC9WEar2IVVxnHNUeS3ojhggV6CIVaNGh0qkbTdHEaxy9msg9Z6c4if+cS5vSTEG+su",
+	"trolWvCIBP+QI/3CAAA1mEMcgf/GqJAeZBpkdAOmsRDe4pc/Qr4JKqcSqxWIW+D6omXewIZzps8Em3KW",
+	"u7wwOJVAQRNU5ACJWS51ryPjuK3TbTtpB7efJJhx9ChXx7RofXgeb2tWN+Rsw2++YdY0ODh3EA9YuGB4",
+	"qVW9AB6/ILaVuiA0XgaIGRBrdKUFHvFAC0PAC/YbnMEQA5QYOE545b0gN8Y0Ho0P+bRNP1+BFKzwib3w",
+	"Vciu0iEmg0oM3SY5yoJJsV8QgE/QmACw9gdhbtiCFoggsJ2jBxcQVZySviaSuJAqwmCitj2gevNOKj0J",
+	"uNeM50+ytqB2VLqcLSsu0w01LpOV4UTGdWKWO+MrI9HDpLEeg36DgYl8UTXgN3D6mmsoTAQ3rBD8DvJS",
+	"IWqNOzGl2DfCa4HXfSJsfwRiORASt/bWAuLbI+11BisNCYN/wwkhxH12fJyvogSMLzRboK+7aJ4l38XZ",
+	"4pMJXh15EvkPnvGPBKB2DnhQswTy0Hzji008YHLs/a8rIbosev+KWMKvo8TG39I5tXF2ptR0gP94xAG3",
+	"+rA1uGSCV0Xudx7tyBpK1Mmc4/uqRDMkHKxC0FIaXQfwEbPqAHRLwREEN057kakGqSjchHMXUOibBHqx",
+	"qIuhMZ0gpAGlwqX1SWtymCD4EuPZ7w6KhNsNCk5bEkYA5T1BkAfmlaLaHBKUIEzQmr0uuTuTdL6AaIW8",
+	"40WezUtV5Gkey+z8RL/4vqe8YkKucylYJVY7LTT7VCr2t8OdqKRKGOU9sVdKrVi1KxCIjL0Wa/UZeMt7",
+	"Xln/RE/Zz6QIcophHmSKnr99MnGHPrm6YgtcdDfehWv9Q4SvFeBcyMy+tIFxMR7jbbmTWSHmD8Z8iGyC",
+	"9pkBDwWdW/aY+uubVz+yZaGW7A/0oq7Zr1g1McXbHt1d/jpJWMnTW33NfsGBQSj53Ycp+4anG/gNufHt",
+	"gxLGmeHVdP07uLZq69+Mb/0E50sTPzjwh9Xot8gqUgi2KwvFM6QMti+w82r3f5GHabSgTejZk/M5bmB1",
+	"uzijERzTrjShwSzKaifFAro87eHug9A3TBRanJAkqcyc3ieyxZS98AoQ+W+lYvQzNBKjPPWzY434UEj0",
+	"zYnN4Jhc2kuIM3FcgE3SKuY4E/fCMRzLzwjTfRoTjYO96SyxvGGhAfAIv7U24i5kZElcriKvfL4EbFGx",
+	"Mg6YMhNAXOv6BgCV0INVBgpE79KNNR+aK3/tMhNYzLQVXGqWiUIYcU9VEXRgRIQWu1/9gKE0h7l4FADw",
+	"IcWtmwFiZ9vyshQZVGuP8p/e+KaOh+Bpa51WTaXYfQ7pXWFarj5JOnjQvCyHOOAbMCobrT1we7paD3PA",
+	"H9dVAh72qzrMq530ZyHN6y+1febNqdpomiyLrP+Nx5GLtsWDr/eRii7j4siA+JAEQ0MLb/jQlq2hYXyq",
+	"PTSaCj+2nRwwrHeQA1J3IBjvkok7yimQkwl4EJgAc2zdS1Wx20qAsrQHSxjD0Y94mQOfGtRVWSVz+SSZ",
+	"bKkqyD8JkJF/pe7AVPw6mdSZqEmWZ+ygdrCz/UXcXvXfJh/eHYViKNQ2qsxjBPlMV4EMgOqG5jZlP45q",
+	"Zsi6XdA4F0nAfHgTQiQfnxCDFcbX+Wr1yu/dezM5juWg7vYD4HwDBQ556E9VRX7Blt+KzxgHEIej7r3A",
+	"8Pf7PFbH6ViGBq1OwMGlQ9NteSBTxOGhX81mSZAx95GHVne2O71pfcNQ34hEeRhTvXeUTM+7kjTH0+Gz",
+	"XX5OUPR4BccZmJL2CIOo4IZyOJHuyjjn9jcNmm1vFDgehqSHt/TkbEVpZs/tuiTNd8oUgvqWmL1z03a5",
+	"fey3K5xFsmV3Apk6ZP6OAmD+EGrqgfmXn/GGk6gKxCpEe7veg25w9bwFg+gyIt74GoIRvmwjKHFczlFL",
+	"jxcwVbEFCdcCU4CYk2YLtZeiemS3+KNHnrT6XyuxWhz11rdxFa6e9IKnDCNTRgOw36ikkJBn9hVsDfHS",
+	"Jqd2cJogSsn5xm5P9KLHKPSZ2O9VrGWGFxSAO/7Q39QSQrlWm0D93DXVBaS3AcXCqhIii58DA8r+OoGq",
+	"wuSYocEshd2Rmhk17Sh563ycvT3gCeqAu7NPiDUBWh0VDULZuehkVUNytFF4gyEEWv3+V+7Pbw+leNEF",
+	"crbfqGjQuE7FA0JptDnkX7HQ4OLyZMzMfbGf7hDQq/7khASrVyLJ+jmWySxzBTex6F7GDZ/2BZa5MVW+",
+	"3BkxEoj4pdGsvjfp6Nulv322SOoUiKsUEXQmb6NtvYZb+c8GhLvdDPROn689aOvhnTRDemqDzdhRVLPl",
+	"kq9F5ms4AnvD+9T2YdGvTXdVRadBb3VA43OCUudzszuFWJm52pmeYiEcpGYbntlzvlJqG7eUCnEnio4H",
+	"7ezHNxHRGmJAMHugT3SYMqAFStwqY4NQLbPvOhTN4JkETT+Kshnn4/hDX/uFB+4WbjhFT7SvlAZTqsjH",
+	"NFK09n/ETDqLQxpAXfDGh9+7bgvM78+9V2uyXrAO17eBtixAtrZ19+X08nL65KTODsd+mnWvuSG/y7U1",
+	"Zu7bx9C5yz9CQ0Pz3Q/RldFSwecjnsWn5bgVygF4tSkHfq/J8gBPArXNQKj+h7fATmAUItBMLllaCF6R",
+	"T8WZ5gXVG/jSBQ9VvOFxDov2LjQrPb5B4rS1GG67zvKDTpwdQMbXjA7CZvEE97HxxDGm34rSWEUl7vJM",
+	"UC2pPzPoME0meleKSlMNYW95RJFLQcLeUwIRzc0Gw4vjQosq582CssurQUJH7G33ZNOl99ff6NWah6Hz",
+	"5mnwxugWzLfiVYjs2W5wtaNin77+9iv2+PHj559hfUDdVXcggKumZv686ZY+mQGsnvdSI1ParJKMVTDE",
+	"yDWheynPukR0fGXoeHTrMRggQb0N3DXtSfCrVTxD99IcsaYBwxgiwJIOUY1aua76hPMhv+KbqrsDrr97",
+	"XYt/xL5TO+y0msvvE6serNmFOM8DNX0fYPT/j7230XHjxtoGb6WgfYHE+aq71e2fOGoMvu04zhu/M4kD",
+	"u2cCfJE/FaWipJoukZoi1R2NYWCvZi9sr2TB80OypCr9dEvu+N0FAqQtlapY5OHh4eFznmcDGJe7eQMa",
+	"l/S8jLSpnxJPe4kp/i0fTCnteiVFkjGa3AR6Jctom82ulQdZ5bcV/B4jVtE3UjXNftg07Hr+8VlpUKJF",
+	"WO9L+QCyDAvTUgbx+g8xggNoQUovuxc+zEQuBy6+aKG0d91MJWUil1CaQjTWNgBr9cKWxa2sF4WiziGK",
+	"vPCPV7Dde3fD+kZt1LhPm1dyXPzR7CqwzGc0FZUYWVmZ1HVcJUd6ogqz3shhZQfPxtffHUaKpmmNJsge",
+	"tTn1NryVFgDmwEEmMEymzzhx7wcC46lXqEHeqHuHOMFezTbxR6fJG8ZU0F2SUthYnalm6YEcxhP/Pn3x",
+	"vLuZ8jftoAZssxqglyyDa6BkrQCgsht+P3PGuoJ9uCzHp1uBPO0TYvV3G0OqJgRp68gha20TuSB/viNF",
+	"z/os4381lmeRt9/BilfrP+BTluZvfrFQutNwuCiTuaB6Mj7/Pk3e4y6S1DBFJfEYcZ2ysN5LSt41WK1a",
+	"ArDuMpkVxhRqErTEcXsxY1X6LaQkusz3vrvI893u3RBgZkQAlGeI5zNRpzj7ZpPXSvaYIwDSoiOhEiOg",
+	"WoQO0j1fNfdwtKWDJtbO5UIwzC1o3Ne5cWuR5zenYl6cUhLsdFGVW1013Az6ocmEuBq3cerfYUE+156T",
+	"tr9Wyd1Uz1Ji/3JrZkrlKX71LLW+MThfwGFYdgwrlaVS5ExfF172onvx4uT84uSie33e7XXdf/9r57ig",
+	"RQEWhk7Sebd7kZVjRpUghSOoZO68mY7VUpvD5wD5DAxB/Y6YF/0OASEDuXPzk221pHV6tYfOuYee79FD",
+	"a5lDQkETFJrGo9lU8KC6leMstK8OTWpAtyNW6eMWBV4EMjXPgxjT1JgYqecunjUve4SA+rhHCf7aIS1Q",
+	"ivGtGjtODqda3zTyrZqNihjuAqr6gk0hVNhMpDWXgETqJbT13R2e8HAdk4bqA9Hgvn+QLrKuPKQ94iJZ",
+	"zEm5RCbGFmUJebGd1UeLslCTNo3Wa18Oz3rnUGsTRCWhPteY3fcZq1ugu+nN/VS6No+0x/scdLTdrrrh",
+	"uX91H/sCsAc94b7UvBsDc4GloVxpvd22RIERqHPjQe9qB3MCKEc7m3qN2B7sB3MzXn7BrXMyT4SNCod2",
+	"Sde0BZ3FBGHT9HqXmOyi7BDq9q+H+g3ZJtDE2KgADFeAzkkvuWAN06TSFnAILi5aqFxWyZ1YbhEU3Qhu",
+	"QtcXhM24PH4vB7SY53s7LRca7cYpQttYjKVwxqTomqO5GzE6expb6uXIitKIHQDcYrtuT+2tNqwaZOtN",
+	"CWO09D37hX7VAhPwDHccw4K9c7wKi3kdhvQwgkOfc24m1YkF7KiAvpmbyzWyLf15EHquvLzd0+u3k2LL",
+	"P+xmThB3hX/twiT5Yo+8WCXNXCvTsjYCG0bNoaFTCTjb8+SvxfepR0FCuIyW+JVht9HidP61ixeFsaql",
+	"DURiifljp0T37l6Hp04kqyjsoqWS5Kfr618TvKChf9r4UvXNYNbiZ0utJutW7H6yA5MqOCZv1j49zkSG",
+	"K8xGZnvKbaVLDpF8W3VQnycN1zi2TbrMIs96bV7EU9WQaaM8UGHEsFXsmhZlhN46197kA6lxB+zdz9ur",
+	"vwpihd+nwpU2Mf6ttub+4tKpJsYZGIXttQX3eeB5t7shSm6644tne7/BMWPiStqikoO2APKHSs/xJBEg",
+	"7s6R3ekGtx0fkmoQ7Wm7I5RLYkUIXnIZVcpA0sPTHUI0CbqdzU+ikCzq3Ivusx2SvG3W+g5jkm3mup4X",
+	"pbm8xApBN5shd00H/xVnbBDRwqewO1E4vMZ9G+FepsVkKqsIPrAuz8dp+W7aCNoULfMgj6LCrea/mA+a",
+	"mL2v2Teu6HchLU40yJDXwwV780s0y6htHj6c6SvnJbfNHD41LrihBMY9atSW9ZTu+GFTa+5V3t+YwXlL",
+	"KCeDGZyVM5PaBvuBznJLrRW2gS86UDs2+9DWVsAVSI7ItIWlRbP7z9fXyRkOUVuj/mRumFzZ6olFMrV2",
+	"DmcTlTQm0Qtrihx8ybwqboV1U8oCiWSaLFTprgFnDfB/53zKUt8Z4iZbOUfbzVc2UKq4tm4w/LYICiOl",
+	"rEcZfY6O4CSdCLI975GoquKWxArttJIyycWydhbCq3ra4RsFWrzmSErelMsfKyn/vW+ZUvMRq/N27hs8",
+	"viAgwFBOClW3OW7wDPPxIBF6h/il6cK1uSpcAC4QqacaGx/s8lsYMZ447TINUWr/otftdupSsN2Tiw+/",
+	"d0+++9D7vXvyHP/8j3apttUpiOX9Yom50NSTkhIXZHSenLn2rFRgdV88oEH/buT0JMjdvz3dgkzeXP1y",
+	"BfDzoVhl0nu9cMN79r2symKFJOLFs/1mBJhGWtOpgBY2To/pcqXIPlSzUwV2dHATTrLajq+wuH66pbge",
+	"+qd+GhXx7zFPFzANl0IpmdPx9NpJ0kINsaQA63/4hsnWFiDlZ2ftuKpDBUidqGl3+kYqOBcIffHpg5sY",
+	"yOKONH94cAjO4Tw0ca1kfM/90XTZVnPqn950Jr5+RNfexG3mxA9KN+2spstXjRpAv02XDWerVcT6Z+lQ",
+	"lYLrKbASYj07XN7rq5Mk49ZmaZIR4DHrJSKZy8pob0gmCdbjd790+SXcx1mL+yGdfZOhYTUdXhzRvBYR",
+	"yzmv5/9ayAXdawx+27UI9PjzwXA5uJUq11XWI89D7SJwtEjwJ9wyvPgrk8DvfU0f3h3o4N3NcUMyIHyA",
+	"+4Rh5QPUGKMMgAebi/m8xFMDSIWNbtLESIsQAHcr+qedyr5KqG7kK5PgzfDhlS7lQI/HLS9Sexz+TsKa",
+	"A12okZ/IDQWyTlzSDenAFNsbng08vcCVA6wr7lISwLZwE4DgQLNGWrlQeJdWTYUByN3ErdNW+26VqtLl",
+	"zN3EWRLCWfV47CZM9ElemPnCyjz6aF7pYSln1NnU8lBXWukSUi603EylqPJEj1P3mqAKDbwTWIVwp5N5",
+	"pUdQMwWjnmJNI59VUVWqC6FoOLAJYHuuScIO3Jf1trj+GEI2U0O5OMQw7kPrXx48aNZj9kUgpB/pGZ0m",
+	"XkIH20qXA+d2pY+K4juXWt/gLU/7qq9gnlJVLQdTqZuuqsC/As4/QzMoh4KmoOemY1qDkVDJUCbDSi8m",
+	"U5u4C5EsAOgcSYkUypV7SL3kuXz4qSsfuGvcFjJL+wr+QSAV9x1KW0MTsVx74C4Qo5Gc08DTxMPUAXwi",
+	"SlHNsjrvY+RHGYlNdW5uCYbIzoUVdQeB2U24xhukP2zhqR6xva/MePcsmqH8Z5CIokkSRMHIvMMHbN3h",
+	"EzLu8AGYGuRewdLwtsE0YrZnHOvVkg4eafcS9ZFC9pjav3mc6M8AJSL98bTTNEahw2iIoFxXVLPmWJuW",
+	"0lZgx5Z1GNa3T2kNzdNytAEntVLlJqCCYK0CcWRRMsYxZQ0M15Xwr3/qoZtsMJ/cv0FJoyAhDY/L2+2I",
+	"ZArJMdNYxSSiw2QohE9jYalQYe6p4n3gsHN1JJdcXi8q9RB2kbwZJlw0n5Ftw0U5lzj2cKZL5JKNDtbj",
+	"qCCFxaflQTg/duxb57fupjp84Zrhz8CQJa8y8FmBJHmFGpULgv59zu5ug4DBqZqYyajzTrcBuVomB/kR",
+	"sG3ZDKFLwe4AjIq1G4ZQeHYq95gBfnPQWBaoZzMMGgTN1UZGgd13FA1EBm2qAiRwQVTJxi6ckdR7tgEM",
+	"Fm1R2kgTtriw36Yaq1d4P7P9F+KmIc9I4gMeVUfoMNeI6O4t+wS8ZZsS4Q3FretWgkaS4pyx2m0D0NYy",
+	"CP4y9svZadvijKlPLxAbVlW3I3UTP+Jrhn865ww8MzdyMW9bVH5r4quo+5xTjuAy0kCKi+1nYjQtlIzC",
+	"+gz1lnBn4/yGvlNmha832p5yXq3+QuElV9ZtcnLhXRH62/x6VOe0n44aNm1A1OnraX2UhxjQgNwTpndA",
+	"aN+jSrBFO/RcfAZJNgxJB852qiJvY5zEq8KOBFg0bWKnEJqfJpDxxk076OKQnYA7Y8KundYtzH2+pdY8",
+	"YOWayjJvx9gwOQL4FyZAdcv7P/XQfXAX+9/e6hTFoDsljU48KIKkxZKSDMLG5Pi894OZv7WncDNRV9RY",
+	"fTRt4zBNgK3w4OiLkH/rcT7D7zsao8JtY/KTu6YJFDou9waFrtbU1ofne+m6oosxUSQQQQX0hfGqcwtT",
+	"45yKWeD2UmnYRducvR7Lmytti1GbIupdUZYYK8diaHACNBaV+x+v88g+yWlpwCiZHqARS8kTjTMmnOvk",
+	"AAUEVcZkTStASU2JK/Cmq+YENxejmTyp5FwUFd0JEybrPAU+l1O4Qejcn5uY6VPXye0WysrcrW5xVfMm",
+	"wVMX1Q8I6LyVZ1j9SBd+okW8xcFhoL9Q7EP9yK1ilXEEff8mY73AVNOMy0GETYZypCOlP3undx6qnbzk",
+	"W9davxjf30m6GGDgRr15YabJNrB6Mik9s/sOjOWesvCaftnMXU733TTHa3TG9TW0sHBFoDeORun03oXw",
+	"nKbY5j74umOqDPIIR1A+2Vg74dafRFc546QrCZJahjN8D9E8Bd3c+5tYq6//xeMvQBnQw8wvk6pww+rG",
+	"GLZ84bgAGNl3hEzuJcrYhEMM8jvkuzwekXGIa1rKYTrVo96ax4pV+ttg0o1bJTKG76tCjptOF0MooVwo",
+	"Udkegdkz/iaL8S2xMB57vZR/4YYjCzhCn51LPQFtVaNOtz7t2ySl+N8tRt8P0S1syOq1QLkPgtbePxy7",
+	"T/DzUKda76G/R+bGcsN+z88rrvupWyv9oeCdMEENX3LRU7rCWu39RlMah5sEsdBhHXQbBp3FjYMdNCR1",
+	"2sTxo1x6E3MM6ewxQgWQi3CQgkGK1foG3CyU3z5I3+HBfnXFid7HBf51hULR+yEs2Wj+1yAQLXppbPDg",
+	"AyxJcW1aqtEgFLhgeFI/uwii8HzQEk5gFmqAwwIFI6g3Ef1JSwEeZgyQ4srUDz/qbYzfA09hqKWbUjMH",
+	"QWG3RZZHgmHT4+4JRmzRwAojdelPjXciaVjJV60ss5T+dX6Jj0eYfd0rXyfXnoy9msFBNtvAg6beJqFH",
+	"1oVnU730mzkSXCZeeZUHbmpP8EwfMDhPRFXbU96wQvclr0E2Ule1ShbXFaFS37/rJT9dWBB+hpON06Ru",
+	"/yltAuL2rmyE9gKLdh8mOdAmE0RLUV0qKN7gw1vHkvU82ocS9wk6mm30tzFC7Pnzpy8aJdPaZgiut5Bx",
+	"4Sps+LaRNPQ+cUN9z77bNjLava/tHyMmL0PlznR6OoVUi1sPL5PMWD3PVrHc99oeryiXlQKTfmYK2Z35",
+	"vFxyzu9Bk5z33NF479RXqKf6d1wg1rtrLYJPk3jxQ+y+f99LPGkWJinGDabBgRlUt7NOeFmAwlRhQN5i",
+	"SYpNIONK8l7HTCc0vB8+ZsubmYi5v/n9tEq+dmPzBGRKx+M0ElKmZBC87OprY+bMQ9dYgVCPx0yM6SNV",
+	"BjVa7a5gBpn+KpvfSq7Uo9qx0ILl89mpc61KUBf5eq2TnqT+ctjnTbTO4+qWr3k5eZKi+hlfHXTMo+6a",
+	"CrOLoBluCBre6N1C0f4TllNIVbp7Q6XKeFXPwr2REUtzmrwjGbYxYMTuepEeG1NyuHtlHhSmpKhc3zhf",
+	"HhEmE+ool6PSfb8CQIP3j+9sFnPUVc/4JMBdaFA9X+kEVVOTpbSHlXmjWLA1sVKLFS8JWBhxLtvaehbA",
+	"Yla7f6RhbAF74AwWy3gOJMdHIfKW5eMq/0mP3uOlbtdR2Okgl3O3kd8p/kmjMAQUZGBviVl0MAExk3kt",
+	"bGkIwy9ZfKbmJGhHjwlzxL09aEOFNceDTdFd1dQ2UB9ebRwKER9MjANW+k0xu6+j4L0YAGEYSYaWcUfb",
+	"wYgIIcaL4fFvc0kE0josqsIu3zvLIKJ/5hdbA9gDKxyAeJi4LRtWdvD//F//N8AAwLowCSCqmPRoau28",
+	"8+kTxFnjJr0JwuYm33zjNonmm28ShKuTrA7TLCJgQZA0Sopat3huI/rqm2/Ix3zzzWly5R1OYYIubaGA",
+	"FzI68fvmG5qs33wDLF3uNhx1fvNNStQpiN1ERJlMvvmG9ibuQb/CISblsZzJetVr0Vc0/QmqGx80uosZ",
+	"OSz/ECML55bMQ0ZAW8B8fvPNL6CUCstabk6/+SbJPor5/FOWJtlHav0ngmV85Gd8yhCVKhStYwL3GH11",
+	"jZywCZ6hBPGySrrJX4iS1tTA2h24yyo4ccXzFZn3FUQl0OyIYrAwtpc86z6j1v+tMBZGtJLJXEwAuvo/",
+	"y2JW2P6i2714AdElaaXRyU1h3Ju5TQcCUD5ll0we0FeZ+4RAGwLLFvwKizLh7qmUJHG99RujmxBWNxIV",
+	"sLxkgA/7iLAa55fThEEtacJol09Zzy18feVecjeaMiL5jKBWbg0VOdQ09VU4sySBH81q0bD6Zf/TNesv",
+	"T7sm6h1ejf6isgg8j53VV9gW92oZXQfAFyoUxRoclREmnhgZwMu68aXuAsY/gEnpCdDQcccxSpjjUFDn",
+	"FNRYd+fX12KSXQYhWnfnvjKE8QIOwDfjk5+FHU2zWNX162fnF0+w39y2DpLBGATABsNYWVHb3sm5FDyY",
+	"r29ltUx+ffv+mlKZrg1vcjmbayvVaHnyV7nMTukySBzTJlsm7hF9lf1KyPJLN58nlZgZkrfH9cYk2Ujn",
+	"oNEFDwcdDvdgMZqyfaIkjkoy9+3fnCm7caE6UsoKEvJIlCUB10s5dovZ93Kp/TkzRAHPLr6j1ME7Z3Un",
+	"VzAh8CEYPmmEjSNCG3WDEdCe6HFfIWFgdVuM3Fq1UJYVxxEJCyNl3AQQZYIIXwhCqKAwjds5kda4GwI4",
+	"LH4XcBNSjKbc0vDiBZ8wjuuxK3sJ6kjkymRHgASRWo1k2sxElMvo1DdmyoRwoCxGkvhISHn0ai5GU3ly",
+	"cdql6kRcdUzv7Ozu7u5UwNenupqc0W/N2d/evHr9y/vX8JtPaccWFpLFMIujc6Re55xUlpSYF51e5+lp",
+	"9/QpFq9NYcE8w838SbVQ8O9JU837u4WijkLYSyLMDUXV7hUr/3UEoKGjzzrboZd7epN3eh3nXa/g8e4B",
+	"0KpKzKSFo/iWjV+45OztOEgSNtbZQrtqOQs0qJqcceEu/9dCQtkSDYjXRMeYc4dUk2vBluaCyXV2uBDm",
+	"EEmeIncNjMxFt4sYdGVJZAjW4BH059k/CYwbWrwxhuZeh5zwJyJFPxuZ293v8er9PzAuWo2HYGUDCXYF",
+	"ayBsNgG2fIqZprEgwd6m2/t3PiNnh6GeL6BzRuNHFgcKMvICxGA7P5b6rvPB/SS27LOP1UJ9arXvK5i+",
+	"hs0XrcS5U+IVhWxRJcVsUOQZib/D0bSerFv1f8pg1J3PMYZNo3CNb3KIDn/vVgcB/eJ6XCV+dqz0+dr8",
+	"bUiW5hiCQ9No7hEfK009Oj7xGw2UPWqfh5urXT+AHZSimrU7N4gU0GmZUBxWAxUjrAtLS/2CT2VjVOV0",
+	"mlypBJ4Em+O5VAnHNhB2jm6UvitlPpH5JWmJm7rKwWjql4gGN4nvcEgXeRXUUwMhZdzOdu8Yrqn5SG9o",
+	"dBqzLvn2ZTlJ1+fHdJBomEdykYItJsxSKS27Rvjy7CP8/9NZNKJwQLjjNCaDb5nJWF91wLkMvIJNJJG+",
+	"ILI2NwMVZWF5o7Ok6WiktXAKwNmsSo50xViOlSmZ+IIUqGvxJwtQieIztbzPxC5J3kapsnjCuLhoCdlh",
+	"aEnTfL8Kl19RH+4366MtxV/lkiYJBMPfa6Tw3TI/ohp/X2zv3p8KEIjN3FhduSjQhdfIm1NMpvYrkxgl",
+	"5maqIRu0x1SL3huKHD/VU06+7uiY071tLYVRTVfc48NnavTKfjq1TVli1tkawABHMm9oqklL2I10nvvZ",
+	"1Z/KOc/n5Jo3OVgmG8Jg/1CeFfuOB+lqPsfgp9E5/cwbfQnn42I+P02uUGsecyYIbBmI+TzzJLZMGVYf",
+	"t1dw5RXIXj+eQ8gLMy/FckBe/idZljo4/Sn8c/d5P58ztGOn2X5+SPtpnevz+SFs5WdKYaJOed1aeEKf",
+	"QTIUraaUTbRDbyxr95uU08IYpt6KqhDDUppkonnHQsp6hGnxYPNxJWU4DMOTqu53THIcKuYBceuRn7qa",
+	"aGt9ltCfbyltBwSJkHnG0JCMPvKFa2I+J1BE0yL3A7zvfYz5FaExGtzLsxb98vkcM+nukQfx29j6ttFN",
+	"NztpSGDN52GXSfEf5VQho4ID3by5hCce07FunBhpZyoFl4u/vhaTthvSZWdwDd3xABvRti7fz4iu5vM3",
+	"P7ytkL7sA+TDRg3KWa98mbtMxoUsmSVeMHf/ZXzk70K79SFD4MW93PYYUs8P9NfreNOZKEuJCxmp4WhZ",
+	"A8Xu478ZV/KZg7U/rZW+Yp4gtlVfv7dlFTjDkzM4dy2L0bI12LuuHTbdcW24tEy9gp0QmG5g2yJMkhVq",
+	"MNbVSGZNHhldyxU14ldsw3GHMH5Sy2hiXxwsj3U31Z7vh/CaMZ0F7WqP4WCa5Nl/1FUi4bQnWoFp+Nx6",
+	"DZhsE85WjbSgf0YnJVAaNZIpYhHGuqrTcsAZoa7AWfGprBcNxZPEHAp/lpKrT0U+K5RJZmLZEC5kSg9G",
+	"ejbTDJoJ+BhAt2DAjREIw6QA24RwBCqacCMwE0tuUZMl/rposcR7ukCeWKbTu0g7Sg+MLEFQEz7lvAS8",
+	"BMpUzQoFQ34fQ94rnv2CZ5NY3n8yrTg+im/bd7ccGkGaJSlms4V1kW9KADeZexhThGlD+EXz9vcVPfFL",
+	"3gHjO2zfBPvdw1HSjJQsd084pvds3Ftf8956MS+1yGWeDBcqL+W6Ffil0F8pqtG0uEUrLazpq1KPRJkg",
+	"NQ4CVflu4F2dnd/xESfdFA/x8Xi5NBKKkFApoq9gV5XLP9z9UaE7lHePpnJ0I/NezAQwloAJBVk9ggDw",
+	"d311K8oCtFGYfc35Vhg7E07X/XLQV+Cyx4WbIWXhdhsqT1BjDKrNYReHgzYo8OYZvDFqHttKKEPnpZCR",
+	"wGN6Bi65HUslEXJmQmHzbGEsULItitKeJq9WUHF5QesOOIe+quQCDh5kQRCSS4Jil2WS67QGu/S0VviC",
+	"cCgfic5H+6YI3co/dqtfWECXaiRzyFbiEONIEmxg5QoKsogpEh/y9UW3+wQeNSOCCAyZkytFFPN8R8Z7",
+	"KXkXtxA/4MbRcTSFaOQWGDEmqIgNXwg59CBllFfLQbVQf3FrSgZAFWroXcATY5YaY0B2yNRY4lREgUap",
+	"XIRB5eb1Di1UktFPCYHjPmHy7Axb2Vd1kDRRCbN6l/BVoWN+Qnh5aCg+Ad7uiqZfhKOEMzKRTAo3oCAr",
+	"pKslxA/DaDITFLiHWQ+YzjS/Kck2c71BRs6vZ525MSJJ2ND7MEyYzXdvB58yfI9pv+AW1OhsVBYDj14a",
+	"AlHFChIaa36iE0VhbgyCs77+/vW7658GP7/5ZfDqb28G/3j97v2bt788ieFGIfXinqQXFnxBYxD/fqlG",
+	"99lq/lAt4SQ5/ay5RHSwA/SPnV7HTMXF8xe978YvX+Tdl+cvXz4bfZu/eP6duBhLIbqj589F3j1/Lp4O",
+	"x8/G58OLYXf48uJilJ8/z1+Mzp8Pu+NuV3RfdtJONCSdXqd7eg7YmpBr9YdR6O+JxJjeFzh9C6Dmrjfs",
+	"Rfdp96mQFxfD7757+fLF+XAknw4vXo6fPpVydD6U3z5/KS7On45evhh993TU/fZFPpTfjZ8/fzk6Px99",
+	"+/yi82n3qNKN5CPFkvho40KDhsjiF1q0lLwDThtwOiLJKwDcIOsFhBeHTNdubtJV5GUPEtwu1aiO4t0W",
+	"whIL0oY9u6YaCbfAefcYBSrIpIgbpVrBfOPhzY/0vCNaAT7CPa9tN0EvfdBYkumkPncs+RsJ/hHtMoIz",
+	"IFmSKB2xjMf7Zrc0qaa9O9WrA0pJlJUU+RKIA0+TX0uobIQIEIOnvCrGNploAPHGqzUtcrxz72E50czt",
+	"soZQDjkzsrwlOoyEaETdPn4kUwxKM2QOAuI7q5PMXeD+AdM2uwNFgew0IfZ5F6iKZcDxjUrt2mhuijmn",
+	"9Gd65tZCF2TAMg8t+udiRrkmPa5V/ywh7ZXYu2IU9SxKDCQcSYM2qfsxgG7pUyNHWjWa/1Wee+t/1GMw",
+	"6suI3r57ft2N6O39wfn3pQvOf6yKHIpO/ZjEssUvop/uvEJgLzzS+RkNwUbPcAjHgM/ZMZFAzuPsI/6x",
+	"8WAt0MYz4hgoGIFIxu801rJiDSb5DoryYqvc7VQqeBovDP/w7sLGRPTxx3Gj28NE7Iw3P3QIgxcGKZbo",
+	"OUJOFZMCYQPChzdlvKjwDp4K+sCb9jynqIfEiUr2gV/d4tY+pFf9JbiLQv8HeU4qtKKqMg1PRsjoafIG",
+	"Nth9Fe2we4k/eGUme1SQcZuQsMv3qV6ADvptIySIk0K5DWxhoEoA9ziwn4R8K8KUVraAsHN5O47Pfjk5",
+	"Qa9KKxnkFBOsCPPHyf7IQRSYsEiT4bKvyHSTbF7p2dxmlwkqDqWezStWfY9SB4VJiGQyxxqtcFFf5drn",
+	"mZfxuVtMAgiVtVC2B/h8abFBCOelB/9upLWQUIEffvj6/7BickbwyDM/pc+MtFgw/SQcoOD5Xt9du0y+",
+	"zm7k3GZPThM4m/dSCipHCQVC/NO+NvlF+y4OUx1uDabF+Z+I5ZwYlKDqq5dQyRBVVBRQ6uHGQKjArH+I",
+	"rMBp8l7i6/ZVqMWBmMYXRNQrYkL/MJnMSolMX2XzCpZyYCUYEOn/Ex+xYKNyHZEjQBnNcJkofde2v30T",
+	"NIjvvcldd8cr7yz9hsanhkAgIk+s9oBHPDwM6Bfumr0qBx4ShQRf+ns45hjoqPR9Bpwzvj/iCvuZtFUx",
+	"YvKUNRaROzl0/5vKcja4FeXC/Qhkj4uRML3kKaw8nkYYZWNORrqad2JKCtdnUOLZ61xN9YoOWYVfjIQS",
+	"qJfqEca0yNC/J6Ueyj/22T2zjTzSDjo8vm3L+htbVQ6LhZvBiApf20zgJptIAg4GTKpp7Id18Y7JRWmB",
+	"NCgQxaEDo8nXIi84WCq2boDDW321AnuBUioouahaT22u5vNf+Tn3Grxo5uBTgUU0lrEKE+D3D2lHqglK",
+	"WN0sb2WldCftuOXczSxqx5nSJ/OquC1KOZH5qdWzMriD2ndRRbGbUaOpqOw+Fs0vv2zbkV8FNsyD7sj5",
+	"VXkhoNGbu50srLdTWeYYZgBn+iF36ytWxvi3DSeF0ZkBVNbq0Q0ehIjVcwKoXKbyVT3G2efb1GyA7/j5",
+	"X/K5Ib3E9oND7u0jnhx6QOPnTvcQLNebC1Ql8RnPqtQrsIBTyWD+JKoOu1NUxp8m8o+RnCPFShTiYgU+",
+	"2hjfgI743HQlDgA4OoPUn2dBiKL40VRDAgXieBEBveFbfgE4mGqKmBA1/M7rDT1eygTf1o3ssMw38VF+",
+	"SL17frqzf6Q3fKQFn/u3rRSPj7wEc/tQWvDgifItDYnO3w4xkdG4onkEeceRs3qeGttyNh7GvFNxA9Ze",
+	"1sIIfwMgvAAcnFsDawQHocS7fsTpxsDgkuk2ahDmRoV5ZcHc243ByD9807/wSgp+ke1rQtTZhy6rADYi",
+	"j2k/1oLQZn1nH/nPjVlDKJoMSW45m5fCSpMYW5QlmBOf3mfuH4Ph0u8nmSNAlqXp0QEBmF+Q8RvKQPcS",
+	"V48CtnPSUh7qkfQ8ig/EGR/fzNqcE4+Az0VNtCJADRy3WIMz9JAI/vDQTRa3Fc/Pd8GkkPcj6OupQoLH",
+	"UpnCFrfy0uf6JgBEQiKKhQ3qbU343GiQ/wxD9fj1ALsN4FFz3VF/bclNe3/hNhwtwF/kqCH6mVO10OpU",
+	"zOen3lOd9hfd7tOR873wl8wAExybVqylzrk5SCBCIvOuMLKXUPWmkQLESPH/idW1NMRXGOTeyGWg2C5M",
+	"sjAspAp8hsCHQmxBv4SUpndlQ1RvuPTZXmY1BIEuiGpDGtpzfLtQBad7iIVxYrWltNezhatT5hHqL/yg",
+	"+LJ4eIlOryMXJyOpbCXKvQou+HUeD2i8sx/nKmfI5j6mp3Dr5y6OwkUHw1IPzRkLq/Y+tuwgQ1QaJbZq",
+	"SE/P94kzbSkbsgo/Fir/GR/1vXvuI5d2QutByftASKzd81vu9X+gBnxmk64NQItN+5HVBDtMA1VAjmIl",
+	"pPltkBz5AMXh5sYjQQmszCBbRj5uMOCP2OJPWwkd3v90dXLx/AW/wXBpUUmlgdKB8HA7cjp8ew51dVZW",
+	"7k7/m0zq9+7Jd+Jk/OHji2ef/qPTTPPQtHa+d7OI1R8AWF0lIpmL0c3ase5XxgPBkZOWwaCQ5YmB3qkn",
+	"lXvxLPm5+J5w364LoqxMmNkBHeM6ho9134sxCIdXQPbWUtHirGvnIhY9stKeIOdQ3Y69AMiwUCi1v9qB",
+	"n3XqwFu1TBlnh58h47G1CSCc6lzwISbl32Hmgb2hUTVPQUp1bcloUP4vkDWkjKFyxgyk0vAvRjY25SG+",
+	"5yzLvsxAUELZTJxG7YrobMHXsXLBpI0ZiLJ2e/KmtTeAnwqKIG0PZbmQHa3F3ZlEWb4wPiJo+jH5iDiX",
+	"fZR0f0s2sC1B/z2b4Dohc/D3X63VzqPwbyQM15DB7yUCYF65585E/W3jQjZbjMXIBs6fJefk05XSDSpK",
+	"aU+533NiHjKgA6A7cXLUj/d/B4T7HtGZe5m9dhwXR7H71qQ2mtchrBUeV8MpOaPa4ObPPsL/2+kFEZ9z",
+	"Jwqi/g3F23B06gXL0c/5QAzbgbvcxnQQtHRvA/tN7OHR/kE1FMd3bK1LuPvygDyGQ+q0h2WIoMke3Vi3",
+	"gzOkLd8f3xhu2uYVr6hsCARNNFAJoZlwxtSLlK7QjK37KGjj/Syo0UUdc/JvtI00GcpCTRJPFu/8OffD",
+	"QQ654MatpoMGUN60Tv9fouU0rTEu6uom0WoNhRmRGs/EMjESU2BFlQBUJSQWWD+7KSosb77sYyn3BtvP",
+	"o1zHJ/71zQGjldp9GyFQrXyEgPBPRE12E7KqpduErg31uCitrJJSWpPMhTFcaulrLPoqtgZ396BB3PM7",
+	"2OfdLhFsR3hTogXXd6pHGVy4n28ZHTzBTRH060yM0abLVQgsPR2bjzlZMM2+Cpbp7i1zFoBfy5LgCS7K",
+	"MkFwj6vhJaa9MWSDCurfcRGMx6EVtDuRYPFP9oTD0tvwEbFX4iEQK6F0W4Gyyf1xsn0VA2WTTTjZVRPB",
+	"ClSP3QOLaQfMcixa3jzYzaf/HwTYYsevx9LIRc/pr1ZE66doOLwUTWePqLu8eaQ0P1hMK241ApNfxiEt",
+	"JNhoXCnRc3H0Jl2v+QmUdQwuaS5VzsRWDz031gF7VShUGigCIL0ZKOta56LD8mY7B3lhvT4FuGIX7cHi",
+	"QXLYfuK3hQrNOwWY/5/dWtaH5qCRfHzjtiV6U+r7auUeAGop8pbs95A78YDc5MAwbM4+wv8/nSEN8W5Q",
+	"KDpWwmQ1uVT6fZoAtTeXYZIMyq2sijHUro7HQAvydQaKxyfwxTJ7gtnviPqY6BHwpHq2sII4QUDgApd3",
+	"WMKvfn1zGUWx/ueFSe6qwlqpSAaCeNbbMFWv3K/eUR9sGTtUeMBracawbAzJ3rXRl4MqjZH/auYu7zZo",
+	"yM8KVcwWM/hyVU9+9yTiUcmA4p47aHqQbuqcHcRwIZqZevU9SUzZBylgFHR3YaYncFuZ0zjHW6/RSBqz",
+	"fYZnupoENVs0bX2nsL1QWRFtvoZeNzHWBqk7AfjhEbyAizC3JJAgO/QXEvLKMzpaZ5wikq/UaloFKHsZ",
+	"0mptnG7w2IMLr7TKH7dMSf7+ACcHq4+uJJ/0wejCkBNy0etFEUkMmUHW1kq+1QFbeYQDDhzUL/OEA9t+",
+	"zCMO6vgjnXGM/IRqkKOhL2GtVxO5mxoNEU/4kgNUDsWdeq5HC+BjwCoDOqFmhSakjUhZ2195t80+wcQa",
+	"lWsRIw5F5+iD3RY1Uvns4aLFEb/QNtWabfTTcB+f+l0d1bORmJsFbh5b2VvpGnbfWskTpOCAJInVybCC",
+	"GnBP50qCsXZVZLGXiOSH9+9fJ1LdylLPZZqYYqKYMyqseXlhgOKYoXyqZl3CJJNKKCtzgBJi1FeQOiUh",
+	"X1IPVzWghnaa/APCxiTjZ2dcBJYIeAy0dqkXybwAtB+Fm975cS+cnNzIZfbkMsng/bPAaouoxdSZrM5J",
+	"cKxCOcLT5Fn3GVKS4m2yNLwz6yLiIhiJ+8GrKm3967YYP43hMa2fHtFm/vj1wewfNgxoGWRkqI+IZDa+",
+	"j/TCHn+GeAe0/wlJdOtWUsgA1mG0VCzxF8+kwsui5qgOTRS1NLsC4eMyEDMZKdVpcsWiokquE7V1v0sy",
+	"fMyAlCez1AUcIFE5leGZ2MzLNRPl+E1p76xrLLx24IPA077KRGl0RiKunB6shUGUrojT0f7DGhUF1TZQ",
+	"Mmekb72myGgk51aoEWGoPLkirSmwwLAsJJFEFHbaXK7g2vm4x+LwfsDyBgPdSTs0XkdgolPauiAuViPC",
+	"wbzCIvcd/cUPZAiPRPezy2Kdkg0eRhmHCIVFdHO1ZJYUmI6F9UDy1SP6DWHXmfvNxtUZjNmvJVZrhsG7",
+	"ePQ0ITFQrFeH9GKFRN05rkmoqhF0NKiNjXm5X0txVI1Ad//31KdtlNClUAekVwcuQI4riN7j+EuKe4kz",
+	"W0m5fWALJLk1UzFHQj7MbmGpfy+Z6RwZY6pkUunF3DDOF5WmUeZ85UNhbVUMF5a8XrRsoKaeyok6JxhP",
+	"bDZwSq+S39mR0imX66r6EZcbzSeeHZZZiRuNdJMhNsc87ubXrgePbI7wjBZbdCN4ZFsEAmQBT/oMZgmE",
+	"DSdEbiSPEu/82Bjj5lIVWHnj6Ru4XMd9BntESvdS42L5ZchJUKTEKQrKjmBQ/bSb5GJpepSIlnOMgqyL",
+	"JqMtpyduJlgei40T12VUxs4PqwdlINEu1BKDGmLvDUL0k4Wo8koUZYBEWL0AGm1IN5+GgAn7I2vYEShN",
+	"rPjUZ+la8Bb2SxRX0nwKO6ivGnX83lLPRpwlj8hXeLQAp6YQqDQMt1Q2UVJCcWsKMbMbESNHi6qwS7Cp",
+	"YnQjbfLs2/Pz3YMgJEDhfv1ThkI08ThoCdtwavRBck0ycmxw/o/a3DzTKei/lSoHKjG1bAmNkLf/7CP+",
+	"sWNGCpG2/sVaCFRSOqwEkjYgs0Op5hgMQdQbChi/SUZTK3maxIBJdAkRUJJwWMTUSJn9HVC5bl/P+PQv",
+	"HTFJL9IWjh+OCJlyZ9xvDwNNYqvDcrlifmd5MR5vtUEvwkCGqMdJZnXmlpMU1hTnmmGLEJW7ugmC61hf",
+	"oYWBvQXaueikknbHRIDFNP9JoMs/7asfJPEy6nFUdRtZO3weQr2A1mvaERfj8X0FSdxvr/Vxjc09o70s",
+	"zosIXCLKns/aYkWDg6Aw9WwOVJ13+giCI9tMc1KJ+XS3Y3mh8qH+I1IS5+elaLvgJ3FxpICokmx0ETUp",
+	"Z6jILCMkHuTvPD7QKyz4yunZRu/3n/Am+1Mnijs40DqmoWHTWiwNRuCAm4MiXq1MjQDKDQ5ecXC7ouB1",
+	"o9YRM4oWJghaw3BrA5k4Ev8CDRLQY45AQSSs33DW65/8RWse0VvsoHrE73t4oppR1JVNeITWtDSqk5hk",
+	"oYp/LWQkNd6m9cuv+6g7hwButAVkTSe6zNfJOvccwccK3rlH20In+v4gKcwcTlbCGK4ZS80lnH3kP7cH",
+	"4lAU6pva5OvDU48+GT9HX3IguqEz93bNdK8Vcih5ywS4rXlErMsmDhdaPGgm94IkHVChnXv2oomgXKIb",
+	"O1zDQf8H0o9I3E3eixMjdHOEymfwvywcqhLcE/dW5gZPR9O+cv/OQCmp0CrrwbXILeh24TIIiy3midWQ",
+	"JQHMlVbYYtiJRTj6sS5LfbdauCaiTjCyupXViXGbfmpzUJUlMRPg4y6skeUYAcNF2DMWqLBFqL3kSuFd",
+	"orfA3eY/F3C0jNeB7pQ0XFVDwZFKhE3cTtBSWveim5geHySDKOtYUHyK7XedDRJqd1OpkDKc3sEUbmPK",
+	"0bsLa5d64TprpJWSIzrFyf4mjD157X5y8uaHDBoCw1MYE5O599VEWv8BaGIQr42sbouRJP0LbhYO+tjt",
+	"KmaFWlhkt5PK3btKrL5xjYWc2y2eK3FqDYSyUGPiEmBz2FbXNzCov0DvmWQo7Z0zCBdO6zHelg2ukrVx",
+	"dK/D8m3C3EBXaMAbIzk+1yd5G+WBxWEkkAMOm0epuZtOgPJsrIlXiLof1WrB0gKO1V0+cls4yZUzEXc6",
+	"cbW4yUWv1QYwfY2TexdoKfVAE7L0MumyjEnI75S554coTHIj53YjAPVw4NOVumnXrugYAkH6pFKo9F2i",
+	"1aUzMq0muMlQPGxtzXW/HKgVcJ5vMXEaUcOGWpdSqN0bhkeikGAmBExSCuu6uLmNLFZDZhP1PBpb3P8r",
+	"dPTdJMMxHcg/5i7ayIjh32gSFmX79TbZishzrqHWH37UcmERzNPZAQt4RdVCG51p67iAY957VLasijBD",
+	"/lqo3OwS8m9FgkbsSIUJ8sBRHUPaArtdnTSwyd8Ld7nzvmZ9hS88sLkUddu6E86oRrK4lfm2ibRavVRb",
+	"KmpvE9Hk/N49+e7Dx/P0/GUbPc7RAjpo2oPRl/RL6LOIwsbvKDpF3ku+hcBH2V7ABnvu477KhRW95GO/",
+	"Y+S/+p3et2kfnWa/03uR9jtF3u/0+h15awcvxuejfsd9b+Ezr6jUvT5nRSX4/qZQ+KuG57nvXQTW7/Q+",
+	"9jsUX3R6Tz99gmUkvHwD1U7b/hPnLiLMo+ltp3KGAZB7xzgEEiqB/j8YiF6DFmnJJ6He34ZtZxRF08KI",
+	"W5JYoWdrvmtVy05Xk91Lk9yafG85j40UNvVmFUGoZUd/E+00Hgr29k05AtqbOi+Ce29qAKaQ7nQFWGU5",
+	"usGw2DWqrTlTKUo73bk9P8Hl/5BVXozs9gahS5WVTIZQTmRBS5zAdXymQ7l7z90MG6gxaQd7gQzcrLh1",
+	"L0t0WHoan1BT1W15carwbJj+G4KctfHmHK3H3pE/kPMI5+f6P03Mwl1pkowxfxnI9GHFVHaZZEIt8QDb",
+	"zWfQGEJuh9ZXcE9whtliwk8vavxsv4uTfw8+/I//6Oxt136604njXGD19LZhob1Vm+nhbR40AhS9I6BA",
+	"0M4Bdlq8LRd1iCVPURfBEVTkP3WSL9BnQZaYyu2zl9++6E5JhDcsbhfPpi2vA1HnhuE4f7FDx1/zAUDP",
+	"ubHM3Tq7hD9xomapJ1ldKPxoyaLh7ipoxDJLIyBqrVuM1srXRRARQdSXrsfc9HNR0WWS4RzKqIqi1Q6N",
+	"ruzeHs39ZqcwTgxl2fnCCl3oJY9Z6RLi6xoDQygh4JzRwfLiG8ugtwhxqJgI2ZM5VlHKLw1FMFyIZRBk",
+	"gKprvK9Af/mVSaSqdDnzit5eYA1LrCFXBF1g9Wnyhk5uK8ni/L6WgY7lTpO3Y+ZoGt2YNMmARxITPtnN",
+	"YigrJa00Gcu2VxLjPGwPni/VrkNiP4ZKw+lTLgEsg1BAeNBXJiHahHbFOlS1fu8uJ/DBBiEQHpE/ES0Z",
+	"inIHJTEsqFxRFtsmKhYfRqQdP9i+PNP1DsCwR/vQLVNvPdJhhd9bN+fXacZcJhlHF4Miz4hgBTB43AsH",
+	"4j4A4bAwVVvpDtgRnH2kvzZKKqBkaW0zgdmqsoCyo3El6X0UZgZz4L4ycT158saStGJIumqqcQp4QVPA",
+	"BNOEKVqr2ohY0yMKnVyuaDNCDRHEX9EXzMG+rtmvtB3AwXI1k3nGD8noo4zzo6F2HrYlDRP4R11NpL3v",
+	"BH6Fz2ta11oEaqM+GOtqoq2VB0GK43tsM6S0/fwF8ypJ9vpaTNjeMfwE7+dzzL9eXb/6aSODXujMYy/1",
+	"Wybx4+sobBuNPZcL/GVdiQuYe9ZG9JUX1ZXJuJCeeNZrvZLoLQTjd1NdeoCgZ1hamdBbKZU8rALURgnn",
+	"i3j+mRQKgPOnyVXAhzC5U6j6QgBP0G0xd4UF5LEejwl5j2VnimCNzdIIUNA48/ruqIjgN4t4jAbXMgtH",
+	"aBLUiBoqEvWSvNSMJv/x93n+kADgEGII6xKlVII1wCbtplO6iW5pr0mJPfJI4qB/Yo/wivHxIKZswc70",
+	"+H5L/xkBfzeeqNM1gcbGZ35sbTkGkGeQwHYRACToW2FPVyPm7zueIAY8ohWRVJYB+nwMyayo6xrH556l",
+	"LesOfPPwnn3EPz6dVYv7VPauPS9tRVCxVM7IErNJA00LfnlInpbd2R71OLkp3K4QGzGoFgoOLjHj6rqH",
+	"5dwvQ3ELvQ5iK5rLgSM6lwbv/m6hrvilH29rF/Zot7IaauP60HX8Hr4Z3+LdQj0S3fRvTEbT4p8Dmc0B",
+	"DmoWwP7qrbWhSKNpytEqeoKFS+20QUz4CekUSPUHxLvVOmUgTDGyskLah14y01WQ/jcpZm0rXbJE2VCT",
+	"8kWaKJ0YWY5P+GoCMxMMfFhA/Q9iQwJ0yIcqbg/gGS58eVlACODpFUEX4KkLBXF/oQZjXY1k1gJ0Jl9y",
+	"Ra3CqqEjC6bFT2qrtIVvDwhhpvpPzYQFUUXaLuv1QWL6JqmWd1jYylSrAsYaNsiMXUb3l2IRK2jm+k0A",
+	"uTw4KPGGSAgnF2szZ4UznKW7LWT8RT4rlElmYnmavFtjY1B6MNKzmfPFupRRQR+atesqRiZQoIHloqVE",
+	"2gfYK7j+ngnPDtEi89Juew8MmU2nd5F2lB64GTfgT3lZgxcBWn/XEZ29ZMWjhj6eptjnnT9i+fDp0+Kc",
+	"H8Bu0jjBGoMOoHmmKMHrSnssGpWpBkI4g+BPYBCFBFgEnvMTbKGQ2+S1ByQ4jy3ziEMalTWiLnKefpVW",
+	"ZKU+Berg4aQPtTciHCmxTLursFCemsIl7uAHnHdYXZIQ7eh/x/t+/HjZzjryZ0h+e66/3/nvQZEDseBk",
+	"kyb28ShK3NsciKSE+pe5SswjuZPVZrTyGA/liDYUMkyoQ7KXGHkrK1Fu9Sqb4z1/knVUn3KVmEJNSnmy",
+	"MJKKFzkYQwwDVRsRl4VZOd2KSQJOk4zILYzPb49cf6lIQS3cziOAUfG355HMXmqUcZ6V/5ULIKcLEsxl",
+	"AveCyA806EFQrGGShRrJyrbIJ+Ox2Gvu4kf1DdxpforsiNvjxj/SOZV/PrKbtK3faFMp6cW6APCQh1J+",
+	"ktBz9lmzx5WU/5abUlSRxieHiFhyQF+4BdLFkMRsQWRhUuUslHs3lTFjWKES2MK0AdWpyT9Sw47oLPER",
+	"7plt40a9c9CsFd3zc+1SGh3eb5ClF9SWeFTcxjZEV9GOgySMMYeDeoaAmzlNfi2FMinmeIg3sSrGNpno",
+	"RFPxLi8CbhMxlBGHI4RIM7degFKynBlZIv0cukF8wlvYMcFmOMMCj4GwmYtfM3eB+wdArrI7KW/KZcDK",
+	"63GSi2UEyiy1a6O5KebsnGcaZo4LFkPQ9s/FbJ5yNXvQvAdNNOAUvCtGUf9RRYQXNWEAERa2WMomj7Rq",
+	"PJy4yvOazT8uWQr2Z6dHeOKLk+75dZfxxDHnyfelGN0kP1ZFLtwuz4+L/+n5ycWL6Kc7+3TshUdy6DQE",
+	"G/3BQU6C0XLut9EiF3L2Ef/YiDH4rZ5JBSZdxRQilI1YzyQ0ZVnhsG7VUnc7Tw9+ho78DgP1niFNHt39",
+	"MzjU7Qg67Bhf9d4weJv5FHy9/9YDIVAnNeBi/fYXVfSc60EApI/vGTfG9B/rpAsCa/9jNhATkXdANokP",
+	"d2unUm7FoEZuTkoy/cJ/HxIFj8ar214zi8Ih1/UW0yLE+ibbukV8euDowFUbId9JYXsReBYrMXkjNxQQ",
+	"B+AGqFCJSCp9lyb+4olwH9Z+MtE6d8unSZOFulEu9qULipLoZJrs5ScG3h/NUugJLaaCr3RQAuIwHY8e",
+	"87XYRgQh3FTXglALuNifNs7n4cz5VpQLeRkx/8AHW4X5wAtAA46a/IAntIIL3LePjjayvimPeU5B2GPQ",
+	"j42wY6FxPdrgFSrJcIgR3mukF3J0Xy2UkTZzof7QRYNYYFJUCfVUuiKgt2yEAl024X+Y0iduYpO/eB9Z",
+	"1j1hPburuz0ksoaucsM709bqzoe0g/3aiOrdI+/o3v2x0Dzb51uCjA6UB3cLhq682uCjTkZpd5+HLT7V",
+	"w7NaGY3wX4zsR5yDi68kkz4YLsoae9xc9v3rd9c/DX5+ff3uzav3hPL0tQy/VnCOLRcG+G4TLL92O15s",
+	"Dbpq4PmV8GCEjKWxHBUwnY9Q9gsZLWRVSHMZq1KaFbARVaCBzbalbn6m/tiFZAAfyU4nbjs0YlOBIvzv",
+	"4cWJ1ALr0xq+VpvHSbfXKnrcwgNaQTXwyEYCTwZNvbj8mlZXDuO5yVqDPWSVHEllN8j2jDCv28y3MBN/",
+	"IL3Ci+6hhL6OXGIUw22snKFx0VDgGU4n7dRTEBehGtr1kjNVI6vN5003IHDZmYgFyKYE0OW/FnLhemYm",
+	"ijIqvYCPByUOftqpFgoPtkSlNj8Ix3PlDh/hH3/pw1P6nU8dWimcWX3a/XgbJ+Mx66yw9R7bF3GdHjRh",
+	"GjyFd5l+ysIchd3II4XVtAScfcQ/diOSpTdq9q1NsTOO5TFjZ3pC6/mFa/AB2azWxvSx8jX43pvyNasj",
+	"fDbXxSaarKsELlgh//GI+GpBKwsqtUKaujARLmeh8PCEof7GyjlyUOGDUdZ1YYOGW6GgrBqXiX8tRJmg",
+	"I0nxINATcn33bddd+/frV6fJr+FeQBgjTFJqNXH/J+6VjWs8/nynhZ5azYtrjesGAXJkUhiK5HBEAOei",
+	"GbAeZ8emollppefXocautVG1q/lBgw/QJPdEHEOsnnTDCys+niLALtavhU9fdLtthApyjToGF/mLF9++",
+	"fNaNl/3zL27Z37DM774CP2BldRZzzOUVTfJIen2RP0ELw0jkT+uFgRHhmBiQX/y558phd/0YlJjYfRlV",
+	"Jc0Ci07veUB6mlxrpI3w8GBkfwhKmVD3LUxz/uNXd/GfAd1VE0MgOoxC3Upji4mwkDMeFblUeysfuBd8",
+	"XDjV1nqlh09KeMt7piGcrc026/+8e331w8+v44zu1xn+LAMtd2lFLqw4tXpWPkkpaRN0Csarhz59Vdg0",
+	"qVygUsX4S45kV1OKXOCL/D/J+4b0cV8hOkaYJPvaSFHK/EnWYwCVrXQJyiqSKw/1HCOmGUv+yHCmhcdS",
+	"fYWvnXooNDw+iyn0POpZEKEmawXh8f+zi4u+op4aKG0H/MoZQxRMYuVs7qKZZCyK0gDVpOvyn65//huf",
+	"j+FwmDQxdlm6LZMLC6DAGyp43UyZCRBnZS6HslA3GJ5NrZ2nfeX+Z5B8siitxqjEmQiAXYt8Iq1Jvs76",
+	"i2736UgttDpxL7sw8IHM/IFPWdww+pwyQn1Fv0JJ9NrPnqRAZKWZ3P9nWc1EkSd5ISaVmGELkbOMB8rN",
+	"cBp3bFZfKT6shGOjLC9uidc0cz89wcv+0u+ofmdLYcM7NPUjTnl6QhsQW0wOq0wZJuZj7WD9IeYW4l8x",
+	"uknXaP5XlU9CCUvhbPiWEGLNFYrv/JOPOp74kE1Vir4LDhpetZwOP9Lonn3kP9tzFMEt64X1tDANbvmS",
+	"Ca1i3+6uupFLcMykxtA0k98FLfGjD3rbNPZwiMNlNPiWnwmGsrpp8I+vUfxdAl5udJOlSUbTNkMeNv+k",
+	"lirSKh6lA+r9N5voYnbU2D7CQK3gnvg0krmCrQ5wP9YOhGi8GRHlGn7Q2PuLj2OxTxLBm5j7hLO63LIY",
+	"DSspbk4mpTAYlSDRTShp24Sb+oqZc0jZV+Zw0hJiXvzSykDsOetxIQBUeKbEj+4CwJT2g/g3op11YMTA",
+	"8BQK4d1Px2O6PGbn4atR2sDdXquoJV8ZBv5f+tolgHDlWpotGOp30JOHPmmBUazkXBRV54M/LIExGcCY",
+	"dNIOgH3YYUQEVSf0u7QTCKrCxjESxkspvddr5LV1X1MfD4bO7EQuOiml3+o/uQg/oXi30+t8/Jicuhj5",
+	"tMiTT5+4UXukgKIO3hhY6FIeifwgKkuuWVMdica29XmDDtL/2lCdTVTlAAnzk4wOupn1LfWVAx5AAOgT",
+	"nmULI7mGjvEhsCmiLaWxYhk2ptw/Xukc5hDpTcwox4ty//gkUVreBGLQW1q4pVm/Z2K13jITSfz2gHMx",
+	"l6NSRKvyTORyZcLlw8FcGHOnq9wt7MD47BdxNy7+T5xEEfGv893w4e8fmQ52ZTLPi07aoX7v9M7d8uX/",
+	"dbH/TMIO2jSXyKiOM5tYse4RI3WjxNxMtd0QnSMfTZoQQ1DKi1xKSJZYZs0HhHfCpPHKtma+XzF3Uhqh",
+	"Qldq0pEvM+bhaMzhNO0VSIp2Whirq+UAayUyrICFcylIpGjW2iWv0JIGeM+dtOXkCZIjhQuAxRBq71zr",
+	"NxzcCLv/qc0xAzb/npsjNtDPhsq/w+1k1PrNE5CT5m74/FNiszwmrCZUiGb8HOEZEXbhzrhpDqB2YyQF",
+	"07hZ/aEYj3kgzC4WJ0VVFm49KNrBS87kN26qHnBiKCw9fFezt/rPafZtupsw1DR4l6FUjY7POTyGyPiA",
+	"upvxlLAgG+S65nPHVEjjugO6pDkHTwm8uCCzsMl8CtSeUz1rBp4Ate4xMzX4gDbYifvyYJ6NU64RLXEY",
+	"WEifF+oRxvSM491jZkAY7x0ZxQonc2QfmMnPZVwDvxIwjMqFsV4jONDR9ogHaf3UpjDMbXEjl5BoGcqy",
+	"kLeSnnmnfRCGUYeubihJcx0ITtGL84Whfh4L892P7LSUxjysDB+SARDvRMXV7RX0Mf/0Yx7BfjFV89Bh",
+	"r3Qu22W8ga74CNXyaNis1Lxu0fskqlCvZFOiylaSM1B0SAhH+XkcPQPTUnv03OKVrdwpBHbPbwjjkq/f",
+	"/fgqefr06XdPSKcncgxuOi293lsUSETaIbuF0Zts4LqYybdBMv64YYXrr+tKttqb66eDHuthISZ0/2Nu",
+	"KV0rtgXPziXPhZ0aYiLKgbiBmIFTLtgFM0GjxFK/NHCPxPpKIaJ2G9E/5qUoFFLhvccfx/ViwCS+URx+",
+	"J0u/WrXpukl7Y753SL6PHTdG5kasxOTbp9JKaP6nmkr3C88tTTTDOhHQLYcWyPeBQoh7aSY+xtyLY7vG",
+	"+QeUY2ypPjWD89GG7vQCtXBIgAFLNANjHu+e18UH6KDfCAuAFseVSECT4VwUVJ7kMjCE4z7KrVSGedPc",
+	"c7mdM7FkYV0s9MUUvmma5CMcm9yL6AwlSBSAx+j5MC3PWJALg7NKIhGbpx1P4TDOx27E0kTG1pZ9BWv9",
+	"B4/BFjfyk77DApwQawZVYtI+aputJeBgGwttLuJKm/MDYG4/g0hP3G/bBedDwv5oUNU/06xemJ1EyqMs",
+	"Wvafr68T+m1G6Yl2jNN7fMbxj4PpQdtSjCqHrXNhCcV1iIH9qZ5pLD5zMsXKqhJjXc0A7Sb3O6liK0cb",
+	"ZIOMQFGeVK+uoeDciFasfQ3PjSmP8HwL3CeVhDafWY2EirCPLY7vml/wPb7fEY2p/qiNJzjQloP6Bf9w",
+	"7tBHjLZXjWoXxNVVnlfSGGnCsSZwUSNUU49uTpMra6tiuLCUwY6RWbhO+uAq2s3WUAyg7vF1dnKCqOwT",
+	"I6U5IaoYf/PsScoB+crBTstRTH3cP5+FbUgWWnlAgpeViS9Wbe2xaiWgE8aLMmDc7mGQZ3Qct+GwsSqA",
+	"cBZS3Vi0gMfjBB7W4+DDWGeU2GhPd3BJP9Hz9+2wP5OUYfMbbS6ZhS47YqAUj0kESnRrz1TkX7bNLpTz",
+	"iIcR2Ni/wW2p9R9xSwvemsWSsIIz+aceQs+XcmyJYgn9fCUKwzSy9ISvTDKWaiR7+PNJwTBEJFwCehUU",
+	"ASBGWGSgJi4J7am/lkAZfZr85rm6XCvK4layJHegd8StGEwAmaeUAIfTerjboFCDhZFZEHgb6Sqv6Wh/",
+	"ZdztCthKYguCuix0CEJmMAVZNC4lf4dRXVtN/rxgyj2Wo9R3h1/PD8Qd6G+4+9rUNuOKmSwL1Z7IfkMJ",
+	"hHC2ziw9JvUZHlggmHWaEIyz1PNqeB0g4h9j8S7kxarhU/wJ1Co85RKxnlqNi0nAvuCjb0VViCHBP4mR",
+	"Nk2KcbLUC0hXVFLkQdD0tbJQf45BVMRwC7XPJFqfkuAiMOZTiEVy9kpDtbSsIgTZ+9FU5gsXvvNLE+kX",
+	"1/1VEh2BXtjWsJ3HYl/7BxH7vxYqN22q8BzQsO5IYeK6DV0FgHg7m4iHhD+UeuUO0ziFSeayMlphcrm6",
+	"LUYyyYt8A+mKrg71eJ+15qbUK9M/R9F5vR1rhedHLjLH1L+kqQDnpxSPND8X1A2ac1wdjGc6aUeqxcy5",
+	"Hf+BLnP3x4fGBn1JwR5Nze3pMEvYM3f1wWK7uqlY/Xi7XHqzMzTXk7EoykXVvnr86JxSnDahHyRfB92w",
+	"1EclzudGDJS0WjxJk4nmIMjzZVXGw74qSCeBg1fuAtS4prLOO1mWjPFXOWrr1tPm4dyq52sky8I1dgRl",
+	"uTgtgI/DOc+MXiHziCPU2AQ3Cm2jV3T3QAUPOxUquUi73a6fcCuWAi/XstX+Hrr6R+rpLWnsv2l9g3TW",
+	"scVEJFNfMi6y3hNtLM3U/WvHIx7ocdg0wcrto7zmsNI3nzlDfTdt39S/vpXVkjTQ/AocKqCZI9otxnYx",
+	"G7pYRt/KCphHIE1rDaYefQCInE+VXuDkm8USldA3CzVEzvWiMej5bbr8DELEv02X7ZWAcHJ1mSjYTrHf",
+	"KNBtHMJOfpsu66luOMhCmFQBhKlIhviZzYRH8Jios2s6r8y1rsCy5IoBusictqOhi3p91VcnSeYlxrMe",
+	"Kv6CE1vJtYMqk2/mJfwQTz/9r8LXyddg6IgVVUE/6gksqLyjuIwf0lcJ1rpGwizwG3xUpcvSOW7/sJqg",
+	"Hx/0g0ZVaEbqFzJRK1Nzz0KNAYvEyRGzN7NpKpySVZH7JURd+l1mRrfLaJV0dwQeQWBixg16RH5AKzLU",
+	"nVXefbH/hG3/VBiWwAIgn2uBuyt/xtJUQCyOc6cOrLwDwWYqHhfWv3DQEMFXczcVleStQY1/BcCC/ghc",
+	"JVh+gBhAuA/WQ+BeLSIcTbm1/qaM0OZW5Bpl8+k4G+t7eGoWZl1Rz90tU3pANxr4Dnc7KMifD5jWNojt",
+	"4WE2BwtWR3y5aEbQBYMFsLhmPTq+Jz4ZOSaWUDKBkG410lIpIqv/0JN7ZEl+pkDro8mHLNyFTVEGXP4h",
+	"RpbquaPZYv3zE6vplrO4xh+VwGEULymZJQyCyJCu0sp5JHWG74qDlfXCoPDwrdCMGOG5MNdnkEYAr5tl",
+	"QJkB9gME1DpZStvz+109Hke6A2n4XMUUxDXmAn4xvLG7K718RYd3bD0ELI0FQmKSlCY9xqkwzkCkyt17",
+	"ZGicRSljeVJ3KzRFbEf0KnRM5G8XVMP1eEwGF70h/N49Y+XueDNyYTJ2tDyBE/8hw73iCwecK+jFZgZp",
+	"HOUetyLYfokapt6ZbRK5ThaqlMYksX/GhpqlGg0I+lvztyM9jwLqOG9EPoLylaECmOHLaNZ3DSXC7B+w",
+	"yo7dDGIRPCcr8BkjqLlWbehuys1YNYKLC+c/YCwGVg/cS3kumfA4WJ5Q91OxnVUS+yHSVu4BpicC9LxV",
+	"hNoWSRZV5JL4Z2GY3cbn63KZs0oPuPU62VUQfPC1jpjwco5Bl7H2v/ILohzgp9S6WKmbjiXWUntocnhH",
+	"0JE5TX7BI29hbsCAUbukRyswyx66TvFpusoaYD+wRpZjgA1jzAGeCDOI2MSFGmCUwv3HNM3WE3BVFsc3",
+	"VNhNils3RirJ6LdpQKe7BlL20kxdVFzADtO9DnA0c0pTIdvPmJj0OWVJ5umGJuUqJXjp4Jddt4HPDhV4",
+	"lysm65WINYRfLAKHHUeAdlhkve42if65ZR7JVGG0eZmClSEUAtbDGmdjsBT6OZ5t/jkeZBDlBDpRKsXi",
+	"FRjL8TG2gFa7mIXCisKzMeB5bFTBUrlOC9+DHTBGNZgDLT1SVLm+g3mD4jHNi4u/cCDKMuutuzOa47y8",
+	"grPewduvuXroJHTyWkn2x65lA13Np0KZ0NTVhVkkznck1m33dU2tgX2SAu+GY+2J9YdwNpMHX46HQvzG",
+	"MB4+jG7w91HH8evDVFM6wrt4bZqksGs3CzeJIxJcZEJnYdLFz1glqxAfQbDWyOngpjNfTpixjCacLMfO",
+	"1F2X3MqqGBeyRnKWJrbijzwYfkE5o5B9opDOmTPSkFlxA7bgOrhFgNksRtPQGthhr3CMQMw0djvtsLxf",
+	"XMAEo98NzI28W/mxnzrjwq5X3AARGVLIun8P3C4mY1P2R4DxegBI7LS27NDZoJuGzuT6KowxokMh2Nex",
+	"vh9E6Hzg55bIUBPkcyUm7atsJpYD/GcWYH3Sq7VD+69WQVSFidac8Zi8oo3E6SESjl/LZ30M3L+vaK0o",
+	"UAhuLvPL2oBEaxqPD4DiqUFBogLrOkQVa8vDHPoae7lm9JFXydzb11xMujbtoeWNUxAHyHlxis+B0iYa",
+	"GQPirguIr+SStgpRnz1h8eehxNO0CtSJM/rb10uFyQXl9slbN8p3hZEri3AwVxfYDPwtqaWZrCpdmSxO",
+	"vLr9CqQ9sPWnyS+yABvKSBoQeqWvFO2gN61y8DQk4IwNHb0qeCW4AvJG7TVcv9GoPq5Asn8C6JnPi4hf",
+	"BXcqkCUDf9XpdZ7tTqLJr7dXwdfF4RJw3LstWbhwEOA50YHR+iB5Wjfbk3DY0Kw9fCOXmzmH5othWYyS",
+	"qQCwJvkrKGWkv3U18eyNnHA7Ta5C5DwvkBYtyQszFxYrITGrgXEsreJD0awT+bfC2L+6Zu7Cuh1a5pz8",
+	"oppr03qgSF/vXG/yV7n8lX5y3Gy/e1DLcds19X6a4AHjgaFUNNo32N1sL1ejkTSGLGYD42pcjS1GEIiz",
+	"whos05V0IU4hyhTzaNUk9X5xJpZJrn2hNmXqcIXNta7CqH4vKwucVC2nRj/L4woGtBZvirKU1WFS5zp5",
+	"k4hZ+xCgdkA7FT9egczyAWoQBL1xr6z8KAVk02kL+z2rFXy5sEV8h+3n2NS7R5phdHfeGxdVMqkEagqs",
+	"jXWrbnsOWTo/el76CG7V45QCDSpuyGGyQRRdYsKmUPATdtMpEAgDdzWS4rWGDNiPjxowUGxA0JkYqgMx",
+	"wskQmHJcJ3R69A666uxBdO/e8JGKxKl7W5wMms8hrPEqz51D4MHc5GjOPuIfGwV3fygMpnVi7w9ZHXmr",
+	"mS3B6hupDG2rCpvkRU4pX60IZ3naosDrzW436d3gAY8hvdvebftOC3ytlYNLXU3MTqusuzAiw/MLLJLR",
+	"Nvvyt+7mR/Szb6vJpujFNfmg0G/oAw4OQhfs41ADTYjKdfWVSaxUgh2rs9s4dAWsDmhGB9oQ+OdXTKUO",
+	"Vu5CG218xWZB+U4vNAee2O0AJeGEwGe7rZwd62qWtTvgt9XkUb0vvKwnnyTXW6jCSlCV3N1MHsnD/iLv",
+	"XBe226cfVhhID611r304Rg4XkU3aHO9cl8VoeVLJua42EEq+VTLBa0LKH3+KmGHCloEZT6MyX4Qi83Hl",
+	"DUogJxNxG59P83mcoqwyTTfOnl/Hif1KmkVpG4DFtRch0cbk67sJfn7z0pwW+gklTEgrOWvbBP4Kv3lH",
+	"fbLLbjBqSkD8pHWu6LbdYUAZNsJuL7rdXeGuvhW8PQ6Ki/P5jq0R8/khW4K+Ekey5Yn4bdtDXzy7xzNl",
+	"cLAw/oX0J9orJ5iThajyCnQlWgHJ+e47d7Sc9wUw7+zQTJpDu8ly4sWt8OzuvsMTnooLRatJwLd79gEG",
+	"D18cCjme+tt3cOQ20/qgEuqHz+YOu62DNAYbNZ6deBNmRAc9uTkRV8lJYWy1PMEQGeBpG2MVM9WVPSmL",
+	"W8BF3/DxzHzhHEygzYBaJb457/uXydtXb5JRWcCp5BsLgk0RW0m4HROdYSDtAnlwVfKPeVFJ435rNkc4",
+	"l5SvuZFy7po9FWbaHtq8o4ZeuxY8bpAzn7sJO9XO784KtYBy+RfdneOb2qs8UqRT7842EiiKVn0GGobz",
+	"gNRjaE5M/8O22Bb6cH3T2Uf6azdtUUaueLCNqGwxFiO7TkvQIs+BxwtHVefAR7RCcuHrg2pz8Dv5np7P",
+	"m/ao66oa2JkQmsASPVxCfgjOSFHZU8B0z6ayLPX/+Sxr1dMI3XpAOY11I9lM93VlPMhPVIXx9KBFFQrr",
+	"/BF0k/VE54y9WEaEqaINJtaGi6K0BMJASIzgOCtv4/ois9g/uep+fK2Pu/C2UV4hb/x4LCupRpJx5DzH",
+	"DcgiUxcG8hr3KXb3odmvfFEk8TxBtPzfz+h3VqwyKaNUKBqJTsnrcNM4fQQHGHASY6SEjcn6eXgo7WX4",
+	"4BI3jhvKO6/KMta82s/K3469iku6w8VusFvD68LAZrctooa0cjxIXNVniA6Y+rSThiPrlgq/hsdHQwCo",
+	"Ez8+XiJ4OZc1hdvOVJazwWgqKtvGlueefIAtWgSz8s3ZtOcJr//wqtT6phRL4Nqei9/uvOf5CS7/ByY8",
+	"tjSAY1fiU2lTFsYq8z3oxN6OI1WuL2vXxQ33U/CYsr+HF6OrC9GVpXd5rTQBiKA72cpeGAeeqxRtTEHk",
+	"yxWAYlDciqIUw1JiRQO2Y5UPpVEsEG4Xcfkdb7TjJ7lHt/FZkXDNYWV9sNdCZxIysLZZltJuSOK/RW2D",
+	"Ow7I5gszjTVafTJXqGQxL7XIgXPER3r+QlNMlMSCWQJoR7U7gfM7EdVoWtxKD07k1H2QV0NWYWAcAc5v",
+	"RG73SKnEvzKCMgu7XilwIwnu5h4bI2qUzE+TqzwPtLQxgLOIugEwfFANdVnHJYOePuEF3e4c4+FGrpKr",
+	"PK9Zx6PuzJGPCTbn4uL5i95345cv8u7L85cvn42+zV88/05cjKUQ3dHz5yLvnj8XT4fjZ+Pz4cWwO3x5",
+	"cTHKz5/nL0bnz4fdcbcrui87accNdafX+djvzMXSWcb1ci77nV6/1pZblZ+CVuwpb9Vuz/+Ha2C/k/pf",
+	"wq/k0+5f4ENnSsIuKmn6nd7vHz65jiMrAfZMtfhjIGb5i2cg/PVvORguIc/w7OX5xdNnz1/snm2Ih+ex",
+	"sg01E2nZNLBk1QGcB0x45HeNfEeDx2hw7WfoAR6SZzNTabg2ppJzbQqrq0h6i1JvdceWckWN0ghuShtz",
+	"cu0JsriP/w7vcATSoD9FBuoSSq+wW4tIzyD09cFzVFbDuN7Xpj7WEfgb4RK/6ARx/RAQAKw+GcoIwM2E",
+	"VjjiXHy0gKIQcNfuYW6RaZIZRqDCqs/ejpx4swbNDy05BLCtsNO8Ene7dPCaVTdttGv9vet+u2lj9CGM",
+	"p9nACIXlejwkfEyMM/37RVHm9N2mWO7IW+A/1QYCXviouwbs0iMxC1Z+wNqnv5/2O+apIzU6xr4aUeRE",
+	"UEUFO40Zavjl8XcArflpsuzDpaf5hbZO/S2WjO1+80OnNo39uJz9Uw/bJ/UvkeHE5dAQoxdQPrhpNv+X",
+	"u/cuWATXiGMkGf5LD5mQ70t0Dv+lh8f0D67XD7pRhWHEXeHnMl88d92fsCS6b9ueGY9vDe65JR2AFMpF",
+	"YFrlhoviPG58JpbJwmBRWQFAO7vEDehp8s41EwMSOgHhQj23F24WEncv5v3an5f6chfHmPL5+GGApu5W",
+	"m4zMWcqOrPy1bH9UtdOa+F/hMvIlBHcCqnA1VCOjx+zVOfK5BHeFKQIX5zQkJYy0Ec1ETEfBdI2khFYo",
+	"oOtgMn5gKRPGhmpEYJzdpIOxuE+8xacI29ypGMovLiirqSBsB9OEZOUBBYh/orH0ZimqdvJWKIk7++j+",
+	"t1uMBeW0fjfpiZby4MC91B6Vu9oWvTE5P64IpJy38+jK+QFjLegSWLba6wH3nSau+X7VigfprJIWOdbv",
+	"ecO25erXUoA8jZJ3PKxUDIyah56FEIZVXtJZMFbOFia5kXMbYE5yPJYjyz7KYLGv66KRUCNZupsENwOV",
+	"zcQf4b+GXkVlZ1ryrNYN1fDE7eJtk5tYgTP091tluQGe6oH/Oot4SXzDjNVz07y42mpJFnzolfUxKmQn",
+	"GjLq6jDLq62WxPiF41Af02aIXs3EzU0xP4KFv78pACZHLQNrwZ1hULfyvDfMay6BZUxPkBwkkF7hz22g",
+	"rCrsJa6wnkLBfQ7Yb/eBVgjrjkr9ZYjiAAuI5x+ex6idBKoXkQP4Y5BZYYyLBXedIasTQmk7AO4CMSwl",
+	"skLgXi0QagC1SAU0pokmXlPSeLVRrOZV9alaSc6tswB/iBed+ED9kCgbJ5kbrv9/jjXOsf/UCUm7ofVG",
+	"Ft08vQLwtUUyZubcrCEOeLyaxyuucXSTwBC4S9/FlHkr2ovNVOTYii9an8O9wg58zfCmRypztdyNe9dg",
+	"BbSoVhIprSoQJg5VVyhRjIsxFUQeGoj8+ABkglgPCjXIxdJ0et910w7VHa5WujIqp9i9/OoxYcnwbJyV",
+	"jwtKbsMgo/WefYT/bzzG8W3FQAx8qfOh9TwKLlB3yKTYnCfpK06UJOiCVhEk1BXIuDfROgd5SqLEwiaM",
+	"hPKLdF+ZBbySri6TzN1h4O4wKGzmK3KpzkvrSFITAH3u8tT5CNjNu8b3FZpeDycfPZArzCutJskURPJa",
+	"0zwtM2oVXmI0NS8kC+LXT5O8qCSwwwGDdytrf/zGzeT9Y1Ea6U+ChlqXUjTLyD7bNO6hMOKgiZ9W+9zX",
+	"J0G/+23anRxOtb7ZDCEVrM6G5jWRNjrmAqmQ1WVjvzX2N27El7zK0ktsX2e5yw9XaxS6j60DdFA2ra7v",
+	"pXdDyUzYEcbKoPoCtUJK34F6jcZlFsYfV93kVakX+WsUiEFkVEBK4YLLDGKNBc5X3F5PG+vMqBdtOoLT",
+	"5J055xunGid/YUkufgORFT7k0WkpYDg4oj7FoLeTEnD1lEoBOh9C9aCYQH53UZWdXmdq7dz0zs7QYOjW",
+	"pyM9OwPg0R7EV9gdj7TA82C0bTjw62Mu73feHNamSOwGzz7SX1uwGri3LFxDlSXEBgMjfFobGbBG5SJv",
+	"0gL8AW4ezHS3NSaaO9i6g6wy2JbN3ZRul/qtj6MvMM9lWdxKYJV0neKT9/AlBDRIKruYN2ZdW7uo+5nt",
+	"84Dp1439vJ/DorZzFsn58vVReuUF6EWg7j9NskqDwB1Ot4yqOzGfip/xAU7bHgpEmJKskraown3yysW+",
+	"JNDHuuWRGYxEBfk2D4fksqrT5LUSwxKYUL2tE4ctplXDMRRqupgaH/4lpn6XgUasMKb5POjvgLaKjeue",
+	"Xr7Wh96X7hk0uFHbySl3P7tTjjlMD1KnRecv+/vks2BCm5Wqh3IkZt6oKK6h+mXg/9wFaU/980N45i6w",
+	"jsjKjwDuqLdp+WUCPVZeYnvEHPr0oNCNaKjwJOw4TrnFltFR7X9ksOLvN0T3dALl5Rz1GFVoqN9TqIEJ",
+	"WQVehJOvs1yKPHtCOqkVTFfPTIySkD5SGxela9Zpgn0VVQ4kRW4gJyGSSo6keybxNcPqwB56Csf/LtCH",
+	"xQcmLDLKX9lkpo1NzrvdboJpjWImV3aajfkF17N/hg2A68f7rQj4Dp+dnzZ+uMybZuVPHLjhvh82+Kif",
+	"a6CU/gAhklQ53x20gWpxwB6rhZU4N442v1SYWMCCW6g8yThYnBdqkqW8RXY757LkwwjBuwR5y6zd+Kuv",
+	"woRaM+traexBjfrxjOiNDbLLhpUEVvxx1CuQO0KHMZSoAw1HiAezNpE4W6lZW6udTZdnH/Xwn3Jk28En",
+	"r/+YlwJAACqwTNV1Ho2V85reI+hTa6pf4bp1ONbtBbLwDdp0d1MNCV8JuBbB6CoM6ddY8ZPSz6iUIFl/",
+	"2KTCc3BCxjjvBZKMnn8XBZy0YmBEqfkcFQ/c/rWQCxntL17P5nYZjmWdq0dFcBCVa9bBewt9++eRwWMh",
+	"D+j7QwnhhbNwuO0O2Jv1thZ5XWLsARZ2GUu01e/aQmmgwygdkNGgpsa3Md0QlBcjZfGiYrr0xnje3/xh",
+	"9RZNAsa+NceI+enmX2iwT60/Jqg70mE/StnHXWQ5DUAF//XZR/5zN1xikOqos/0nKFfiXENGe++pLHNK",
+	"tgTfAYoXzTmz+8o4/Cb2sBxf2vk5DGgbWuWQ2bmDQSK58WEj2GArZyT2ceI8zP7xavyIVoZwfEJIAM4r",
+	"PddG5nDQEx32Fia2yrLkC0kNHuBgrLyFyzz+qFqUAVJLzPdNhePYjivg0Xy8fZnSFhgTJ5Xk46urkdta",
+	"2mJ0I23y7Nvz893PVsJL/cllRQ5CE44vi4KzlFXegiNutXsEWR7J5N+juhGHbzNNStjC3BhfK4vgbw1g",
+	"jURwEAGxsBFjmcx1oSycWdbUjgq3TVMF8EkgXTknSRsPJOE1D6us8+jQQNy8BZisrnyXHCRJDDe+n1lh",
+	"7qB1BY6PvnH/juJZGfxvYOS/srAgRzxfOep6RpswKIPuq18WKOEAcmxKJxMxN0AKB7X7jEgfaaXkyNIJ",
+	"RvY3YewJ7CxP3vyQ4TlFAP0gY6iM7NfeFZAT8zpfUVKbOr4eVABDncSDObw2kyrPAkU5HuO4zkC3TuoJ",
+	"UPYjaxf1FesFfw1puEqCdNiTS+yQSNkXnxF40KkLwts3gmYhp8imR7vtXXLtlCQioc9pMZnKikaslSSX",
+	"x7gZA9RNg7Z/oSzwcMwKVcwWM/iSdi2FsnLCtLltOzNfmxSN1J0wnAzNLxNjK60mmBZVsf351k+lyAEO",
+	"QM2vWU3tFebCWlm53/zv37sn3334eJ6ev/z0H52GndbWYA1CdGj1CeZ7a8tnp8h7ybd9BRf0SEsuF1b0",
+	"ko/9jpH/6nd636b9jrDAfXLRvXhxcn5+ctG9Pu/2uu6//wVcKDeFQnYUuIP7ZKjzZb/T+8gf9fok95WI",
+	"eYH8KW4PBF+QB+93Pn0Ckwo9sfq+a44MLYxyTsIKf04E8jg1OzyEK/tRl2UtrEzK4lYmX7v5JqsTQBCg",
+	"JT/5XAHnuJLy3/KEFdSPtAL/yBT0+LgYFjTWFWhl3qW0qUE/htc5l3TJqdKpLnMSbnUu+zSBmS8Q/D0T",
+	"y3SFdWE0FQVLh7g1uVmL0g7Glf63VBnnePjZUfOaXNVb6rEf4epHjWExVdXpdcbFH+T69cL6Ir0RlOPu",
+	"Gcnia/FL7hXNfpkbvr/JWBIvsdNKLyaIZUODIMgjWeEeQcg9S952mljvJGq0rhb1cJEMauCrormkrCxd",
+	"pAtitQCZVRLP+MkJwllgBU/Ig3AwKPitl8G5AS/UAjaWEARYCKXnMm+Yd3erwYJZkDj+4Qvd/ptF20co",
+	"duOzX6rDKdT9gu276bL9GCSUYdkdTjBWyswXaljq0Y1prMb9bRoP8X/no4LIPfnKu4lOVjiSDhAsuCfL",
+	"0aIq7BJ+jIjz3u8f3BzAYAXvGqCpvbOz84tvT7un3dPz3stvu12YL9SqdWSOJlVHGN8eCDWlQV6P64+Y",
+	"1tCkoDt5GqJfwryvB92/sWTxFHSMe0DTPAbsmbshM3oPF0WZm9SzQ8e3bqQJ/o2dWrVQpheVvhPAQc0X",
+	"Fu7HxKIkwY+pf7p1+9nBT0iVQGmUXpzHhkRw6mWiQ84tpSObuPEw/E2t14C0IzJJvbA9ZjCq/VhK29an",
+	"iLFzPRrAH3Q+BMV14LY9nt3fk/Zwnz58+n8DAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

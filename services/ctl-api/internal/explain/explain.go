@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearance"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/policies"
 	"github.com/berth-dev/berth/services/ctl-api/internal/roles"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -117,6 +118,9 @@ func read(ctx context.Context, tx *database.Tx, workflowID string, now time.Time
 	if in.Roles, err = roles.Missing(ctx, tx.Queries, in.Steps); err != nil {
 		return in, err
 	}
+	if err := readConsents(ctx, tx, &in); err != nil {
+		return in, err
+	}
 	failed := func(s ctldb.Step) bool { return s.State == model.StepFailed }
 	if !slices.ContainsFunc(in.Steps, failed) {
 		return in, nil
@@ -147,6 +151,24 @@ func readClearance(ctx context.Context, tx *database.Tx, in *why.Input, install 
 		id := optional.Value(s.ChangeID)
 		if of := now.Case(id); waits(s) && (of.Policy.DemandsPeople() || len(of.Votes) > 0) {
 			in.Votes[id] = of.Says()
+		}
+	}
+	return nil
+}
+
+// readConsents reads how the customer's consent stands, where a step waits for it.
+func readConsents(ctx context.Context, tx *database.Tx, in *why.Input) error {
+	in.Consents = map[string]string{}
+	for _, s := range in.Steps {
+		if s.State != model.StepWaiting || optional.Value(s.WaitReason) != model.WaitConsent || s.ChangeID == nil {
+			continue
+		}
+		rows, err := tx.ConsentOfChange(ctx, *s.ChangeID)
+		if err != nil {
+			return fmt.Errorf("read consent: %w", err)
+		}
+		for _, c := range rows {
+			in.Consents[c.ChangeID] = policies.ConsentText(c.State, strings.Join(c.AnsweredBy, ", "), c.Why)
 		}
 	}
 	return nil

@@ -60,6 +60,8 @@ func nextOfPlan(s State, c *Change) Decision {
 		return Decision{Do: DoNoChange}
 	case s.PlanOnly:
 		return Decision{Do: DoPlanned}
+	case c.Plan.PolicyDenies != "":
+		return deniedByPolicy(c)
 	}
 	return Decision{Do: DoPropose}
 }
@@ -70,6 +72,8 @@ func nextOfProposal(s State, step Step) Decision {
 	switch {
 	case c.ReadOnly:
 		return Decision{Do: DoApprove, Rule: model.RuleReadOnly}
+	case c.Consent == model.ConsentDenied:
+		return deniedByCustomer(c)
 	case c.Enough() && (c.Votes > 0 || c.kept()):
 		return Decision{Do: DoApprove, Rule: model.RuleKept}
 	case s.ApproveAll && !s.PeopleDecide:
@@ -88,6 +92,9 @@ func nextOfApproved(s State, step Step) Decision {
 	if c := step.Change; !c.ReadOnly {
 		if !c.Enough() {
 			return reopen(c)
+		}
+		if c.Consent == model.ConsentDenied {
+			return deniedByCustomer(c)
 		}
 		if hold := s.holdOf(step); hold != nil {
 			return hold.next(s.Now, step)
@@ -184,7 +191,7 @@ func nextOfGivenUp(s State, c *Change) Decision {
 		return Decision{Do: DoSkipStep, Error: orElse(c.Error, "the change was denied")}
 	case c.State == model.ChangeDenied:
 		how, by := c.ended()
-		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change was denied"), Ended: how, EndedBy: by}
+		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change was denied"), Remedy: c.Remedy, Ended: how, EndedBy: by}
 	case s.PlanOnly: // planned, by a control plane older than that state
 		return Decision{Do: DoSucceedStep}
 	}

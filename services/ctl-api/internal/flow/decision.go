@@ -29,6 +29,7 @@ const (
 	DoApprove        Do = "approve"       // by Rule, without asking
 	DoReopen         Do = "reopen"        // approvals do not count any more: proposed again, because of Error, with Wait
 	DoExecute        Do = "execute"       // lock, fence, capsule, apply job
+	DoDenyPlan       Do = "deny_plan"     // a policy of the vendor denies the plan, because of Error
 	DoSettleChange   Do = "settle_change" // the jobs ended: the change becomes ChangeState
 	DoCancelJob      Do = "cancel_job"    // ask the runner to stop JobID
 	DoSkipStep       Do = "skip_step"     // nobody wants it any more, because of Error

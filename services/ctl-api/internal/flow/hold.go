@@ -10,10 +10,10 @@ import (
 
 // Hold is why a change is not carried out now, although it was approved: for all changes
 // of an install a freeze, or the vendor's pause; for that of an action its role, which is
-// off. Plans and checks go on.
+// off; for any the customer, who has not agreed to it. Plans and checks go on.
 type Hold struct {
-	Reason model.WaitReason // freeze, paused_by_vendor, role_off or role_unknown
-	On     string           // the freeze, who paused it, or the role
+	Reason model.WaitReason // freeze, paused_by_vendor, role_off, role_unknown or consent
+	On     string           // the freeze, who paused it, the role, or the customer
 	// Until is when it ends by itself; zero for all but a freeze.
 	Until time.Time
 	Text  string // for people
@@ -44,8 +44,11 @@ func (h Hold) next(now time.Time, step Step) Decision {
 // tooLong says that a plan became too old meanwhile.
 func (h Hold) tooLong() string {
 	days := int(PauseTime.Hours() / 24)
-	if h.Reason == model.WaitPaused {
+	switch h.Reason {
+	case model.WaitPaused:
 		return fmt.Sprintf("it waited %d days in a paused install", days)
+	case model.WaitConsent:
+		return fmt.Sprintf("it waited %d days for the customer's consent", days)
 	}
 	return fmt.Sprintf("it waited %d days for role %s", days, h.On)
 }

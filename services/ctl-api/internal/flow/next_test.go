@@ -66,6 +66,9 @@ func TestNextOfOneChange(t *testing.T) {
 	approved := func(digest string) func(*flow.Change) {
 		return func(c *flow.Change) { c.ApprovedDigest = digest }
 	}
+	consent := func(state model.ConsentState, text string) func(*flow.Change) {
+		return func(c *flow.Change) { c.Consent, c.ConsentText = state, text }
+	}
 	tests := []struct {
 		name   string
 		change *flow.Change
@@ -101,6 +104,36 @@ func TestNextOfOneChange(t *testing.T) {
 		}, want: flow.Decision{Do: flow.DoPlan, StepID: "s"}},
 		{name: "a failed plan fails the change", change: change(model.ChangePreparing, plan(job("failed", "failed"))),
 			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeFailed, Error: "the plan failed"}},
+		{name: "a plan that policies deny is not proposed", change: change(model.ChangePreparing, plan(&flow.Job{ID: "job", State: "succeeded", PolicyDenies: "no-privileged denies Pod a/b"})),
+			want: flow.Decision{Do: flow.DoDenyPlan, StepID: "s", ChangeID: "chg", Error: "no-privileged denies Pod a/b", EndedBy: flow.ByPolicies,
+				Remedy: "change what the policy names and sync, or have an admin override it: berth policies override chg --reason TEXT"}},
+		{name: "nor when everything is approved ahead", change: change(model.ChangePreparing, plan(&flow.Job{ID: "job", State: "succeeded", PolicyDenies: "no"})),
+			state: func(s *flow.State) { s.ApproveAll = true },
+			want: flow.Decision{Do: flow.DoDenyPlan, StepID: "s", ChangeID: "chg", Error: "no", EndedBy: flow.ByPolicies,
+				Remedy: "change what the policy names and sync, or have an admin override it: berth policies override chg --reason TEXT"}},
+		{name: "a plan that is only shown is shown whatever policies say", change: change(model.ChangePreparing, plan(&flow.Job{ID: "job", State: "succeeded", PolicyDenies: "no"})),
+			state: func(s *flow.State) { s.PlanOnly = true }, want: flow.Decision{Do: flow.DoPlanned, StepID: "s", ChangeID: "chg"}},
+		{name: "nothing to do is nothing to deny", change: change(model.ChangePreparing, plan(&flow.Job{ID: "job", State: "succeeded", NoChange: true, PolicyDenies: "no"})),
+			want: flow.Decision{Do: flow.DoNoChange, StepID: "s", ChangeID: "chg"}},
+		{name: "a denied plan fails its step, which nobody is to blame for", change: change(model.ChangeDenied, func(c *flow.Change) { c.Error, c.Remedy, c.DeniedBy = "no", "ask", flow.ByPolicies }),
+			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "no", Remedy: "ask", Ended: model.EndedDenied, EndedBy: flow.ByPolicies}},
+		{name: "an approved change waits for the customer's consent", change: change(model.ChangeApproved, approved("sha256:a"), consent(model.ConsentNeeded, "guardrail data asks")),
+			want: flow.Decision{Do: flow.DoWaitStep, StepID: "s", ChangeID: "chg",
+				Wait: flow.Wait{Reason: model.WaitConsent, On: "customer", Deadline: now.Add(flow.PauseTime), RetryAt: now.Add(15 * time.Minute)}}},
+		{name: "and goes on when it is there", change: change(model.ChangeApproved, approved("sha256:a"), consent(model.ConsentGiven, "")),
+			want: flow.Decision{Do: flow.DoExecute, StepID: "s", ChangeID: "chg"}},
+		{name: "a month later its plan is too old", change: change(model.ChangeApproved, approved("sha256:a"), consent(model.ConsentNeeded, "")),
+			state: func(s *flow.State) {
+				s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitOn, s.Steps[0].WaitDeadline = model.StepWaiting, model.WaitConsent, "customer", now
+			}, want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeStale, Error: "it waited 30 days for the customer's consent"}},
+		{name: "the customer denies what was approved", change: change(model.ChangeApproved, approved("sha256:a"), consent(model.ConsentDenied, "ada denied it: not now")),
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeDenied, EndedBy: flow.ByCustomer, Error: "ada denied it: not now",
+				Remedy: "talk to the customer, then retry the step, which makes a new plan"}},
+		{name: "and what is only proposed, whoever approves it", change: change(model.ChangeProposed, consent(model.ConsentDenied, "")), state: func(s *flow.State) { s.ApproveAll = true },
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeDenied, EndedBy: flow.ByCustomer, Error: "the customer denied it",
+				Remedy: "talk to the customer, then retry the step, which makes a new plan"}},
+		{name: "a proposal waits for a decision, whether the customer agrees or not", change: change(model.ChangeProposed, consent(model.ConsentGiven, "")),
+			want: flow.Decision{Do: flow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: flow.Wait{Reason: "decision", On: "chg", Deadline: now.Add(time.Hour)}}},
 		{name: "a proposal waits for a decision", change: change(model.ChangeProposed),
 			want: flow.Decision{Do: flow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: flow.Wait{Reason: "decision", On: "chg", Deadline: now.Add(time.Hour)}}},
 		{name: "approve all answers", change: change(model.ChangeProposed), state: func(s *flow.State) { s.ApproveAll = true },

@@ -23,5 +23,8 @@ func (s State) holdOf(step Step) *Hold {
 	if s.Hold != nil {
 		return s.Hold
 	}
-	return step.Hold
+	if step.Hold != nil {
+		return step.Hold
+	}
+	return step.Change.ConsentHold()
 }

@@ -111,6 +111,10 @@ type Change struct {
 	// are still needed. Void says of those that do not count why.
 	Votes, Missing int
 	Void           []string
+	// Consent is the customer's word on it, "" where the runner asks for none, and
+	// ConsentText says more of it, for people.
+	Consent     model.ConsentState
+	ConsentText string
 	// Deadline is when a proposal expires.
 	Deadline time.Time
 	// ReopenedUntil is when the proposal expires that an approved change becomes again.
@@ -134,6 +138,9 @@ type Job struct {
 	Error           string
 	Remedy          string
 	CancelRequested bool
+	// PolicyDenies says, of a plan, which of the vendor's policies deny it; "" when none
+	// does, or when a person overrode them for this effect.
+	PolicyDenies string
 }
 
 // ended says whether the job will not be worked on any more.

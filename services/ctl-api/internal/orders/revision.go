@@ -57,6 +57,7 @@ var types = map[jobspec.Kind]struct {
 // this version has no engine for.
 func (r Revision) Fill(spec *jobspec.Spec) (time.Duration, error) {
 	if r.Sandbox {
+		spec.Policies = policiesFor(r.App, about{sandbox: true})
 		return DefaultTimeout, sandbox(spec, r.Spec)
 	}
 	c := component{Component: &appconfig.Component{}, override: r.Override, commit: r.Commit, app: r.App}
@@ -64,6 +65,7 @@ func (r Revision) Fill(spec *jobspec.Spec) (time.Duration, error) {
 		return 0, fmt.Errorf("read component revision: %w", err)
 	}
 	spec.File, spec.Kind = c.At.File, jobspec.OfComponent(string(c.Type))
+	spec.Policies = policiesFor(r.App, about{kind: spec.Kind, component: c.Name})
 	deployable := false
 	if t, known := types[spec.Kind]; known {
 		spec.Work, deployable = t.work(c)

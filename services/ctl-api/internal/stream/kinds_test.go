@@ -94,6 +94,11 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 	exec(`insert into role_switches (org_id, install_id, id, role, name, enabled, switched_at, until, switched_by) values
 	        ('org1', 'ins1', 'rsw_1', 'r', 'repair', true, now(), '2026-03-01T12:00Z', 'ada'), ('org1', 'ins1', 'rsw_2', 'r', 'repair', false, now(), null, 'berth-runner')`)
 	exec(`update role_switches set handled_at = now()`) // nothing happened
+	exec(`insert into consents (org_id, install_id, change_id, effect_digest, state, answered_by, until) values ('org1', 'ins1', 'chg_1', 'd', 'needed', '{ada}', now())`)
+	exec(`update consents set still = 1`) // nothing happened
+	exec(`update consents set state = 'given'`)
+	exec(`update consents set state = 'denied'`)
+	exec(`insert into policy_overrides (org_id, install_id, change_id, effect_digest, reason, actor, until) values ('org1', 'ins1', 'chg_1', 'd', 'x', 'ada', now())`)
 	exec(`insert into components (id, org_id, app_id, kind, name) values ('cmp_1', 'org1', 'app1', 'component', 'api')`)
 	exec(`update resources set component_id = 'cmp_1', state = 'live'`)
 	exec(`update components set tombstoned_at = now()`)

@@ -50,6 +50,8 @@ type Input struct {
 	Locks          Locks
 	// Roles says, by step, in which way the role of its action is missing.
 	Roles map[string]string
+	// Consents say, by change, how the customer's consent stands to those that wait for it.
+	Consents map[string]string
 	// Hold is what keeps its changes from being carried out; nil for nothing.
 	Hold *flow.Hold
 	// Votes say of changes that wait for a decision how that stands, and Approvers whose
@@ -182,6 +184,11 @@ func (in Input) waitingReason(step ctldb.Step) Reason {
 		in.held(step, &r)
 	case model.WaitRoleOff, model.WaitRoleUnknown:
 		in.roleMissing(step, &r)
+	case model.WaitConsent:
+		r.is(facts{CodeConsent, Customer, WakeCustomer})
+		r.ID, r.On = optional.Value(step.ChangeID), "the customer"
+		r.Reason = "its change is approved, and " + cmp.Or(in.Consents[r.ID], "the customer was asked; it is about to be looked at again")
+		r.Unblock = "the customer runs, on the runner's machine: berth-runner approve " + r.ID
 	case model.WaitRelease:
 		r.is(facts{CodeRelease, Approver, WakeDecision})
 		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+in.toApprove(step)

@@ -98,6 +98,8 @@ func (e *Engine) actOnChange(ctx context.Context, tx *database.Tx, s subject, d 
 		return noChange(ctx, tx, s)
 	case flow.DoPlanned:
 		return showPlan(ctx, tx, s)
+	case flow.DoDenyPlan:
+		return denyPlan(ctx, tx, s, d)
 	case flow.DoApprove:
 		return approveByRule(ctx, tx, s, d.Rule)
 	case flow.DoReopen:

@@ -140,6 +140,7 @@ func (e *Engine) applySpec(ctx context.Context, tx *database.Tx, c ctldb.Change)
 		return jobspec.Spec{}, err
 	}
 	spec.JobID, spec.Operation, spec.Pinned = id.New(id.Job), jobspec.OperationApply, optional.Value(c.Pinned)
+	spec.Policies = nil                    // its plan has pinned them, rendered
 	spec.State, spec.StateVersion = nil, 0 // what it needs of the state, its plan has pinned
 	return spec, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/policies"
 	"github.com/berth-dev/berth/services/ctl-api/internal/roles"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -224,6 +225,9 @@ func (r *rows) stepJobs() (byID, checks map[string]*flow.Job, replaced map[strin
 	byID, checks, replaced = map[string]*flow.Job{}, map[string]*flow.Job{}, map[string]int{}
 	for _, j := range r.jobs {
 		job := &flow.Job{ID: j.ID, State: j.State, Outcome: j.Outcome, Reason: j.Reason, NoChange: j.NoChange, Error: j.Error, Remedy: j.Remedy, CancelRequested: j.CancelRequested}
+		if !j.Overridden {
+			job.PolicyDenies = j.Denied
+		}
 		byID[j.ID] = job
 		if j.ChangeID == nil && j.StepID != nil && !beforeRetry(r.step(*j.StepID), j.QueuedAt) {
 			checks[*j.StepID] = job
@@ -248,6 +252,7 @@ func stepOf(row ctldb.StepsToMoveRow) flow.Step {
 			ID: optional.Value(s.ChangeID), State: model.ChangeState(row.ChangeState), ReadOnly: step.Kind == flow.StepForget,
 			EffectDigest: row.EffectDigest, ApprovedDigest: row.ApprovedDigest, Deadline: optional.Value(row.ChangeDeadline),
 			Error: row.ChangeError, Remedy: row.ChangeRemedy, DeniedBy: row.DeniedBy, Then: model.DeniedThen(row.DeniedThen),
+			Consent: model.ConsentState(row.Consent), ConsentText: policies.ConsentText(model.ConsentState(row.Consent), row.ConsentBy, row.ConsentWhy),
 		}
 	}
 	return step

@@ -146,6 +146,9 @@ func actionSpec(s subject, app *appconfig.App, op jobspec.Operation) (jobspec.Sp
 	action.SwitchedOff = switchedOff(params, action)
 	spec := newSpec(s, jobspec.KindAction, op, timeout)
 	spec.Action = action
+	if op == jobspec.OperationPlan {
+		spec.Policies = orders.ActionPolicies(app, action.Name)
+	}
 	return spec, nil
 }
 

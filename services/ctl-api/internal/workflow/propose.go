@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/policies"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -56,6 +57,9 @@ func propose(ctx context.Context, tx *database.Tx, s subject) error {
 	}
 	res, err := readPlan(ctx, tx.Queries, *s.change)
 	if err != nil {
+		return err
+	}
+	if err := policies.Keep(ctx, tx, *s.change, res.Plan); err != nil {
 		return err
 	}
 	differs, err := voided(ctx, tx.Queries, *s.change, res.Plan)
@@ -124,6 +128,9 @@ func noChange(ctx context.Context, tx *database.Tx, s subject) error {
 	if err != nil {
 		return err
 	}
+	if err := policies.Keep(ctx, tx, *s.change, res.Plan); err != nil {
+		return err
+	}
 	err = tx.EndPlannedChange(ctx, ctldb.EndPlannedChangeParams{
 		ID: s.change.ID, State: model.ChangeNoChange, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
 	})
@@ -150,6 +157,9 @@ func showPlan(ctx context.Context, tx *database.Tx, s subject) error {
 	if err != nil {
 		return err
 	}
+	if err := policies.Keep(ctx, tx, *s.change, res.Plan); err != nil {
+		return err
+	}
 	err = tx.EndPlannedChange(ctx, ctldb.EndPlannedChangeParams{
 		ID: s.change.ID, State: model.ChangePlanned, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
 	})
@@ -157,6 +167,26 @@ func showPlan(ctx context.Context, tx *database.Tx, s subject) error {
 		return fmt.Errorf("end change: %w", err)
 	}
 	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangePlanned, "plan_only": true}))
+}
+
+// denyPlan ends a change whose plan policies of the vendor deny. People see the plan, and
+// what the policies say of it.
+func denyPlan(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
+	res, err := readPlan(ctx, tx.Queries, *s.change)
+	if err != nil {
+		return err
+	}
+	if err := policies.Keep(ctx, tx, *s.change, res.Plan); err != nil {
+		return err
+	}
+	err = tx.EndPlannedChange(ctx, ctldb.EndPlannedChangeParams{
+		ID: s.change.ID, State: model.ChangeDenied, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
+		Error: optional.Of(d.Error), Remedy: optional.Of(d.Remedy), DeniedBy: optional.Of(d.EndedBy),
+	})
+	if err != nil {
+		return fmt.Errorf("end change: %w", err)
+	}
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeDenied, "error": d.Error, "actor": d.EndedBy}))
 }
 
 // approveByRule answers a proposal without asking.

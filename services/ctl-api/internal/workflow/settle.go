@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/policies"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -19,10 +20,11 @@ import (
 func settleChange(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	c := *s.change
 	if d.ChangeState == model.ChangeDenied {
-		if err := tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: optional.Of(d.Error)}); err != nil {
+		err := tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: optional.Of(d.Error), Remedy: optional.Of(d.Remedy), DeniedBy: optional.Of(d.EndedBy)})
+		if err != nil {
 			return err
 		}
-		return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": model.ChangeDenied, "error": d.Error}))
+		return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": model.ChangeDenied, "error": d.Error, "actor": d.EndedBy}))
 	}
 	last := c.PlanJobID
 	if c.State == model.ChangeExecuting {
@@ -31,6 +33,11 @@ func settleChange(ctx context.Context, tx *database.Tx, s subject, d flow.Decisi
 	res, _, err := readResult(ctx, tx.Queries, optional.Value(last))
 	if err != nil {
 		return err
+	}
+	if res.Plan != nil { // one that guardrails deny is handed in, and then refused
+		if err := policies.Keep(ctx, tx, c, res.Plan); err != nil {
+			return err
+		}
 	}
 	differs := json.RawMessage(nil)
 	if len(res.Differs) > 0 {

@@ -143,22 +143,24 @@ func (q *Queries) DecisionsOfChange(ctx context.Context, changeID string) ([]Dec
 }
 
 const denyChange = `-- name: DenyChange :exec
-UPDATE changes SET state = 'denied', error = $1, denied_by = $2, denied_then = $3, decided_at = now(), finished_at = now(),
+UPDATE changes SET state = 'denied', error = $1, remedy = $2, denied_by = $3, denied_then = $4, decided_at = now(), finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE id = $4 AND state = 'proposed'
+WHERE id = $5 AND state IN ('proposed', 'approved')
 `
 
 type DenyChangeParams struct {
 	Error      *string
+	Remedy     *string
 	DeniedBy   *string
 	DeniedThen *model.DeniedThen
 	ID         string
 }
 
-// By somebody, or by time.
+// By somebody, or by time; by the customer also what was approved.
 func (q *Queries) DenyChange(ctx context.Context, arg DenyChangeParams) error {
 	_, err := q.db.Exec(ctx, denyChange,
 		arg.Error,
+		arg.Remedy,
 		arg.DeniedBy,
 		arg.DeniedThen,
 		arg.ID,
@@ -168,9 +170,9 @@ func (q *Queries) DenyChange(ctx context.Context, arg DenyChangeParams) error {
 
 const endPlannedChange = `-- name: EndPlannedChange :exec
 UPDATE changes SET state = $1, effect = $2, effect_digest = $3,
-    plan = $4, error = $5, finished_at = now(),
+    plan = $4, error = $5, remedy = $6, denied_by = $7, finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE id = $6
+WHERE id = $8
 `
 
 type EndPlannedChangeParams struct {
@@ -179,11 +181,13 @@ type EndPlannedChangeParams struct {
 	EffectDigest *string
 	Plan         json.RawMessage
 	Error        *string
+	Remedy       *string
+	DeniedBy     *string
 	ID           string
 }
 
 // A plan that is not going to be done: empty (no_change), only shown (planned),
-// or given up (withdrawn).
+// given up (withdrawn), or denied by policies.
 func (q *Queries) EndPlannedChange(ctx context.Context, arg EndPlannedChangeParams) error {
 	_, err := q.db.Exec(ctx, endPlannedChange,
 		arg.State,
@@ -191,6 +195,8 @@ func (q *Queries) EndPlannedChange(ctx context.Context, arg EndPlannedChangePara
 		arg.EffectDigest,
 		arg.Plan,
 		arg.Error,
+		arg.Remedy,
+		arg.DeniedBy,
 		arg.ID,
 	)
 	return err

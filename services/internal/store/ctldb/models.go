@@ -214,6 +214,20 @@ type Config struct {
 	GitModified  bool
 }
 
+type Consent struct {
+	OrgID        string
+	InstallID    string
+	ChangeID     string
+	EffectDigest string
+	State        model.ConsentState
+	Why          string
+	AnsweredBy   []string
+	Still        int32
+	AnsweredAt   *time.Time
+	Until        *time.Time
+	ToldAt       time.Time
+}
+
 type Customer struct {
 	ID        string
 	OrgID     string
@@ -429,6 +443,38 @@ type Org struct {
 	Name      string
 	CreatedAt time.Time
 	SealForm  int32
+}
+
+type PolicyOverride struct {
+	OrgID        string
+	InstallID    string
+	ChangeID     string
+	EffectDigest string
+	Reason       string
+	Actor        string
+	AccountID    *string
+	CreatedAt    time.Time
+	Until        time.Time
+}
+
+type PolicyReport struct {
+	OrgID        string
+	InstallID    string
+	ChangeID     string
+	Side         string
+	Policy       string
+	Engine       string
+	Answer       string
+	Severity     string
+	Passed       int32
+	Failed       int32
+	Warned       int32
+	Errored      int32
+	Skipped      int32
+	Unknown      int32
+	Findings     json.RawMessage
+	FindingsLeft int32
+	JudgedAt     time.Time
 }
 
 type Release struct {

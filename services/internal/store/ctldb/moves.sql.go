@@ -136,6 +136,10 @@ SELECT j.id, j.change_id, j.step_id, j.state, j.queued_at,
        coalesce((j.ended->>'no_change')::boolean, false)::boolean AS no_change,
        coalesce(j.error, j.ended->>'error', '')::text AS error,
        coalesce(j.ended->>'remedy', '')::text AS remedy,
+       coalesce(j.ended->'denied'->>'text', '')::text AS denied,
+       (j.ended ? 'denied' AND EXISTS (
+           SELECT FROM policy_overrides o WHERE o.install_id = j.install_id AND o.effect_digest = j.ended->'denied'->>'effect_digest' AND o.until > now()
+       ))::boolean AS overridden,
        (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
 FROM (
     SELECT r.id, r.org_id, r.runner_id, r.install_id, r.build_id, r.change_id, r.step_id, r.workflow_id, r.action_run_id, r.resource_id, r.kind, r.operation, r.mutates, r.state, r.spec, r.capsule, r.fence, r.attempt, r.timeout_seconds, r.trace, r.result, r.error, r.queued_at, r.leased_at, r.finished_at, r.cancel_requested_at, r.signed_order, (r.result - 'plan')::jsonb AS ended FROM runner_jobs r
@@ -159,6 +163,8 @@ type JobsToMoveRow struct {
 	NoChange        bool
 	Error           string
 	Remedy          string
+	Denied          string
+	Overridden      bool
 	CancelRequested bool
 }
 
@@ -185,6 +191,8 @@ func (q *Queries) JobsToMove(ctx context.Context, arg JobsToMoveParams) ([]JobsT
 			&i.NoChange,
 			&i.Error,
 			&i.Remedy,
+			&i.Denied,
+			&i.Overridden,
 			&i.CancelRequested,
 		); err != nil {
 			return nil, err
@@ -307,9 +315,11 @@ SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.res
        coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
        coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
        coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy, coalesce(c.denied_by, '')::text AS denied_by, coalesce(c.denied_then, '')::text AS denied_then,
+       coalesce(k.state, '')::text AS consent, coalesce(k.why, '')::text AS consent_why, coalesce(array_to_string(k.answered_by, ', '), '')::text AS consent_by,
        n.failed::int AS failed, n.stale::int AS stale, n.uncertain::int AS uncertain, n.host_ended::int AS host_ended
 FROM steps s
 LEFT JOIN changes c ON c.id = s.change_id AND c.workflow_id = s.workflow_id AND c.workflow_id = $1
+LEFT JOIN consents k ON k.change_id = c.id AND k.effect_digest = c.effect_digest
 LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE e.state = 'failed') AS failed,
            count(*) FILTER (WHERE e.state = 'stale' AND e.reason IS DISTINCT FROM 'host_ended') AS stale,
@@ -338,6 +348,9 @@ type StepsToMoveRow struct {
 	ChangeRemedy   string
 	DeniedBy       string
 	DeniedThen     string
+	Consent        string
+	ConsentWhy     string
+	ConsentBy      string
 	Failed         int32
 	Stale          int32
 	Uncertain      int32
@@ -397,6 +410,9 @@ func (q *Queries) StepsToMove(ctx context.Context, arg StepsToMoveParams) ([]Ste
 			&i.ChangeRemedy,
 			&i.DeniedBy,
 			&i.DeniedThen,
+			&i.Consent,
+			&i.ConsentWhy,
+			&i.ConsentBy,
 			&i.Failed,
 			&i.Stale,
 			&i.Uncertain,

@@ -385,16 +385,29 @@ func (q *Queries) RunnerRequeueJob(ctx context.Context, arg RunnerRequeueJobPara
 }
 
 const runnerSetPlan = `-- name: RunnerSetPlan :exec
-UPDATE runner_jobs SET result = coalesce(result, '{}') || jsonb_build_object('plan', $1::jsonb) WHERE id = $2
+UPDATE runner_jobs SET result = (coalesce(result, '{}') - 'denied') || jsonb_build_object('plan', $1::jsonb)
+    || CASE WHEN $2::jsonb IS NOT NULL THEN jsonb_build_object('denied', $2::jsonb)
+            WHEN $3::jsonb IS NOT NULL AND spec::jsonb ? 'policies' THEN jsonb_build_object('denied', $3::jsonb)
+            ELSE '{}'::jsonb END
+WHERE id = $4
 `
 
 type RunnerSetPlanParams struct {
-	Plan json.RawMessage
-	ID   string
+	Plan     json.RawMessage
+	Denied   json.RawMessage
+	Unjudged json.RawMessage
+	ID       string
 }
 
 // What the plan of the present attempt would do, apart from the result to come.
+// denied says which policies of the vendor deny it, null for none; a later plan says it again.
+// unjudged says so of a plan that was held against none, and counts where the order had some.
 func (q *Queries) RunnerSetPlan(ctx context.Context, arg RunnerSetPlanParams) error {
-	_, err := q.db.Exec(ctx, runnerSetPlan, arg.Plan, arg.ID)
+	_, err := q.db.Exec(ctx, runnerSetPlan,
+		arg.Plan,
+		arg.Denied,
+		arg.Unjudged,
+		arg.ID,
+	)
 	return err
 }

@@ -26,12 +26,36 @@ func (a *API) PutPlan(ctx context.Context, req apigen.PutPlanRequestObject) (api
 		if err != nil {
 			return err
 		}
-		return putPlan(ctx, tx, at, model.Plan(*req.Body))
+		if err := putPlan(ctx, tx, at, planOf(*req.Body)); err != nil || req.Body.Consent == nil {
+			return err
+		}
+		return putPlansConsent(ctx, tx, at, *req.Body)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put plan: %w", err)
 	}
 	return apigen.PutPlan204Response{}, nil
+}
+
+func planOf(p apigen.Plan) model.Plan {
+	return model.Plan{
+		Attempt: p.Attempt, Effect: p.Effect, EffectDigest: p.EffectDigest, Pinned: p.Pinned, PlanBytesDigest: p.PlanBytesDigest,
+		Summary: p.Summary, Judgement: p.Judgement,
+	}
+}
+
+// unjudged is why a plan is denied that has policies and was held against none.
+const unjudged = "denied, for its runner holds no plan against the app's policies: update the runner (berth runners update), then retry the step"
+
+// putPlansConsent records whether the customer has to agree to a plan, or has agreed to its
+// effect before. Nobody waits for it yet: the job's result wakes the workflow.
+func putPlansConsent(ctx context.Context, tx *database.Tx, at attempt, p apigen.Plan) error {
+	if at.ChangeID == nil || p.Consent.ChangeID != *at.ChangeID || p.Consent.EffectDigest != p.EffectDigest {
+		return fault.With(fault.Newf(fault.ErrInvalid, "the consent is not about this plan"), fault.Fields(fault.FieldError{
+			Pointer: "/consent", Detail: "must name the job's change and the plan's effect digest"}))
+	}
+	_, err := putConsent(ctx, tx, at.session.InstallID, *p.Consent)
+	return err
 }
 
 func putPlan(ctx context.Context, tx *database.Tx, at attempt, plan model.Plan) error {
@@ -59,7 +83,17 @@ func putPlan(ctx context.Context, tx *database.Tx, at attempt, plan model.Plan) 
 	if err := checkPlan(at, plan); err != nil {
 		return err
 	}
-	return tx.RunnerSetPlan(ctx, runnerdb.RunnerSetPlanParams{ID: at.ID, Plan: body})
+	p := runnerdb.RunnerSetPlanParams{ID: at.ID, Plan: body}
+	text, to := unjudged, &p.Unjudged
+	if plan.Judgement != nil {
+		text, to = plan.Judgement.Denies(), &p.Denied
+	}
+	if text != "" {
+		if *to, err = json.Marshal(model.Denial{Text: text, EffectDigest: plan.EffectDigest}); err != nil {
+			return err
+		}
+	}
+	return tx.RunnerSetPlan(ctx, p)
 }
 
 // checkPlan holds the effect against the job: people must not approve an

@@ -18,12 +18,34 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 	"github.com/gin-gonic/gin/binding"
 	"github.com/oapi-codegen/runtime"
 )
+
+// Defines values for ConsentState.
+const (
+	ConsentStateDenied ConsentState = "denied"
+	ConsentStateGiven  ConsentState = "given"
+	ConsentStateNeeded ConsentState = "needed"
+)
+
+// Valid indicates whether the value is a known member of the ConsentState enum.
+func (e ConsentState) Valid() bool {
+	switch e {
+	case ConsentStateDenied:
+		return true
+	case ConsentStateGiven:
+		return true
+	case ConsentStateNeeded:
+		return true
+	default:
+		return false
+	}
+}
 
 // Defines values for JobState.
 const (
@@ -343,6 +365,40 @@ type ClaimRequest struct {
 	WaitSeconds int          `json:"wait_seconds"`
 }
 
+// Consent Whether the customer's side agrees to a change.
+type Consent struct {
+	// At When the answer was complete.
+	At *time.Time `json:"at,omitempty"`
+
+	// By Who agreed or denied, by the names of their keys; a standing rule by its own name.
+	By       *[]string `json:"by,omitempty"`
+	ChangeID string    `json:"change_id"`
+
+	// EffectDigest What the customer was shown.
+	EffectDigest string `json:"effect_digest"`
+
+	// State `needed`: the runner starts no apply of it before the customer's side agrees.
+	State ConsentState `json:"state"`
+
+	// Still How many more keys have to agree.
+	Still *int `json:"still,omitempty"`
+
+	// Until Until when the answer counts, on the runner's clock.
+	Until *time.Time `json:"until,omitempty"`
+
+	// Why Why the customer is asked, or the reason that was given with the answer.
+	Why *string `json:"why,omitempty"`
+}
+
+// ConsentState `needed`: the runner starts no apply of it before the customer's side agrees.
+type ConsentState string
+
+// ConsentsReport defines model for ConsentsReport.
+type ConsentsReport struct {
+	// Consents The newest word on each change that is open on this runner.
+	Consents []Consent `json:"consents"`
+}
+
 // Dispute Another process holds the runner's key. Nothing is leased to the runner, and nothing sealed is given to it, until another machine takes its place.
 type Dispute struct {
 	// Reason What showed it, for people.
@@ -428,6 +484,9 @@ type JobSpec = json.RawMessage
 
 // JobState The state that the job has now.
 type JobState string
+
+// Judgement What the vendor's policies and the customer's guardrails say of the plan, redacted (`pkg/policy.Judgement`). Left out by a runner that holds plans against no rules.
+type Judgement = policy.Judgement
 
 // LeaseAnswer defines model for LeaseAnswer.
 type LeaseAnswer string
@@ -520,11 +579,17 @@ type PhoneHome struct {
 type Plan struct {
 	Attempt int `json:"attempt"`
 
+	// Consent Whether the customer's side agrees to a change.
+	Consent *Consent `json:"consent,omitempty"`
+
 	// Effect All that determines what the change does (`pkg/capsule.Effect`).
 	Effect Effect `json:"effect"`
 
 	// EffectDigest What people approve.
 	EffectDigest string `json:"effect_digest"`
+
+	// Judgement What the vendor's policies and the customer's guardrails say of the plan, redacted (`pkg/policy.Judgement`). Left out by a runner that holds plans against no rules.
+	Judgement *Judgement `json:"judgement,omitempty"`
 
 	// Pinned Digest of the sealed blob in the install's own registry that an apply needs; empty when nothing changes.
 	Pinned string `json:"pinned"`
@@ -1070,6 +1135,9 @@ type GetStateParams struct {
 // AppendChainJSONRequestBody defines body for AppendChain for application/json ContentType.
 type AppendChainJSONRequestBody = ChainAppend
 
+// PutConsentsJSONRequestBody defines body for PutConsents for application/json ContentType.
+type PutConsentsJSONRequestBody = ConsentsReport
+
 // EnrolJSONRequestBody defines body for Enrol for application/json ContentType.
 type EnrolJSONRequestBody = Enrolment
 
@@ -1129,6 +1197,9 @@ type ServerInterface interface {
 	// GetChainHead Where the copy of the install's chain ends
 	// (GET /chain/head)
 	GetChainHead(c *gin.Context)
+	// PutConsents Tell what the customer's side agreed to
+	// (PUT /consents)
+	PutConsents(c *gin.Context)
 	// Enrol Bind the runner to its key
 	// (POST /enrol)
 	Enrol(c *gin.Context)
@@ -1254,6 +1325,19 @@ func (siw *ServerInterfaceWrapper) GetChainHead(c *gin.Context) {
 	}
 
 	siw.Handler.GetChainHead(c)
+}
+
+// PutConsents operation middleware
+func (siw *ServerInterfaceWrapper) PutConsents(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutConsents(c)
 }
 
 // Enrol operation middleware
@@ -1720,6 +1804,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/chain", wrapper.GetChain)
 	router.POST(options.BaseURL+"/chain", wrapper.AppendChain)
 	router.GET(options.BaseURL+"/chain/head", wrapper.GetChainHead)
+	router.PUT(options.BaseURL+"/consents", wrapper.PutConsents)
 	router.POST(options.BaseURL+"/enrol", wrapper.Enrol)
 	router.POST(options.BaseURL+"/enrol/position", wrapper.EnrolmentPosition)
 	router.POST(options.BaseURL+"/jobs/claim", wrapper.ClaimJobs)
@@ -1864,6 +1949,39 @@ type GetChainHeaddefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetChainHeaddefaultApplicationProblemPlusJSONResponse) VisitGetChainHeadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutConsentsRequestObject struct {
+	Body *PutConsentsJSONRequestBody
+}
+
+type PutConsentsResponseObject interface {
+	VisitPutConsentsResponse(w http.ResponseWriter) error
+}
+
+type PutConsents204Response struct {
+}
+
+func (response PutConsents204Response) VisitPutConsentsResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type PutConsentsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutConsentsdefaultApplicationProblemPlusJSONResponse) VisitPutConsentsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2748,6 +2866,9 @@ type StrictServerInterface interface {
 	// GetChainHead Where the copy of the install's chain ends
 	// (GET /chain/head)
 	GetChainHead(ctx context.Context, request GetChainHeadRequestObject) (GetChainHeadResponseObject, error)
+	// PutConsents Tell what the customer's side agreed to
+	// (PUT /consents)
+	PutConsents(ctx context.Context, request PutConsentsRequestObject) (PutConsentsResponseObject, error)
 	// Enrol Bind the runner to its key
 	// (POST /enrol)
 	Enrol(ctx context.Context, request EnrolRequestObject) (EnrolResponseObject, error)
@@ -2955,6 +3076,48 @@ func (sh *strictHandler) GetChainHead(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetChainHeadResponseObject); ok {
 		if err := validResponse.VisitGetChainHeadResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutConsents operation middleware
+func (sh *strictHandler) PutConsents(ctx *gin.Context) {
+	var request PutConsentsRequestObject
+
+	var body PutConsentsJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutConsents(ctx.Request.Context(), request.(PutConsentsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutConsents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutConsentsResponseObject); ok {
+		if err := validResponse.VisitPutConsentsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -3782,211 +3945,222 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3H2Lctu4muaroLRT1YmHlmXHzkWurSmfvkynp093T5I5vXNaWQsiIYkRBTAEaEWdStU+zT7YPskW/v8H",
-	"CEqgLo6TMzVTU3XSFknc/vvlw8deqpalkkIa3Rt+7JW84kthRAX/9ZOavPzO/iMTOq3y0uRK9oa9lxlT",
-	"U8bZOzWx/zDzXLOqllJU/V7Sy+0jJTfzXtKTfCl6w947NeklvUq8r/NKZL2hqWqR9HQ6F0tuPy8+8GVZ",
-	"0JO3g/PFgF9MnqSX2ZV4On02ez5/8W6xlOX7XmI/bERlh/jf9tk/Bqcv+Omfbz9ePP30T72kZ9al/Yw2",
-	"VS5nvU+fkt4roVVdpWLXQip6BlcjaDHfaJZLbXhRdCzLvXbg2iqhD16bffaAtdWye1m0kIQteSbYZB2s",
-	"jD0a80re/r//83/Hj7vWVssDl2W/dOiy7LP7lvXJDqtLJbUAIvytUpNCLO0/UyWNkMb+k5dlkafcrvis",
-	"xCf++Z22y/8YzPKfKjHtDXv/46yh8jP8VZ+578KI7Q18Y3dKvK+FNmzFNZPKMC2qO5Fdwy5OVLZmmq81",
-	"W83XfTgK+qod9EbrfCaXNNH2l3+VgtntWJaGccOUFJaL7BmUlSpFZXJcND1j/0n7k0sjZqLqfUp6UyFT",
-	"sf1tO+tZxaX9LB420ec14xMtpGGrucBfLOcua8ONgMXNczmzc5iqaskNDvb0sjmbYGzLdHkWzMudW9Ir",
-	"BNfiVnwoc0u9HCbvv5hxI05NvhTbJ570CjW7NWoh5Paifp9zwwo1O83lzB6H4Quh2VRVLDcJG08KA2Tc",
-	"j33WbijH72x+dlLnRZawsuAyYZaW1kxVljvwgDVfCsYt/+N/liKNj1BlotpHaN/LO1GoUtgX7Jf2Pf+T",
-	"mry2j9nHTSX4kjZ8+7QLNfMCmCgmOk1TcSSYXcO+gYeQ/RzX/+HOO/EUGW4rrSdy9OHUw/N1c3nrZ6km",
-	"70Rq7CxvGprnWZbbEXjxW8AWU15osYNTlvxDvqyXveH5AP4v6S1zSX/ZTctHa5WdWxRb3LdznsubshQy",
-	"O3KBlUhVlcE/cyOWet85wkiv4CU78JJ/eImvXdGO0H82W8Kriq+3luXG7VzNj4Lj5rWmO+d6vk2tP3I9",
-	"d0qp4Now/Po1sxu29oKpEiy3EkmKKB1r8b4lVLrE1MZK7GsJTqxzMYGW4UXx67Q3/ONA9ZEccBywVZ/e",
-	"buqZG0aqixkr5nihlVMrditA9BhViYyl9itMyEz3/ZTpjI+jJqu64sIET+QbzcQHnho2WRuhE7bKzVzV",
-	"hhW5FGwqRNbSE/ahYw7Kc+iLweDZ+YsXF1eXzy4HL16c72bV6HnCSjrP81XDNQ/KTvdnmYLny+3pvFOT",
-	"w+cSWBb7pgLf7ZzHKzRujqSd1L66LTGttLw5/Ts//fP29O3H58nTy5jQhI85FtvU8S3jFFW8VEyKFVup",
-	"apFY3Zxyac2wTLHcaPqzNQNKocpCDBln07ooWJZr+oEs1D67ccZPXgjGi8KKmJUoiv5IIkn+LOTMzHvD",
-	"C6cz3B/OY6RdKHSVNgScWrEll2trWmmWGztfWAmTanXNBkzJgmxG4PXc2GnwIr8DUecZ4+LqacALg5ja",
-	"0qvcpPN9tPIan/LP31aCk328/7VX+Gzzss7lfgsC330Nj35Keiuem1stUiWR3fwar652L3GDlD3Zuc3f",
-	"+LTfkRi5f5frsjYRa/nG2r2ishI4FVqzuSoy3fb+FmLdZ7+geWxPC6ycjBkVPJYwLjNnQzMteCEy++ws",
-	"v7MqTYGZWkuTF4zTiEuezq00RTq31FwWPBVIjpvCyp1ZxCrWc7Wyg5mQEeJ6053eIeb4prCFdxM3ldge",
-	"fz+d2n91ChP0HTe2vyiQETJhRLXMpbBajxvY2nTO5UywTAnNHo3Lxews5aWuC9HHodBr3RBO8M7tIpdx",
-	"78TTa/RXcvS7XBtVzbp+ck5W/PeNzaTvtMZLWlPf2t+k9+F0pk7pj+19CH88zZelqgzJ5nlv2JvlZl5P",
-	"+qlank1EZeanmbjDf50FWwpz/F5WqnAe6xEaYcpTs1dr/QAPfbIWmMzU3XEOU1lPijy9XYguq8Ux6/fZ",
-	"xdXV+QvLtAl7coH2i3XgJlyLp5fXVuJa7akpXoUasN/WAE8vo8YML24rkeZlHvXpkRlFWgmDnikMQCfM",
-	"eCWcWDAKvcuyyu+4EWzOiynTBgy+3MwDqdLfCJvMxLn3Sa6ex9UrzmBDN08EBlxQP7/9ePkk/vKdqHTU",
-	"Uf4b/tCOjO3ftS2LDebWOs6tjW1mkRBhRYWNI9XflM6dc38Eye4jKGt0kIRuU9VnUdC9j+aAjYzvErHQ",
-	"tt6DNYiMZSqt7T6yR9+9fv394z77nqdziAylaimIJK12giDHhhz+1f4tJoZLvi4U74hX0MgbrBlVWfSd",
-	"N2tcQ0SlzSQ3dSXa1nN7Mgux7pDaOp/tl9b4Oj4c2+SdBni4AL+cXmvih8p6d5YPJe1/cFL7cHX9u1PN",
-	"ZKODIaumQB/ELaEVcu0tolyzTKR5BsfOcscu4XgByzR7+6Mosp9Vuoh6TLfacNMRAYWfnLiy1AxWhlFq",
-	"wXIzZOP3tahFNgazbYwW3ZjN+Z2AKK+QGbq4TXx7yvNCZPGwJc5vly6DNWzSBryYBCuJUdfLTEiTm/X2",
-	"DrSNlQ32RmfHHsVf6rzI2Cs4MB1lMmcs7VoAvv9v9sk9hhA8eJAZ1DyaNCZR3Pz5lPR+UpPfKjWrhNZ7",
-	"ZX17M37wBMlWc8VW3KRzDGmwhVQr6bV2JTKeGpHtptsHCzxmyu4Kvhg4n5ETypQUe0YYPGRoE3SVc9i2",
-	"N3OuVqxQcmb3RKpVy3Olme2dmlGGF9ufH2AQEP1iy4pwQrER9g1g3Yi4bHgjqopbH8inRiC0YCUFkhum",
-	"A9Oi1mbLyokd0P5gOUzGnXizu3Sybjc6yP6V0HVh7iGpU74UKJ4TT9sg8cgSRWX+Tk0gs4HDxLT5zjSU",
-	"qCpVRUWB+JCb21RlbdK9OL98dvn8ydPLZ8EJnvq/Pj8y3aRqYw0VSEZK+6k/erpOUyEykNZebFdiWmv4",
-	"V8plKgr8ay1TURmeW2NTKmPlcGXgFytbQ4kcunpd3riVEKg7mFaJD9+Ce2uFCPm2c16WQmomxQfTZ+O5",
-	"0uYW3hoPR1IqSCuuuLSH5bWXst9N2KRG/ctnQpoEowYqY5AH8yp4JLOcUpTkQucQXJDW6uIznss+G9Oz",
-	"t5WAsEM2HtrJr7iGRPFITokjfJgCVX+uIVvp3mKPGtNQcmsvwnNKIkvxkbzjRS18sKsSPNN2OkSBmMF7",
-	"fE0MDzlqnOFIjqUQmb7FJeD07Gk26ThL3Su+priKVksBW4cvBHEEoFCa3iPYvbJMGJcsl2VtEjvLKp/N",
-	"m2lYudPaLxT+WhTTPruRa4YRHCQE+4KVFyMpxUpUrYBQrpmpBAe2o4TGZrTRmj1hFJWf/nn79iQqkyux",
-	"FBi2P1r+OC4JmXKP3dkWC59lddKnYKIurXkPu1OxTCV2I1tiy35tzPD5CUTS+uy1kNYrvBOsEPxOwAGN",
-	"wcYatz1xoA9X3sGscmjTsmBZDglntCS1YHeiWqPrMrR/WcP3Sq61yJiSdnbw15VlfczaxCJ6ewJNO+Rd",
-	"Z2SrleY+JnRl8qVQdStGuy2Bg8jAnjht4717Omwbd+3U8ebo+6hSK9l/xVd/FVrzmSAN+XqfI2CcLLDC",
-	"dA68CGaLUxnoDrgUNsj/Q5VITEX8bL9yI/UKo1xuFLXwb0I6XJv421GH57BakANqN3I5VfvYb8sM2VXw",
-	"odLFrt9EdkQVSMRFQtKJCDVcNC0oHCtmR9lN/azs7kZ+WxUH1HxE3T56dXuSxySGVZCpsAvvuzXeL6f3",
-	"GV5MN+kdkuYd3JdCNzjdmfTfaGY9OrslPrQVOL0xgj7WNQroPdDj5xfP9yQN92tpR9AN1cNOxMj5r2iW",
-	"hdHPrURILm/nVJxxYGnC3gyIsxqjcdOm4HAh1u6fLfsx11TeQeL3uAxLqqzy3Te2ew4mAaMua40h26YC",
-	"jsoZuipMPjeI0crrhHuWhOcSO9ff5kqKH8mhOYKBVW3K+n7hPLEsCygBtMY5mFdu+trwdNGnT4+jbBSP",
-	"aZfzz4hpu6VEt6fg8uuJNuEzmjvzVPiUf/4WTcaODBEFonhZVgqT/sHG6Tm/uHo6RBE0ffuxs4Yit77J",
-	"9gjfhcaqs3InhZo4n4lOlqRkJWa5NhWxCZdUAgl+V6smy4XDyLXamPWjyLQf/0t84gWXt2A9794l8F0x",
-	"Vs1WeVGwSS7RG8YpGnX/Oeh6ueTVem9hcMHla3p0k1YbkS1cBrZ99v6IYktuptBF4q+bKR7JzY68rPcx",
-	"t2dMtIAlrj4I1I78BENGc+rgwsYNz0wUous3qch5D36eKFUILvFncwtzxN3pKKap0zlEJQoxNQxk9pRx",
-	"WE6jUpTCcKRRbGLJHlX+AaYwhTHi0zfiQ7xKoC6zjv3YIJNmAxK3if7tZnC/iQc65CGBPJRX/ltXUdb3",
-	"oEoxgqKmTMB/VqqGvDWlQCHq8ujVD9+yF5dXzxI27qrKHz/uM4jh86Vmk4rLdG595nGqMjG+drQLamic",
-	"CcPzghI0GPkY99mNZHmGBz8R9szt6fuSGiMkl1hRBb6XyFiRLwRErDAMp7DSnYkPuTYxx9yFKyOstQLL",
-	"oVJyllivcmLZLK2UtooT3EadsEKtRHWrJV+IdvooVXJa5HCm29F9WOreUXGzrdu0WenTDOPKDUY9ni7F",
-	"qMd4YbdzjQvWsdHhbCPcd1MUTOdyVgg25XVhMMolWS7veJFnLvGdwH5CWZuVM9O8wmT4QZWMRHYvDfhY",
-	"G5nUMODVFQ5ifGJlQm4SVzyMIsFnDYITmCulhacVyZcYo6y1CFUjfqJ7u2jZ0azbD7nM2mUBTu8WaqYb",
-	"tVzd5enGwVXi/e3g/F02SJ8sni2jastwU+t4kOPHN29+Y/hA67OXgxfR3EtuCrH3S3buK1Vl7U/2vt1B",
-	"yWYdrTUoVtZpHcNZDScFl4sxhqcXVqurqXdzc03CoD1k8OJeM9Jgph2X6Hct6cVDno3oAxqMNuoA9SdN",
-	"IQRIbXewIPtUZf+Ts2le+JwzL0s2BU+/f6CQwTqmgkSV1XmTSi2E3CFVagmETq5FpNitqJeRTMW38HdP",
-	"m5C1T1UNGYdppZbsvDXMk6jbn8dI6DdufIE/7AaN0d6NUCx6mcDLvG/Usoi63LmMDPaz9StpADvYzkWc",
-	"X8ZWsaQwYquVjXYVHMgRdMLpMhWj3pBlecbWqmZLwaX/idvf/iVq7So7VBWrvvnp9a+/MPqd5dIVk5LU",
-	"sFTV3qgzyFXoM2uyY9x0Jxe4dcUI/hU5yP8m1kcm0i2FYsURFq3RQae1NmoJ5Xeh8z1EawE9ByeYg7xP",
-	"KHSbX6BW1pp0lEFpiq2sxYGVg6HOJ+8ag/egfUDdQz2dK7n1+p++BuWyWhTTQ4pvF2LdEe2JhSia6sCj",
-	"C/fymczlLB7e2FPWeHQlHi2qPWq4gD22qDvn/m9ADp9lh7pvUZ8uuqSRjiIV8xZ/VNoAodgxHUGqaga0",
-	"iJ/qdziiubydG1PGhH6xBtpl1s2CrA4rlConPF0EH/OuzFZ8Fx3AZoQ4F+LsblIXv3NZgrIuCijtazUq",
-	"NVN3b75xrZLtfbpP52UV7PrOKiD3HBRwRDs1x5NqBr2YCfqdXGtrRKDxuLbWFtpe/f2anFoFW/2Efqa7",
-	"9hR25p6BcDiOw3txNo6x1Wl3savPLunVMn9fC/rZUtpWlIHmEl+qFKv7LRF9lcO7jSjW0Vra+eDictte",
-	"L4P6rIjFLuQMCvwzxSDfzqRaJb4dEGaFYhrq8LRaCtIdihlRFH320jX+UkQDW/VXzlwyqsjYRExVJa4t",
-	"y9ovesVjvZQcCosw/df6NJDmUlWkAA7al7Aebd/ehOJRL/LyVJV4WKfeRIgRAJ1U5/ljAdVnnS58R2SQ",
-	"sNxbzLpvPu4727lLnwrdmS0Lsqafkj1VRy0pFy1+BIewULodDNopBzuznPtzN7TE+N7oujA3aSpKIyK9",
-	"sr6MdV87ODy3FTfvLB3FcV8Jp46/cj5w23bkvnHxG91GIwC2zHzL78OlEitfO7dnc6nMpTvSS1/q2uil",
-	"yH5SkyPT9kfCKLR39LWgzatw+MPJfAfQwg2bVkLPGfzszXTs4r9mOjJkNFAh9ssd+ACR9E6Ig9f7B93P",
-	"nru5xM9k25yhQcdDNlNMyT4b36nc/qeghARqNbBBK2C1EErD2XT0lV7Ss2/HzTpVCD+JI1i1Nd+2k4Ls",
-	"uh1vzHVZ8PUtYrxsvbKjQtwtZ1IJvridFVxDaAX8v+iiwJGOxxapbcBOohWxiyQKaJ4RkwLr9VJeQL+l",
-	"bPVcQanYlFdYk7URF9xa875+X2yA7YLgwJ/ZZM1W8zyd07yUvG7yFth4TD9Mpxv5q0qv9lcerKrcmBjX",
-	"vnQbieVnEG6xD2M53NHL3UxjcBAjeJbNLHbU6gMt+/7ko/TO4U7LpKN1C1yM7dCE709RFUM3NNrFFi/A",
-	"36oUOei8OhlsD7G16uwCRmgqj/ezbKW6Qrz2l28elF6sL2PiGQzU7TMFNZjToI72QGW1QYog1WFpiSNL",
-	"iIaBbzhZdxKjvpcVZAc6wpT2Anwbb2XTU0J5IaLhfKWDekVqtKrEUiwnotLoVasiE9ocmWwJmHLDX9me",
-	"4WaRC2xEMO3oPtfyyHjijV0eJnTtJLPaSnH0ejd7E2oZbUxIY2pvbyVW0LQQvHc5ePE0+ZJdDNNc5np+",
-	"VDlk0lsKU+VpR95H1kAULripGT6g2apSRmzs4V/hS+PHffari4eCHtfWV86XqJmcusLoK1EgFh1q1SK1",
-	"o8pHN+mfVnXrzyGW+dzI+ptmwVERFWsNOaQmarumydHiUQdFrSPHvhM1Oqk7kVoycqPxOMawXWNXA8qh",
-	"wa/Pxstca3pcM5OnC1eQ7urcOEIARr6xjlZBW6lDnUqxMmgcL2LwRQNYvY0d7TTGO/oPAILwYcocXtWE",
-	"4RNzw3d4RdYFMWomIOPgm/SdV8ShW1xJwQRP55Shd+yjpNAUlIKkBJsplXUVHXbal67owTHknOtrtuTr",
-	"SVDcYPkFPRDhwmAd/lmnq/U7Ym8ZDZhyVmt7N926gkBGOJiE+PhEzLjc74/RyjqUhusrDfwLsuCtTq/z",
-	"Iu4vvYZ8UaQt9si+CWek7RIfO+FuYB6/0sOH+r/4VjyiE7ZKOCNnR00kfurnHAPBm8gx2OB4uBWDX3Nw",
-	"qTHZjYm6W82LWOxNN+BuWmgAjZhUqp7NrYJqB32kJd0sPwRLbAthyy2re0N+vU9FLL0Eja3WPn40dmKI",
-	"fhk/xsoFaGuDkg7te42A1YP2Iuw92i6bjcs5N9+HknUbB3ksn7T3RXOZTdQHQOByNNPf5fIcYMaHFN59",
-	"jPcJicTR7fB7BwHXddWmvuaFFa6tnjAGiT4jPmw5TtEccZFLQRUHe5/Vosoxxr8dED0cOIu+0gzt17cD",
-	"PQ8363frE96/Ev0osUnv3aLm+vpSd2P8fTI3rYS5V7huJ2m5qmurba10bAw4EDjbdu+BUYdtlyjsOcU6",
-	"/cHpi/7t6dt/7sADMLGwEyTTgsltxyy0MMeZxMLcYmTHGQMuhtNzfRlQMQtVWVHDoBPE6FtVS6ND8e2K",
-	"Quwq5jyLAhnsy3jEg2VNF6SGpoam9BvX5zemm7ruF7MgLIsj9H1DyceGBdxY8TVoHW1MyhCKb29bkoPs",
-	"sy54qdIYmmw+g6rfuasFpxoDb3d4G/gwRGsdr/8T0lTIkWDeO9zuXLIx+Unjw2MwTaYoYllhzqcTeuNH",
-	"B7vhctvWygrti2A51pmpq6LLxA+gtPM4KMwyl7ednPSmiUE5tE4KsK9UtSDHM5RlXMbLcO5TeFIJKVa7",
-	"d0lNDcIuwrPxHSIq6cq/aWFMLmd69yZIsbKbQM947OJrNoBld+YzY3goUc/TDjIRvMKQNi8KNq0rQh+A",
-	"4g+dsPGk0l3w51sc6xedNAU2wF6b5Le50cQikZ0JjrEhvDYF7ZAQ9ytiaayECGWWwnJlC2jayYQGxoII",
-	"d6aw8wnS9/bQGo+3Usumph16BdnvbXCayOctAaw4BGwOQRYdUkk4vq4AFwQCDGMnJ8cOWxQKVIDBWsii",
-	"4WKOQRhtI/dCz9STi3geo91Leljr9C7A6989rrXfigbZur3/bfSqJnJpn3RhFUj0qHLN7Gchv5Pl06mo",
-	"NH4C0G94rq1zJhkveLUctkDMjCo13oOQK6lpE+12OcvDwbfYnfuUHAl3SdQYS7VXXGZ2gpmH7ydCSPzd",
-	"DW5/slwv3Hpzw7he6D670QuqpSWUkmY/HEWtuGa1FlnioIZdY0wTxbJ+rnvcUhqGs0A49NlNm3Oaz6lq",
-	"iwkA9QV6HwAlAYe4HLxgY9qDW3UnqrGHYobTwRWCJ036+mjy9AWke5VIU/gcNhRjSfAxcKSt/uAwKyir",
-	"/VlBF1z9AgV4O0MzLZxU+0jSqrmGemgf9A/quBO2EKULALbhgDYES8S1DquSr66ePP0MKG0r+TRU41pS",
-	"S//bAmabqtZm/zUd9qG2t3NUBXjYtx44K4SsjXPwe+ZkXkO8cYWOhsHfmiltlCYHcKSHslqwvmMvfGiW",
-	"5QeOTtvwdHGTmvxO7ANZjCVw0kW3ifgLpKt845d9OLAV0WLmMPIGIkLXklrAAu3BO5ZmIovqvv0B0XK4",
-	"dlhgVOvhJMWRwbNdwa/PgNHcGRiL8L1d00Flnf7J5J5BM/v+A4LM3GPm90SVafCusLMElb210qzs7/vF",
-	"vQZEq0gJ69c6kM5tv0+o8jOqXPewUBKHGCPchYVYf1YYekuTb8WkkY9zydJC8KrPXgteYBuWM/gQFmuV",
-	"pwJcCU02s7XLgASuqd1YFIX2uUdEO3Mf6bNfCKyQopT4Q4G3Xsxq6/WQBb5l1B2KdPEF0IU+A/nniNj9",
-	"fVGCdkf977tmfW9AiSVfA6iCA5Ow3pSu07lVEikGVNXUA6lC5swOHwGLuQ/+0f3EsDf0ttkmKAikmk0e",
-	"OuVMTcRaI0R0VcvxNRuXvNZinIQ30VyzcSV4dqtksYZfgh5Huk/vmo2tX3kr1cp+RAv0fF4adJAwS4+9",
-	"89x5cS2vlMIF0A3ZVM2NZFhUXCNT1Zpu5sAZgWWAQ8MO3rXaEoIEemiy7oBhcU4w1hRB5pZCQMjw8JmE",
-	"KITk3Z2Qmapcz3Rz+U4bd+nYKsPQUI7XGrYmrIUJZhjcABQABXiIYUjrQmyHqHoj/APXz+BrvsjCybXD",
-	"Mhtv3PV7G/N+8i2D2/AY3Gv5AZANoNYcpuBxeHwmCB7eroWDP5e86rrbBH73WbJtvbvFRm+cH7JRnJRr",
-	"VXAjsAYeO7o4GQrNpgFALYa4NHiV8AsE0CE4lViirjVUNPqeQOil1kxVrFQEO0Ckngkw4Jd4QYSbQZSs",
-	"/0MW/wgYvP+KeHLuy29jsliLtK5ys35tzVBnxenuUDf9+I2m3pBHPuz8OAH4A9pm1u5lt4LW3XXQp1Iw",
-	"uFoWo9rNhkCnLNzC6uD/IsWiIKJ9e27KrXGiagOC9eREyEoV+uQEwgMJRVM5OzmhuZ+cAAWOpGVRjFtQ",
-	"cBaK93RCUvfkBLjdfqgUkgKC/l5CvHQMguMQ/BhJ6l30Ff4QqUiClhDdTh1B9GIkR/Lk5Pe5wmDeyQlD",
-	"rB2PAVAbNi4dHNwYWuSxd33jlphv9EgG/eEOiefinEGv/FKYucoSVnIzT9j72o5hZ/Yt3qJ7iphhhG9h",
-	"N2YkMd4sU3HtStgYp+41BrjpufYJNygxtWen89k4YVYDKm3Y0wHTTBXZ4/5I3hTF5moSNobDInwfu82U",
-	"DhijQ5LyqlqHkUxHdyMJGWekHuz6t4vO6Q5nT2uENRhc4pxdQwyLBk6wU2Mk54TMzNbCuCipwZK7AM3Q",
-	"6197aDRVOLQmQAqpcMkgm5LAps1bCUoXJcW+F2o+GMkbzbRC5GCIvArM/OcaiC/xeR7f3F5k9IiVuj6e",
-	"ezk4H8mxy+/Ykzd8IeR4uJ2I4NtpiIRBpAo/a0X3SGKFHzy8Um6RGjgNI+Z2FV4ByMyzm48lz3gu/TZb",
-	"88AhKkNiA9C6lJkzDaF1TK1spS6UWrQnC5HGkcRzuhycM79m6MtqCi/dcuG2THbDKnGnrKHl8j7CaNo0",
-	"CoXRA/YTlgIB0SX1iEC5ZhNhbZ65KDKig1eiFNwaQg33wgtkM1fws2VYtCxc9B0rm5W2dhHaFSOZI3bG",
-	"TOba3TWh2djdeWfnxLAB0f2WEdtycuUma4bGMrJv83NVO/hyPGhOuRa8pdL9BD6fl0lxeC3auTaI1snJ",
-	"kF0OLuHVG4BXLsCdBOAt60IO2QnWFZ8k7AThlU/sVwGlg0jFlbucnJCIPDkZyUcgQziYPFBSW2GPMYGQ",
-	"XQyY9nmSFABfiUMybviEa/EYmiXsknwVs50DljHbf1Gi4sRaHCce0fkEYMaw8zKjTHuu2dieGFr7I5kJ",
-	"ng0DPoYjh/lhdoby9E2jOTK2PXi4m1tk9uylWI2kUwqoglC78akRleN2LATimixsOzRYT7ydmrHHMoLL",
-	"MYtcIyQWnS1CPWpAMVKVuwM+VdKawyJzYP5wCxRu4Ug6WBWwb4s8FRL7uule+JuSp3NxetEf9JIe1BmA",
-	"/tbDs7PVatXn8HNfVbMzelef/fzy2+9/ef09vNNgUPX+Iiozp1085WUehKOHvXOXQLM/DHtP+oP+E4wj",
-	"zMFgOQNStv+aCbPrPltNWzqG/xmDwQJI743GuhoMfGaB3WwkOqwYAm1KvOAEEXU2yUYnI3OBtWsNBtxA",
-	"D3j+MusNe/8qDGRHYSUVXwojKg1hwq4Oj8idyU09OHQ/VlgS3i47gAv9QeM3N/rDBuy80/+4WsO3G/f0",
-	"XwwGO+7oP+5u/tYVvpEL+ukn5yK56x5k1kdYPawR6xjEz7oJwIaBkt4rwbMmtUwH0MTxkPIA5CnmJdHU",
-	"AkcOEYzwo4SFhJc6+6y1JbCCl2BBhtnZkUTpjFez5XZskS4ECKDALJysI2q9CezS1FE9OLGA5IVK05pc",
-	"uXBIS81F3U5RYHaW3bCZnaNVni9Gcoy1ATNejq/pWgyMINfSmincEbDH6rRGCVgukBjGt6eqWoyTkcTe",
-	"2a1cvZV/NBdrisxzu3F2prlm4MbFmAwvWXd8RkbUXyhq+3DUSXe5f2p7YwDm8aUZA4srtrnijaOzRouQ",
-	"EAS2uBy82DGPEK7zyPk0bLQ1pe+cyTDNzdZ95tchk4y1eG/F89TVK1hqewh2/tZysVMGXdz8KSGVcuaK",
-	"XaJ65bWlJmsuD7BgQpIAAq5pASavIEpa5iKz7kW/UxXAWf6jCeYhtrkp7dkhNsEmx90GZwyiJlEx+hdC",
-	"1BQERXpaa0HXtbk4AwHSebT3yN2c1kscSch72MfQVrO2+bW3bcHH2ypdeULeojWNbieqlnhjoJWhKJzg",
-	"HSuvspbRSDMEIdn6Bj0wBnPZRyzpcXf5kl3ZyQlZZScnLRj9R60Ip7fhHicjaejaUtiJbZikwJocQiGh",
-	"c+nCH/0NUlZCW4fKmUR41xQFOuAqKqB8tF0pGmD3FaCbEPQ4G8kGw8l+r6LWO8CY9zdvjWPSG653PVpu",
-	"e7jE4EpiXqVza/YsM7Bl5kobsoQKXhpV2qG1/a9c1h82rxruPV38+8XyyfL5h8WT9OXF6qn5208Xk/eD",
-	"5YtvB+v3iyd/vn+6fC7Pp5f64j//5/ZVtsMen4nz98WTP5/N362vLsvVk/l6tbri6/V09uzP97O79Nnq",
-	"ybsLUaye/7ms3l0sZld6Kl/w98uUp8/LXoOv35sIeXu5eH/+958G6Ztnqxf13y7W/0teLf/yXH/3ZPqv",
-	"T+c/D8p/r16b/7j7/cN//nneMqMH/XM0ug8TFs010F9Zrfm7LjuEVE6/N7avpXWpVlbyfob0okhob/jH",
-	"21CW/SVvWqAlok6SFx3IrrMyvIIjKsRuXIyGJNYOUQVchUFIjuWgzAsPL/coB1FAsJy3ETDD/FaeiQA8",
-	"E2MPyUYfK0CwoNDQSRBZbNV/4ZWBKIk5GacURsNRaWZ4ibWddSdPt65s/jJ22fY4X5mMN+9m6aDmrZtR",
-	"FAWN4Ga9hydnCOvwXSCqGO3DahAk8Xdqos8gCrWPvLXTFC6/FkTLm+vQ3eV4otBQZuQin+7xZCTxJ/TW",
-	"Vzz3N4ONke68sVXkVrP/jBqpLu28x1C+NoaKwWQkWygZ7K98Iai2tYmrNW0dmN+jkL3AtiCIxbjlWKXf",
-	"it4Nm2qKPKMiCv8XKFrEqlxMC5i5yCunQHklRrKLT761M/kJa+3vrf/cCnvDXno+uRDPssvpgL+4TJ8K",
-	"X+Y3fNIURVIyOdzw3vDq6mCdAZN2Sbev7Q0BfXZwGUYc4TxaV5p4Ag2gIDP1ECbwG0tomCRSFcA30DWX",
-	"VFJD+YW54JWZCG4CTvv4Tk0+nZV0yc1GcCg2l+aRs5/U5OV3UO5V1lGfRZqwQJyiyc1tGu/UBIU53mSC",
-	"tyZNBCHsw8zfqck3Hl6LeMVdoAuKyxp/waWJTrJBrwIx/eXFBekMyyYwsisxsTMElmnMcuv6exA6ACxy",
-	"3VcaAwhwuwqV+0ctyd9qA5cGfRldA58+iNwvu2JEWAayQlgqbFj7fBr8EYI8EkFC6IBXqi4ylqktemsw",
-	"Eh+U4vwhEyweSsOwB4HrIKpET+ElE+6YmzKNkSyUnFE8o6wEUIu7Z9YFm6CAqFXbQXc+fqPDzoSRbFoT",
-	"dF2KSotMZGN3/StUMnDNxJ01OFPE9nO3yjpwP+vA/Rpo7wwyPUtkLy7ZFVvmsjZW2EMwxhLsxQUbw3O3",
-	"ubyd1qauBHqC4+Du4TEDBAJ3WeWEp4sGIB4yKf3Qe8JOGO7vuB9JqkBC9Lu8EOSrbV+CArHr2PfjbOQv",
-	"gv0SjNTCKv3K+mMDnzWiSNxvX4BTcclwpXpA93AddAL2FLIrGg5nkGLqNsUsQUIGEpo1ioJRub531BNK",
-	"no1bvX3jJrTseHM4kmO1GCcYm7tmY0yPuT84V0aKD4ZpPhV4lwEm3CA/HFQ/XI+kS575S5pBF1jBD/ah",
-	"klByB+8BKPQGkmaEIAFwGK2/z7GTHFzyH0Hxz3lTzQP/GJwvBvxi8iS9zK7E0+mz2fP5i3eLpSzfo/Dz",
-	"qNcbH6H7/fHqJ4RTwov8Lw8fILiJ//zFwF+bf37hLrjv8ZW+zSa3oJVlKvpLiGS+PdhyayGJf3XOQxTr",
-	"CMv9Kp3LykpBhnPibvvAS5p9fgKjfA/AjP8mRAl84+5zskRcCF5JwvUEs94ooFRkTNf6euobeOOsOS7r",
-	"oiB/w7Kg5YKEjctaz/GvrU5HdD0eQfTQPnJLmmsMjPMYLSiswwL53+SLMKgX9SvgBrL27QGfwTkeKZ9u",
-	"LDiG4iIw/V+d8sJt6PAdYIOdVUAV0PZcILH7AOT2r8IaZ3quKnNa5HcQIQphl9v3WBC9OUzKqM0FpVaV",
-	"4ItTAOdFywVCQgD7qRueCdDxrUPr67sKrgPwP2xuJtRHKPS2XyF1QQXUVPeUk53hisLBcCq08gDfQeGz",
-	"M/Ot8J8WWBjETeMrcRgHVU0zGaI4altxw1PdBEd8Nfv1LvuFQCzvTfG09X98JJCkDRhkwjrGdLrLtqdL",
-	"cVqJkudVrwUi3Kv0Ci78uvjw7P2LP6vnqyd3V4uny0s5MLM5D2B2h72PH1lf1kr284x9+uQ+Z1VPAyP6",
-	"B2Ln9i4GF09Pz89PLwZvzgfDgf3/vyM06rDHM/vdw0aPzl/55bmmyJ7J04Uw7PLZ+blDZu2asEeJbU3y",
-	"wk3yGJUVILp+rvP1IB6/KApSEMhlrSSN5Q86KGuFExvXUp99rGr56Xi/61Ut93r6wHQhrCrAeBKryMyH",
-	"ppA1rQ7BEgQf8cq9EYqxOC6Zqg2foa9WS4+m7aqMCLcVYsV+VJMvBZQp4IV6lEpCd80EuIYt7EII2FHh",
-	"YBC6xloGkj3Op6TY48qnHQvlgR/sLK2PQ3FtHkLbQ2c7NklpAjPE0gTrDzU1kwjyTuWbPn9F9ZngP1a1",
-	"vHXAruMAoEAq1yWhg/1wXiBu1i3dNDZOgiuqPsuVjMq9+gH0fG/YmwtemHmvhYg72EC1jcmf/ou/b0KA",
-	"dsqpEEQ1+q3zv3v80GEATnq46Ki/ejogBB3tMDQ8ZXmY1tUWEucDOpsBjmcLB4MjdKirdkZJpT3O5o4a",
-	"O9f91Vzfw5m/k58YTVWuKZKQ1RrNTn/XvDAkXhD0mmPyfwkmt+AF/gcVFkPRKEHhUMZVu6sYiX3t6DGu",
-	"+DnXhvBDv+DBB8CcnedOG5c4xMmHqcHgTRyrXYFBZftWyrcATlLKNoZHfvbRTe9TcPpb9Stfax9je/ga",
-	"29VlQFKuUf0BCwC1HwWMcoIIhch5FeCkHqnE6c1dmtyFnZxazgvh0xUT129Lnb0UAx8GM3aF/lhsNZJY",
-	"H54w6qVkTZ34FpRlsrXcpiPcsuVIPhq3ARPHj8kEz4HKfImXkiJMLENAGBR5EtQ3tjFUA7lgnyasvqaZ",
-	"+UbSpZIQRPKViAR+slR30JsG10iDqOjQiwHhPnw8M8TPvK+Jis32DyIR7DwCOnaHao0d36oOe+UEgAcR",
-	"7HQzkWSWQ3eaVG6C5mWrKV0nZGHhSfZZcMeBpRm6mg3votWkP6TCx9HZZr93eIrWbsKLeboOGVfyGQaQ",
-	"34w/GvTO3nzJ01NqYr+anqeNy5RNbt2lh4T+6CqsCQmz0/Yh5MsQ8NLX8Fwc4R614SP/izlItJutVmeu",
-	"HdlhRVp3FO01lDpDMzZ2gA1ZqbSHTwv6tcgJqwTUDPGiz/6mcldLiM+PpMs+eSBHqpfGILkLxq+AXOme",
-	"p1wzXoCkqugHTJ9BCw9JP1fIAe7MdVNjEPgyBL+PlTgYHPFXTY3kI19shwtpkMG+0Uyq1WM7Ol5ExR61",
-	"L6JysXNoBbFS8nGf3bTK9CzLnUhlTmCxmYN0qMRkHbSYDDF3SMkk/zU7H2znafq7wtK/fG9p369Nr9+D",
-	"FPhtV/S1Abp6lax2R9g9INdnJAGoouJyq6KC0JyanuXPKMzbQEz8yn6MO7QOW9ZFnoPQ9INGTTuqml5b",
-	"rwVuMJmKwPGnZkHsAXTSBd3xTlfGFTKZBtjTu/CbX3b2tKslySsP7JTrVuMnthw5mKZxghd6UIyXG1e6",
-	"1Cp1QgsIK6FoUheDSyrPICwrOw5d84E1VATZhN0g16GAhX4ReAA6e320A25+UVYc0ew6upUcsNchDUst",
-	"eKu2kD+4PSlAFm1I01PN4OHuh/yUdGLsBrKa6lPmosiYuwM6NvdW8VTX1P1Mr67+gZ1Vm1BtEZ7+BToW",
-	"HQMA40bthF/CDseHyopgxT+0NbkZtKupfKO0Y27D04U+gw7z07lCBPS4DfHGQ7EhfgCoVwxMBmm0ptQW",
-	"LtURy9KKb2qSyoISJmdLY0S11ZPt61uoNUpTGfwmPCbM+tbO+haSfH32i3I31bdAYdqtt9BSEjN7XZv9",
-	"5+jXAMY/VjPvgOiyvOoNe2d3vDor8gldRUGYnmdW856fuctcPoXV7OX8qGr2g1Vks/avrR0DFMHOVsWH",
-	"rCDp0oc8KI9HMof8nl2YHd5XfbsDduxjhI5HfDqK2UGnQw1xYyhTgS7UraP5Cpfnv1MTj3DrRrhml4NL",
-	"+77PhoO+69JAEPE9QP24MigMHnZJao+V0t0FexyKy7YieWlFAu5Lp64L7hbumsZxMDRfVmfQtRlR6y+t",
-	"K8COA0LqVhZh0JMuYqewBLTHPWTQDoMaW0Horxi1c7YhA3ACaxaCBbFGRhgTOs84AaIN2qkwMoa1jLnG",
-	"xi778DeakMARnWG1EWZLKIKCwb1cb/yMjWu4NVXOi8ZOJWWGT9KP7YAdRQmhHxPL44fsYjBA0IdINI6N",
-	"EbnRVa3gCNgYDO7niauxVFU551JkJycj6estgzYUrpV04aOsUmUJGUlfVmBchbcz0GkLwRsHO07diera",
-	"zcf6y74jetkVMiJZ80XCgg1U5dfXTx6+s8uDc/lQEzA0ENa2zvoSXcQt+NSoDp0i9rjlgs0i3YcLkx4u",
-	"PaKa88wB2WaiELHbHX+oBADJrChNM62EYLywCgviVuDp3TCHaNIumYQWqyG7vHjSaPI5QALFqBmx0L4k",
-	"QbfR1u4ba7RbgmR18eTByepnlS52UNXr1v5i713+ILrIrqqR/83NE85cgrHsOFFD6wcqAvM5unYmj+oj",
-	"QDCC0aPUgi5vjltPgJ38BQXMj6LIEJ+5oxFHWc+524uEM3jI7beW8Gqugos3HEs1PPyNRs7+fEugox67",
-	"wPtvsG60CahSaadU5hYvnpCzVmknaN0Q06jV/OI7KawOdqICY7uS8MHQeoDrcydinsusAd9AjcjlmjU9",
-	"NlBSsi1S2Pcfyrxa456hnkVVbGUWRo/SxbCpBHcTtH5qNO/+haXRz8fKosGDDh0jfft3SqL8txJuPyPN",
-	"iZhm9Jk55+F82vBYA6jJP95C+FxUd47xGjip4dnZ+cWz/qA/6J8Pnz8bnPc+vf30/wMAAP//",
+	"3H0Lc9u4luZfQWmnqhMPLcuOnYdcW1O+/ZjuntzuniRze+e2sxZEQhIjCmAI0Io65ar9NfvD9pds4ZwD",
+	"EJRAPWwnc2umpuqmTYp4nXNwnt/53EvVolRSSKN7w8+9kld8IYyo4L9+VuOfvrP/yIROq7w0uZK9Ye+n",
+	"jKkJ4+yDGtt/mFmuWVVLKap+L+nl9pWSm1kv6Um+EL1h74Ma95JeJT7WeSWy3tBUtUh6Op2JBbefF5/4",
+	"oizozZvB6XzAz8bP0vPsQjyfvJi+nL36MF/I8mMvsR82orJD/G/77h+D41f8+M/3n8+e3/1TL+mZVWk/",
+	"o02Vy2nv7i7pvRFa1VUqti2kondwNYIW841mudSGF0XHstzP9lxbJfTea7Pv7rG2WnYvixaSsAXPBBuv",
+	"gpWxJyNeyZv/93/+7+hp19pqueey7Jf2XZZ9d9ey7uywulRSCyDC3yo1LsTC/jNV0ghp7D95WRZ5yu2K",
+	"T0p8458/aLv8z8Es/6kSk96w9z9OGio/waf6xH0XRmxv4Du7U+JjLbRhS66ZVIZpUd2K7BJ2cayyFdN8",
+	"pdlyturDUdBX7aBXWudTuaCJtr/8qxTMbseiNIwbpqSwXGTPoKxUKSqT46LpHftP2p9cGjEVVe8u6U2E",
+	"TMXmt+2spxWX9rN42ESfl4yPtZCGLWcCn1jOXdSGGwGLm+VyaucwUdWCGxzs+XlzNsHYlunyLJiXO7ek",
+	"VwiuxY34VOaWejlM3n8x40Ycm3whNk886RVqemPUXMjNRf0+44YVanqcy6k9DsPnQrOJqlhuEjYaFwbI",
+	"uB/7rN1Qjt9Z/+y4zossYWXBZcIsLa2Yqix34AFrvhCMW/7H/yxFGh+hykS1i9C+l7eiUKWwP7Bf2vX+",
+	"z2r81r5mXzeV4Ava8M3TLtTUC2CimOg0TcWRYLYN+w5eQvZzXP+HO+/EU2S4rbSeyNGHUw/P183lvZ+l",
+	"Gn8QqbGzvGponmdZbkfgxW8BW0x4ocUWTlnwT/miXvSGpwP4v6S3yCX9ZTstH3yrbN2i2OK+nfFcXpWl",
+	"kNmBC6xEqqoM/pkbsdC7zhFGegM/sgMv+Kef8GcXtCP0n82W8Kriq41luXE7V/Oj4Lh5renOuJ5tUuuP",
+	"XM/cpVRwbRh+/ZLZDVt5wVQJlluJJEWUjrX42BIqXWJqbSX2ZwlOrHMxwS3Di+LXSW/4x57XR7LHccBW",
+	"3b1fv2euGF1dzFgxxwut3LVitwJEj1GVyFhqv8KEzHTfT5nO+DBqsldXXJjgiXyjmfjEU8PGKyN0wpa5",
+	"manasCKXgk2EyFr3hH3pkIPyHPpqMHhx+urV2cX5i/PBq1en21k1ep6wks7zfNNwzaOy0/1ZpuD5YnM6",
+	"H9R4/7kEmsWuqcB3O+fxBpWbA2kntT/dlJhWWl4d/50f/3lz/P7zy+T5eUxowscci63f8S3lFK94qZgU",
+	"S7ZU1Tyxd3PKpVXDMsVyo+nPVg0ohSoLMWScTeqiYFmu6QFpqH125ZSfvBCMF4UVMUtRFP1riST5Wsip",
+	"mfWGZ+7OcH84jZF2odBUWhNwaskWXK6saqVZbux8YSVMquUlGzAlC9IZgddzY6fBi/wWRJ1njLOL5wEv",
+	"DGLXll7mJp3topW3+JZ//6YSnPTj3T97g+82P9a53K1B4G/fwqt3SW/Jc3OjRaoksptf48XF9iWukbIn",
+	"O7f5a5/2OxIld2tHyN2Uvk6Rwt5GQJVprY1agDmo80wwPq2E0Mwoxq1YllMRU99jVE7KN5d6KSowLOwm",
+	"FsKIllDdqiqPV7EvK5xVZhklEzIXWeIsPmvPabp684rNxUpfMs604TLL5ZRVdQHWoeUqtZTwPtiETiC1",
+	"GSQypUbDOBusS6Wkh1u0KTXS2XSXnpX0xGQiUnOT5VOSVhHjIDwj2FQ9U0vZbxueesbPLp4PccDJ+89d",
+	"Mkpbm2hzoJEUIhPZaBjKKW14ZUBQkQExsVw9FhNFd3eccuzMhLSk/0cPP9tLetP8FrRjPLyAksOp5UWx",
+	"RfAs7LD2eNmM3wqgTzteW7oMdgmXWpo8Msp/2D839iORcKpqaXTi7U3nNkkLlc73p+nlbNV9KfijteJS",
+	"zy1lq4rMWyukUJzac4c9BIUlmGO/LeJPBxESXpc3nmLXCdDRxxZBo9+IUlUH36z047hmJsUSPBGqyuxW",
+	"C57OSPLQXaKZKoXEY2j74vbScEhEtli5tVFxFcNPOrYd3+W6rGOsdCUViNayUqnQms1Ukek2+czFqs9+",
+	"QbeEXRxYl5ml6Oa1hHGZOd8F04IXIrPvIhEYBe4BIGbGacQFT2dWi0X9wsq7suCpQDVgXUl0d2VE4Fj5",
+	"YgczoQISt1fcrbkPH6wrufDbxE0ltsffA3F2kxr67Na2vyiQaDJhRLXIpbDWhhOjSFSZEpo9GZXz6UnK",
+	"S10Xoo9DobdwjXSRW+a5jHuFPMFFn5KDtculpKpp1yPn3Io/X9tM+k5rvKQ19Y39TXqfjqfqmP7Y3ofw",
+	"4XG+cAwPHtRhb5qbWT3up2pxMhaVmR1n4hb/dRJsKczxe1mpYrGPftLe9AlPzU6+/gFeurOWr8zU7WGO",
+	"qrIeF3l6Mxdd1qJj1u+zs4uL01eWaRP27AztRpZLNuZaPD+/tHeitVo0ySa0PNbE8vPzqBHJi5tKpHmZ",
+	"R32pyIwirYRBjyAMQCfMeCWcWDAKvXplld9yI9iMFxN7e1tD290WjcwM3dVTcep1lIuXHSoDzGBNuxkL",
+	"dHSjXfT+8/mz+I9vRaWjDsq/4YN2RGL3rm1YyjC31nFubGwzi4QIKypsHKn+pnTunKoHkOwugrLGHkno",
+	"NlU9iILufTR7bGR8l4iFNu89WIPIWKbS2u4je/Ld27ffP+2z7+19/kGNrTUgiCRBG68yCNWEcvhX+7eY",
+	"GC75qlC8w09MI6+xZvTKou+8W+EaIlfaVHJTV6LttWhPZi5WHVJb59Pd0hp/ji/HNnmrVhIuwC+n15r4",
+	"vrLeneVjSfsfnNTe/7r2Fo6zOazQAkNDO24JtZBLrxHlmmUizTM4dpY7dgnHC1im2dsfRZG9Vuk86qm6",
+	"6TCPgMbsIyeuLDWDlmGUmrPcDNnoYy1qkY1AbRuhRjdCS0Uqw4TM0LXYxBUnPC/ANoqEi3B+2+4yWMM6",
+	"bcAPk2AlMer6KRPS5Ga1uQNtZWWNvdHJZI/iL3VeZOwNHJiOMplTlrYtAH//b/bNHYoQvLiXGtS8mjQq",
+	"UVz9uUt6P6vxb5WaVkLrA90nP3iCZMuZYktu0hm6ktlcqqX0t3YlMp4akW2n20cL+GTK7so+Po1MSbFj",
+	"hMFjhpTgrnKOss3NnKklK5Sc2j2Ratmy6WlmO6dmlOERy36AVj36Iy0rwgnFRtg1gDUj4rLhnagqbm0g",
+	"H5L2RjySG6ZhpEWtzYaWc7bbYo8EKWEy7sSb3aWTdbvRQfZvhK4Lcw9JnfKFQPGceNoGiUeaKF7mH9QY",
+	"Iso4TOw23xr+F1WlqqgoEJ9yc5OqrE26Z6fnL85fPnt+/iI4wWP/15cHhvlVbayiAkkg5MbSdZo6T5YX",
+	"25WY1Br+lXKZigL/WstUVIbnVtmUytyAEw2eWNkqop6vbmvcSgi8O5hWiQ+bgXlrhQjZtjNelkJqJsUn",
+	"02ejmdLmBn41Gl5LqSCdY8mlPSx/eyn73YSNa7x/+VRIk6DXQIGfNbiCr2WWU2oImdA5OBek1br4lOey",
+	"z0b07k0lwO2QjYZ28kuuIUHnWk6II7ybAq/+XEOWiPsVe9KohujahfeURJbi1/KWF7XwQYZK8Ezb6RAF",
+	"YubE00tieMgNwhleS/By6htcAk7PnmaTBmGpe8lX5FfRaiFg6/AHgR8BKJSm9wR2rywTxiXLZVmbxM6y",
+	"yqezZhpW7rT2izzSopj02ZVcMfTgkMcvBxWIX0splqJqOYRyzUwlOLAdBZLXozxW7QmjV/z4z5v3R1GZ",
+	"XImFwHDpwfLHcUnIlDv0zrZYeJDWSZ+Cibp0knvonYplKrEb2RJb9msjhu+PwZPWZ2+FtFbhrWCF4LcY",
+	"cBiBjjVqW+JAHy6tjtnLoU3LgqGvlTRJLditqFZouoD3fQXfK7nWAryhXONfl5b1MVoe8+jtcDRtkXed",
+	"nq1WetEhriuTL4SqW7GxTQkceAZ2xMca693TYVu5a6fsrI++iyq1kv03fPlXoTWfCroh3+4yBIyTBVaY",
+	"zoAXl2HkA80BlzoE8n/fSyR2RfxcZ1Ox3ZG21by6FTJT1TdWuBd5mgsN0mQtiDOteZVVIBE1XzlbB3PI",
+	"/G2PVzx8ZtX30xo97bPXYmKYqo2VbdwHu+F+Ah+4/ZBG8acNkwpCczpGzBjaCG9gXhRqCYHRyr7O9RyD",
+	"Savobgk5zaWIy7VttLC+qgfJKPwYjPna0sDVxqLU3J87JJFpE11N3FzdL4Nyj4zHXE7ULqraUCK3pUmq",
+	"dL7tmcgOyJ2MGLjI+JErCRdNCwrHimnBdlMflBO1lhWmij0yJaNGO/10c5KHpFOpIM6EwUla4/0yYR5g",
+	"g3aT3j7JUYP7UuianHYG2TcY9Ldb4h2TgcsiRtCHGrYBvYeB2LOXO1JtdutYjqAbqoediJHzX1GpDn3X",
+	"G2GsXN7MKKVxz4S+nfErp/NHvd5Nmv5c+Nukpf3nmpIi6fI8LD6WKqs67RrbvQeTgFEXtUaHe5M3TkmA",
+	"XXmZD3VBtaJy4Z4l4bnEzvW3mZLiRzJHD2BgVZuyvp8zVizKAhLnrWkFyrGbvjY8nffp06MoG8UjEuXs",
+	"AREJt5To9hRcfj3Rlja5VnvmGwgfwd4al8S39swHIscjL8tKYXLdPfKAPoT65NZkff/iXdIrc2vBbs7r",
+	"u9CkcbbQuFBjZ1kTBZE0rsQ016YiduSS8ovAOm9lTDunKRnga2t9Elns03+Jp2YWXN6AjbVHrhVGNNgy",
+	"Lwo2zklNxikadf856Hqx4NVqZ9lOweVbenWdJ5qrQbg4/XoCDx1RbMnNFLpY6W0zxQOlhiNKa6PO7Blv",
+	"Mx6coR0MGc28AEdHXMHNRCG6nklFLp7g8VipQnCJj80NzBF3pyPjrE5n4LsqnFEDHly7nObqUgqd1kax",
+	"sSV7VC32ULnJ2RWfvhGf4rkkdZl17McamTQbkLhN9L9uBvebuKfbJiSQx/Ld/NaVMv09XNnoZ1MTJuA/",
+	"K1VDdgMFysE39+TND9+yV+cXLxI26qqZs8YpRHr4QrNxxWU6Y0qyUaoyMbp0tAvX3SgThucFhfHQPzbq",
+	"syvJ8gwPfizsmWN+LCVeGSG5xHxnsPFExop8LsCvic5ahXVoTHzKtYlZvM6pHWGtJWgolZLThGnDx5bN",
+	"0kppe0GDc0EnrFBLUd1oyeeiHWRMlZwUOZzpZgwIlrpzVNxsa56t54M1w7iklOseTxfiusd4YbdzhQvW",
+	"0dRXe7YR7rsqCqZzOS0Em/C6MOgLlSyXt7zIM5cekcB+QtK5lTOTvMKUib0yAonsfjJgy22k9DZu0S6n",
+	"IeNjKxNyk7icURQJPrYUnMBMKS08rUi+QE92rUV4NeInureLlh2Nzf6Qy6ydPOLu3UJNdXMtV7d5unZw",
+	"lfh4Mzj9kA3SZ/MXi66M4bojcfPHd+9+Y/hC67Png1fRCF1uCrHzS3buS1Vl7U/2vt1CyWYVzUgpltY4",
+	"HsFZDccFl/MRBjHm9lZXE29O55qEQXvI4Ic71VWD+Ri4RL9rSS/uGG9EH9BgtIwWqD9p0mVAaruDBdmn",
+	"KvufnE3ywmcm8LJkE/Ao9PcUMpjtVogm0XhcqbmQW6RKLYHQyYSJpEQW9SISz/oW/u5pE3I7IMVaZGxS",
+	"qQU7bQ3zLOpeyGMk9Bs3vvwOdoPGaO9GKBa9TOBl3jdqUURNe/Iitgd7be1XGsAOtnURp+exVSzI2dwq",
+	"NKddBUP1GurUdZmK696QZXnGVqpmC8Glf8Tts3+JarvKDlXFcrR+fvvrL4yes1y6lGOSGpaq2ht1AhEt",
+	"fWJVdvSub+UCt64Ywb8hQ/zfxOrAdAtLoZiXhqmNdNCB5zo08oeoLaDl4ARzEB0MhW7zBDKqrUpHcbYm",
+	"Jc9qHJhfGt75ZMVjiAduH7juIevSJWb7+5++BknVWhSTfVK052LV4VWKuUKaHNKD0zvzqczlNO5G2ZH8",
+	"enC+Ji2qPWq4gB26qDvn/m9ADg/SQ923CEUDTdJIva+KWYs/Km2AUOyYjiBVNQVaxE/1OwzRXN7MjClj",
+	"Qr9YAe0ya2ZB7I8VSpVjjsUm66bMhh8ZDcBmhDgX4uyuUucndNGIsi4KSABtlRE3U3e/fOeADNr7dB9c",
+	"hCrY9a25Yu49SPOJ4iiMxtUUkBIStDu51lhPYpXHldW2Kl/6teMmp0L+VrW/n+m2PYWduafDHY5j/0rZ",
+	"tWNsV6ltq4JPerXMP9aCHltK2/Ay0FziS5Vieb8loq2yfy0w+TrWqnbOzjf19TLI4oto7BgN1FZth6wM",
+	"JtUy8cX6MCsKU/JbAVkfdHcoZkRR9NlPDpaDPBoIpLN06pJRRUZlcZeWZe0X/cVjrZQc0s8wSNz6NHN1",
+	"bXgB7LUvYdbirr0JxaOe5+WxKvGwjr2KECMAOqnO88c0uwedLnxHZBAY3ZnyvGs+7jubMVIfct0alQui",
+	"s3fJjty0lpSLpsiCQVgobfYvEOyMpu6OEdES43uj68JcpakojYggWfhk511gLfDehn++M8EYx71XneBj",
+	"xB03dUfuYQW+0W2sIGDLzANyPF7IsvIZljs2l5Khuj299KWujV6I7Gc1PjA94ECQo/aOvhW0eRUOvz+Z",
+	"b4FBumKTSugZg8deTUeMnUumI0N2lzZvlzvwASLprQBEb3cPups9t3OJn8mmOkODjoZsqpiSfTa6Vbn9",
+	"T0EBCbzVQAetgNVCoCun09FXeknP/jqu1qlC+EkcwKqt+X5er0GO5pznuiz46gYR2D7vLFtuUtPccsaV",
+	"4PObacE1uFbA/osuCgzpuG+RikvsJFoeu0iggOYZUSkwqzPlBVTlylZlHiQUTniFmXtrfsGNNe9C40B4",
+	"ii6ALHzMxiu2nOXpjOal5GUTt0BYEHowmazFryq93J3hsKxyY2Jc+5PbSExSBHeLfRmTJg9e7noYg4MY",
+	"wbNsZrGlogNo2aOHHHTv7G+0jDsK/MDE2HRN+ComVTE0Q6O1jvEyjY2MlL3Oq5PBdhBbKxszYIQmP303",
+	"y1aqy8Vrn3zzqPTSiebwO93tUwWZupMg23rPy2qNFEGqw9ISR5bgDQPbcLzqJMb7oSXYgQ5Qpb0A30RD",
+	"W7eUUF6IqDtf6SCrlbI3K7EQi7GoNFrVqsiENgcGWwKmPBSBATcimHZ0n2t5oD/xyi4PA7p2klltpTha",
+	"vesVLLWMlq+ksWtvZ8ZXUNoS/O588Op58iVrXSa5zPXsoLTLpLcQpsrTLsCOGojCOTc1wxc0W1bKiLU9",
+	"/Ct8afS0z351/lC4x7W1lfMF3kzuukp8XrI9Ikhu1KpFagelqa7TP63qxp9DLPK5FvU3zYL3AVtJ9s29",
+	"2sydcrR40EFRgdGhv4kqnVTDSoU7udF4HCPYrpHLNeVQBtpno0WuNb2umcnTuStbcPl0HAF6I99YRXPl",
+	"rdSherZYsjyOF1H4og6s3tqOdirjHVUqABD8OGkOb2pC2IuZ4VusImuCGDVFrC4P5eCsIg6YAkoKRMzB",
+	"CL1jHyWFdlhN2vAVmyqVdSU3duqXLunBMeSM60u24KtxkNxg+QUtEOHcYB32Waep9TsiYxoNiK/21vZm",
+	"ujUFgYxwMAn+8bGYcrnbHqOVdVwarvo4sC9Ig7d3ep0XcXvpLcSLIsXTB1bXOCVtm/jYCkYH8/iVXt7X",
+	"/sVfxT06YUGNU3K25F7ip17n6AhexxfCMtj9tRj8mgMzj8luDNTdaF7EfG+6gV7VQgO0yLhS9XRmL6i2",
+	"00da0s3yfZA+N/Av3bK6N+TX+2Te0o+g/Nnqx09GTgzRk9FTzFyA4kdI6dC+Ig1YPShCwwq1zfTcuJxz",
+	"830sWbd2kIfySXtfNJfZWH0CfExHM/1tJs8eanxI4d3HeB+XSBx7Fr+3F6xsV27qW15Y4dqqHGQQ6DPi",
+	"04bhFI0RF7kUlHGw810tqhx9/JsO0f1hLekrzdB+fVuwbXGzfrc24f0z3g8Sm/S7G7y5vr7UXRt/l8xN",
+	"K2Hu5a7bSlou69retlY6NgocCJxNvXdPr8OmSRRWJmM9wOD4Vf/m+P0/d6BGmJjbCYJpweQ2fRZamMNU",
+	"YmFu0LPjlAHnw+m5+g/ImIWsrKhi0Al19S2gSIbi2yWF2FXMeBaFu9gV8Yg7y5paWQ3FE03qN67Pb0w3",
+	"dd3PZ0GIJwfc9w0lH+oWcGPF16B1tAAqQ8DGneVPDtjRmuClSmNY7/kUsXNdLjjlGHi9w+vA+/Wb0PH8",
+	"PyFNhRwJ6r3rqpFLNiI7abS/D6aJFEU0K4z5dAK0/OjAWVxs22pZoX4RLMcaM3VVdKn4QaOLPA4dtMjl",
+	"TScnvWt8UGF5cY542WR4hrKMy3gazn0STyohxXL7LqmJQXBOeDe+Q0QlXfE3LYzJ5VRv3wRCTKV3fGeB",
+	"SzaAZXfGM2OoOVHL0w4yFrxClzYvCjapK8KogOQPnbDRuNJdzUk2ONYvOmkSbIC91slvfaOJRSI7Exxj",
+	"Q3htCtoiIe6XxNJoCRHKLIXlylYbCCcTGrATItypwsonBBqeqKqxeCu1aHLaoSaR/d6GMIp83hLAkoPD",
+	"Zh/82SGlhOPPFaDHgINh5OTkyCHQIvCyZbAW/my4mENwaNu4+lAz9ewsHsdo16zuV6K9rR3F777rRIPk",
+	"7PtOtPe/jXHWeC7tmy0IbFWumP0sxHeyfDIRlcZPAEYSzzVgLTBe8GqxBq+tSo1dinIlNW2i3S4PCU0g",
+	"P3bn7pIDQVGJGmOh9orLzE4w8811iBA2ka6zXM/denPDuJ7rPrvSc8qlJSybZj8cRS25ZrUWWeIaAbjC",
+	"mMaLZe1c97qlNHRngXDos6s25zSfU9UGEwA2ENQ+AJYGDnE+eMVGtAc36lZUI98oAU4HVwiWNN3XB5On",
+	"TyDdeYk0ic9h4TKmBB8CWtuqQw6jgrLaHRV0ztUvkIC31TXTQtO1ryStnGvIh/ZO/yCPO2FzUToHYBs0",
+	"ak2wREzrMCv54uLZ8wc0urCST0M2riW19L9tOwtT1drsbqJlX2pbOwdlgIf18YGxQn0vcA5+z5zMa4g3",
+	"fqGjYvC3ZkprqckBaO2+rBas79B2TM2y/MDRaRuezq9Sk9+KXVCcsQBOOu9WEX+BcJUv/LIvB7oiaswc",
+	"Rl5DXuhaUgvAoD14x9JMZFHdvZkQU4lrhxhHuR5OUhzoPNvm/HoA2OpWx1iE7+2a9krr9G8m93Sa2d8/",
+	"IpjNPWZ+T/SaBhUNK0vwshfQ6KM0fb+4t4B7Fklh/VoH0rnt93FVPiDLdQcLJXEgOsJdmIvVg9zQGzf5",
+	"hk8a+TiXLC0Er/rsreAFlmE5hQ/B05Z5KsCU0KQzW70MSOCSyo1FUWgfe0RMPPeRPvuFIC3JS4kPCuxJ",
+	"Na2t1UMa+IZSty8+xhdAMXoAwtABvvv7ohFt9/rfd8363oASC74CUAUHJmGtKV2nMwZdpcChqiYebhci",
+	"Z3b4CCjNfXCW7ieGvaK3yTZhqyTM2eShUc7UWKw0AolXtRxdslHJay1GSdgn7pKNKsGzGyWLFTwJahyp",
+	"2+0lG1m78kaqpf2IFmj5/GTQQMIoPdbOc2fFtaxSchdANWSTNXctw6TiGpmq1tS/BWcEmgEODTt42ypL",
+	"CALoocq6T8sryCmCyC25gJDh4TMJUQjJO4Q5dDXTTWu8Nr7ToVmGoaLc3fbMT1gLE8ww6M8XAAV4IGoI",
+	"64Jvh6h6zf0DzeHwZz7Jwsm1/SIb71xz3LV5P/uWQa9aBl2nPwGyAeSawxQ8Do+PBMHLm7lw8OeSV10d",
+	"cOC5j5LtwmOE+daxy2eUa1VwIzAHHiu6OCkKzaYBjDG6uBDiEp6AAx2cU9A2rtaQ0ehrAqGWWjNVsVJl",
+	"rf5lmQAFnrAg3QyiZP0fsvivgNv7R8Stc19+H5PFWqR1lZvVW6uGOi1Od7u66eE3mmpDnni389ME4A9o",
+	"m1m7lh160lFHjD6lgkHjd/RqNxsClbLQI93BDEaSRUFE+/LclFvlRNUGBOvRkZCVKvTREbgHEvKmcnZ0",
+	"RHM/OgIKvJaWRdFvQc5ZbLGXkNQ9OgJutx8qhSSHoO8ajC1BwTkOzo9rSbWLPsMfPBVJUBKi26Ej8F5c",
+	"y2t5dAQtFfVc94+OGGLteAyA2rBR6WDnRlAij7Xra72EvtHXMqgPd0g8Z6cMauUXwsxUlrCSm1nCPtZ2",
+	"DDuzb7HH/TFihhG+hd2Ya4n+ZpmKS5fCxjhVrzFA18+1D7hBiqk9O51PRwmzN6DShj0fMM1UkT3tX8ur",
+	"olhfTcJGcFiE72O3mcIBIzRIUl5Vq9CT6ejuWkLEGakHq/7totGHyhtaI0zDRk/Os0vwYdHACVZqXMsZ",
+	"4XezlTDOS2ow5S5ATfT3rz00miocWuMghVC4ZBBNSWDTZq0ApfOSYt0LFR9cyyvNtEJ8afC8Coz8U6+9",
+	"xMd5fHF7kdErVup6f+754PRajlx8x5684XMhR8PNQATfDEMkDDxV+Fkruq8lZvjBy0vlFqmB09Bjblfh",
+	"LwCZeXbzvuQpz6XfZqseONxtCGwAWpcyM2hZqSm0shG6UGrenix4Gq8lntP54JT5NUNdVpN46ZYLvazZ",
+	"FavErbKKlov7CKNp08gVRi/YT1gKBESX1CMC5ZqNhdV5ZqLIiA7eiFJwqwg13As/IJ25gseWYVGz0GFH",
+	"VihMZVeoV1zLHLEzpjLXriOJZiPXkdbOiWEBonuWEdtyMuXGK4bKMrJv87iqHcg9HjSnWAv2kHaPwObz",
+	"MikOr0U71wbROjoasvPBOfz0CkC4CzAnAXjLmpBDdoR5xUcJO0IQ7iP7VUDpIFJx6S5HRyQij46u5ROQ",
+	"IRxUHkiprbDGmEDIzgas6QgKjUAdh2Tc8DHX4ikUS9gl+SxmOwdMY7b/okDFkdU4jjzu9xHAjGHlZUaR",
+	"9lyzkT0x1PavZSZ4Ngz4GI4c5ofRGYrTN4XmyNjQPbSCBhD27KVYXkt3KVCXV7jd+MRQU2BVZJgI5PrN",
+	"Mjt0gtDerdCMPZZraF1d5BohsYJuu0g8WPxE/U4RHVNkruUD9ArDLbyWDlYF9NsiT4XEum5MLupdlTyd",
+	"ieOz/qCX9CDPAO5vPTw5WS6XfQ6P+6qantBv9cnrn779/pe338NvGgyq3l9EZWa0i8e8zAN39LB36gJo",
+	"9sGw96w/6D9DP8IMFJYTIGX7r6kw27rNa9rSEfzPCBQW6AfQ3FgXg4GPLLCrtUCHFUNwmxIvOEFElU1B",
+	"N1hkLtB2rcKAG+hh8X/KesPevwoD0VFYScUXwohKg5uwq8KjFcomxjUNTmZRoKReTzuwW9ODG9/lWQ57",
+	"sAG9UHVE0x+9kYfnGr6HyujSEhMcydlgQI1mjUPJD9AAP5Ct2Yy2Z0t8japhe4PokTORXFMQmfURVg9z",
+	"xDoG8bNuHLCho6T3RvCsCS3TATR+PKQ8AHmKWUk0tcCQQwQj/ChhIYEztYlaWwIreAkaZBidvZYonbGB",
+	"X27HFulcgAAK1MLxKnKtN45dmjpeD74JN5AXXppW5cqFQ1rSsxC4ufIVBeyKTe0c7eX56lqOMDdgysvR",
+	"JTVPQQ9yLa2awh0Be6xOq5SA5gKBYfz1RFXzUXItsXZ2I1Zv5R/Nxaois9xunJ1prhmYcTEmuypLITPH",
+	"Z6RE/YW8to9HnTgMEmebpe6+NGNgcsUmV7xzdNbcIiQEgS3OB6+2zCOE6zxwPg0bbUzpO6cyTHJyySDp",
+	"w/Ffhkwy0uKjFc8Tl69gqe0x2Plby8XuMuji5ruErpQTl+wSvVfeWmqy6vIAEyYkCSDgmhZgMvbeL3OR",
+	"WfOi33kVwFn+VxPMY2xzk9qzRWyCTk67HTQkL+uOOxwiFgSu4PzRVlmhjldX603KMSulQQL4RoN8RQMN",
+	"hRTCNXs12UrReV6WVi/7lrpMUcJLbjwMhvcsEhQE6hcwLdcGzB28d9m2nLqFUnNQaRu1DAmSMnccBHdM",
+	"oP1WG9f6/WCB5nEEww7wf2C5fe9scPb8+PT0+Gzw7nQwHNj//ztWUw//6PGM994nQav6YS+dTQGq9OzT",
+	"i4+v/qxeLp/dXsyfL87lwExnfAMKe9ijWM9gcirOsmfp+fiCP3/14uXLF6+e84vxefosOxOnk8Gu575w",
+	"cNiD5Lfe3fu7ZF/6bzfN30tcn3fd6uJROOWdKIqgI3oQl8ihVVolIHyIbAI+C+CRqLbxFwKeFYTYe1xr",
+	"Qb0vnTuOcBt984VIo2NLz9cSmM2+hiaNNWEvPduAK2Qjw+sZOVWsBXEzVrXE9qtW1cA7HH5jr/WsZVvR",
+	"DEGXaH2DXhiBVekd+/S662RnV3Z0RMbL0VGrq8WTFrt6U+dpci0N9YCGndhEEwuMriHk2zrPR/jQt+Oz",
+	"isytyjNnOWDjPvIHQl8/uCDQxCORYvcVEM6QqbJr2UCd2e9VRGTQ8sG3MRzFZAL0yn6INPCpjLxKZ9Y6",
+	"WGSg8s+UNmQwFLw0qrRDa/tfuaw/rfdt7z2f//vZ4tni5af5s/Sns+Vz87efz8YfB4tX3w5WH+fP/vz4",
+	"fPFSnk7O9dl//s/NvuDDHp+K04/Fsz9fzD6sLs7L5bPZarm84KvVZPriz4/T2/TF8tmHM1EsX/65qD6c",
+	"zacXeiJf8Y+LlKcvy17T7qI3FvLmfP7x9O8/D9J3L5av6r+drf6XvFj85aX+7tnkX5/PXg/Kf6/emv+4",
+	"/f3Tf/552rI2B/1TtE33kylNT/2vrP35xsEdd3lOzxsT0dK6VEt7Az5AdFHAoDf8430oyP6SN0gBEsFZ",
+	"ydkUyK6TMuyIExViV86VSRJri6gCrkJfPcesaeaFh5d7FKorIKbE20Cx6+K2wZhFF12yVu4NSEUoNHQS",
+	"OOBbaZLYfxUlMScbjrzNOCrNDLBpYdadPN3qf/9lzJfNcb4yGa+3Suqg5o1GRYp8q9Cm9PHJGbyffBvW",
+	"MDrFMWkKSfyDGusTcNbuIm/tbgoXhg6CSqRn+nT+hIlCQzaeCxC415NriY/QqWWVVFenMUK68zZJkdub",
+	"/TXeSHVp5z2CLM8RJNYm17IFJsP+yueCUsAb93NT/YRhcIpsCayeA5elW4699FtO7mGTdJRnlGvk/wK5",
+	"vZi8jtEzMxN55S5QXolr2cUn39qZ/IwlKffXhmmFVq09HZ+JF9n5ZMBfnafPhc+GHT5rcocp5yLc8N7w",
+	"4mJ/PdSO52LTX9tpAPTZwWXomIfzaHX+8QQaIKZm6lH0X0toGEtVVWNn5YYyzygMNxO8MmPBTcBpnz+o",
+	"8d1JST2n1nyosbk0r5z8rMY/fQdZkVFz8y0kwDV1FBR0aZrOfFBjFOZkQUITs7GgRhQw8w9q/I23PYlX",
+	"XDdyuLis8hd0oHWSDawaYvrzszO6MyybwMgblm+jlispGqxGwPVyRYoa/WzQhIiqYkYd1iX08Poydw18",
+	"+qFGVwIqDKC3YV3nw2nwR/CFSjTD6ICXqi4ylqkNemugRB+V4tYdHCgNw1IdrgPnK72FvVjcMTeOj2tZ",
+	"KDklt19ZCaAW17Tb+WQhz27NWyKQbMMCnmvZVPDouhSVFpnIRq6XNiT8cM3ErVU4U4TAdC26HQamNeB+",
+	"DW7vDAKiC2QvLtkFW+SyNlbYg8/SEuzZGRvBeze5vJnUpq4EWoKjoJH7iAFQh+v8O+bpvOmjAAHHfmg9",
+	"YcEYx5brM26uJSXqIUhkXgiy1TZ7BUGIJ/b9OBv5rtpfgpFakL5f+f5YgzGOXCTu2RfgVFwym6llSPfQ",
+	"Wz8BfQrZFRWHE4jEdqtiliAhUA81TUXBqKrFG+oJxZhHrRLYUROBcbw5vJYjNR8l6BG8ZCOMIrs/OFNG",
+	"ik+GaT4R2PID49KQRhEkCV1eSxdj9h3v4S6wgh/0QyUhMxV+B9jpa4CzEYIEXG7U/h6iJzlU8T+CHLnT",
+	"JukN/jE4nQ/42fhZep5diOeTF9OXs1cf5gtZfkTh58Hh1z6SKaiGww5piDqWKSl6w/P9BwB1HrWx01eD",
+	"pGeU4UVveHqW9Kxs7w17fKlvsvEN3MoyFf0FOPz39yC2APe/Ouch2HuE5X6VzmRlpSDFOXFNcbDjvQ/j",
+	"oZfvEZjx34QogW9c2zNLxIXglST4W1DrjQJKRcZ0FeLHvs49zpqjsi4KsjcsC1ouSNiorPUM/9oqCEbT",
+	"4wl4D+0rN3RzjYBxnqIGhemKIP+bsCo69aJ2BTTqazfZeADn+IYS1NjjEIqLdLP46pQXbkOH7QAb7LQC",
+	"KhSw5wL5D49Abv8qrHKmZ6oyx0V+Cx6iEJ283e6F6M1Bt0Z1LshIrASfHwOGNWou4BICdFzd8EzQRMIa",
+	"tD4NsuA6wMhEDAACR4V6CPsVui6ozoDSA3PSM1ztBChOhVYeBz+oD3BqvhX+kwLz58KYFIdx8KppJkMU",
+	"R9VdbnhKL+IIQ2i/3qW/ENbrvSmetv6Pz4QltoYWTpDgmHXiklLShTiuRMnzqtfC2u5Verk92OQxsXuf",
+	"P7O+rJXs5xm7u3Ofs1dPg7a7R8wLQl6I+Lx79Oj8lV+eqx3umTydC8POX5yeOgDjrgl7MOXWJM/cJA+5",
+	"sgLg43+giBfkeACXtYI0lj/ooKwWTmxcS33yuarl3eF215ta7rT0gelC9GFAuyVWkZl3TSFr2jsEM3W8",
+	"xyv3Sij64rhkqjZ8irZaLT3ovEvGI3hj8BX7UU2+EJDNg30nKZSE5poJ4D9bEJ/gsKP82sB1jSk/JHuc",
+	"TUm+x6WPzhfK46PYWVobh/zaPOwAAQAQWEuoCfMTM3isPdSkFmMvBMpy9vErSmMG+7Gq5Y3DPx4FOB5S",
+	"uWIiHeyHswJxs26oId8oCTq5PciUjMq9+hHu+d6wNxO8MLNeCzh6sAb+HJM//Vd/X0fK7ZRTIdZw9Fun",
+	"fw+i5Q2G7/6io/7q4YAQm7dD0fCU5dGMlxuAtY9obAZwty24GI4Iuy7DAyWV9nC0W1JRXZFk0+WKs3ei",
+	"qjhUVSCjqcrVDhMAYXOz0981LwyJF8SG5xj8X4DKLXiB/0H595BbTYhRFHHVrmMpsa8dPcYVr3NtCGb3",
+	"Cx58gF/bee60cYkDZn2cVCXe+LHaiUpU3WKlfAsHKKVoY3jkJ5/d9O6C099I8/pa+xjbw7eI6iADknJ4",
+	"Do+YJ6v9KKCUE5IueM6rAE74wEucfrntJnduJ3ct54Vo8rBcWToVwJMPfBjM2NXDYE7itcQyioRRyTFr",
+	"yik2EF+TjeU2wAmWLa/lk1EbV3T0lFTwHKjMZ0IqKcLAMjiE4SJPgjTgNtRwIBfs2wRp2dT8X0nqvQpO",
+	"JJ+wSxhBC3ULJZzQbR0T6eL3YkC4j+/PDGFm76uiIibFo0gEO4+Ajt2hWmXHIzrAXjkB4LE2O81MJJnF",
+	"0J0mpZugetnCbtAJaVh4kn0WtAKxNEMdDLFls6b7Qyp8HY1t9nuHpWj1Jkxa7DpkXMkDFCC/GX80ILe9",
+	"2YKnx5T/dzE5TRuTKRvfuN6gBJLqChEIMLZT9yGA2BAX1ufwnB1gHrVRVv/BDCTazRYiANeO7DAjrduL",
+	"9hYqAgCzAAslh6xU2qMMBmWNZIRVAnKGeNFnf1O5yyXE96+liz55vFMqK0AnuXPGL4FcqR1arhkvQFJV",
+	"9ADDZ1DpRtLPJXKAOXPZ5BgEtgx1qcBMHHSO+I5s1/KJT7bDhTQAet9oJtXyqR0d+7WxJ+1+bc53DhVT",
+	"Vko+7bOrVpqeZbkjqcwRLDZzyCeVGK+CSqwhxg4pmOS/ZueDVW9NGWSY+pfvTO37tSmJfZQEv82MvjaO",
+	"Xa+S1XYPu8ete0AQgDIqzjcyKgj0rCntf0Bi3hqw6Fe2Y9yhdeiyzvMcuKYf1WvakdX01lot0OhnIgLD",
+	"n2pqsVTWSRc0xztNGZfIZBr8W2/Cr3/Z6dMulySvPP5Zrlv10ViZ59DMRgn2vSEfLzcudamV6oQaEGZC",
+	"0aTOBueUnkGQb3Yc6oaDOVSEbIZFU5ehgIWyKngBCuC9twMaJCkrjmh2HUV9Dv9un7q+FgpcW8jvXcUX",
+	"APA2pOmpZvB4bVTvkk4o6kBWU37KTBQZc63SY3NvJU91Td3P9OLiv7AAcR3RMMLTv0Bhr2MAYNyonvBL",
+	"WAj8WFERzPiH6j83g3Y2lccTcMxteDrXJwDEcDxT2CggrkO884iFCLMB1ys6JoMwWpNqC72nxKK04ptq",
+	"CbMghcnp0uhRbUEX+PwWqiDUlAa/jiILs76xs76BIF+f/aIMrb9VZtOuUIfKq5ja69AoHnK/Bt0uYjnz",
+	"Dq8xy6vesHdyy6uTIh9TxxaCvj2xN+/piet5dBdms5ezg7LZ974im7V/7dsxANvsrOh9zAySrvuQB+nx",
+	"SOYQ37MLs8P7rG93wI59jNBxj09HMjvc6ZBD3CjKlKALeeuovtqrCXKTHBC0G+GSnQ/O7e99NBzuu64b",
+	"CDy+e1w/Lg0KnYddktpDCnUXix8GdrR5kfxkRQLuS+ddF7Tg7prGYWhNX/bOoO4yUe0vrSuAWARC6r4s",
+	"QqcnQ4AacktAFeljOu3QqbHhhP6KXjunGzLA8LBqIWgQK2SEEYFYjRIg2qCcCj1jmMuYayzssi9/owkw",
+	"H0FMlmtutoQ8KOjcy/XaYyxcw62pcl40eipdZvgmPWw77MhLCGXLmB4/ZGeDAWKjRLxxbIQApy5rBUfA",
+	"+nkwP49cjqWqyhmXIjs6upY+3zIoQ+FaSec+yipVlhCR9GkFxmV4OwWdthCscdDj1K2oLt18rL3sgQMW",
+	"XS4jkjVfxC3YILp+/fvJo9x2WXAuHmoChgbC2ryzvkSxfQtlOHqHThCi33LBepLu47lJ95ce0ZvzxOE9",
+	"Z6IQsSaoP1QC8JaWFKaZVEIwXtgLC/xWYOldMQf8006ZhBKrITs/e9bc5DNAzopRM0IGfkmCboMS3tfX",
+	"aLcEyers2aOT1WuVzrdQ1dvW/mLtXf4od5FdVSP/mwYtTl2Csew4UUXrh/Xa/HYkj/IjQDCC0qPUnHqc",
+	"x7UngBj/ggLmR1FkCGPeUYijrOXcbUXCGTzm9ltNeDlTQX8ax1IND3+jkbMfrgl05GMX2CYK80Ybhyql",
+	"dkplbrA/i5y2Ujvh1g2hv1rFL76Swt7BTlSgb1cSjB5qD9BleixmucwajBq8EblcsabGBlJKNkUK+/5T",
+	"mVcr3DO8Z/EqtjILvUfpfNhkgrsJWjs1Gnf/wtLo9aGyaPCoQ8dI3/6dgij/rYTba6Q5EbsZfWTOWTh3",
+	"axZrgMj6x3twn4vq1jFeg7o2PDk5PXvRH/QH/dPhyxeD097d+7v/HwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

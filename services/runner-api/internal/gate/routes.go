@@ -50,6 +50,7 @@ var Routes = map[string]Route{
 	"PutRun":              {LiveSession, 4 * mebibyte},
 	"PutSecrets":          {LiveSession, mebibyte},
 	"PutRoles":            {LiveSession, mebibyte},
+	"PutConsents":         {LiveSession, 8 * mebibyte}, // a thousand answers with their reasons
 	"GetState":            {LiveSession, kibibyte},
 	"PutState":            {LiveSession, largestState},
 	"GetStateLock":        {LiveSession, kibibyte},

@@ -32,9 +32,9 @@ WHERE id = sqlc.arg(id);
 
 -- name: EndPlannedChange :exec
 -- A plan that is not going to be done: empty (no_change), only shown (planned),
--- or given up (withdrawn).
+-- given up (withdrawn), or denied by policies.
 UPDATE changes SET state = sqlc.arg(state), effect = sqlc.narg(effect), effect_digest = sqlc.narg(effect_digest),
-    plan = sqlc.narg(plan), error = sqlc.narg(error), finished_at = now(),
+    plan = sqlc.narg(plan), error = sqlc.narg(error), remedy = sqlc.narg(remedy), denied_by = sqlc.narg(denied_by), finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
 WHERE id = sqlc.arg(id);
 
@@ -44,10 +44,10 @@ UPDATE changes SET state = 'approved', approved_effect_digest = effect_digest, d
 WHERE id = sqlc.arg(id) AND state = 'proposed';
 
 -- name: DenyChange :exec
--- By somebody, or by time.
-UPDATE changes SET state = 'denied', error = sqlc.arg(error), denied_by = sqlc.narg(denied_by), denied_then = sqlc.narg(denied_then), decided_at = now(), finished_at = now(),
+-- By somebody, or by time; by the customer also what was approved.
+UPDATE changes SET state = 'denied', error = sqlc.arg(error), remedy = sqlc.narg(remedy), denied_by = sqlc.narg(denied_by), denied_then = sqlc.narg(denied_then), decided_at = now(), finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE id = sqlc.arg(id) AND state = 'proposed';
+WHERE id = sqlc.arg(id) AND state IN ('proposed', 'approved');
 
 -- name: PlanChangeAgain :exec
 -- Somebody wants to see what it would do now.

@@ -37,9 +37,11 @@ SELECT sqlc.embed(s),
        coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
        coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
        coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy, coalesce(c.denied_by, '')::text AS denied_by, coalesce(c.denied_then, '')::text AS denied_then,
+       coalesce(k.state, '')::text AS consent, coalesce(k.why, '')::text AS consent_why, coalesce(array_to_string(k.answered_by, ', '), '')::text AS consent_by,
        n.failed::int AS failed, n.stale::int AS stale, n.uncertain::int AS uncertain, n.host_ended::int AS host_ended
 FROM steps s
 LEFT JOIN changes c ON c.id = s.change_id AND c.workflow_id = s.workflow_id AND c.workflow_id = sqlc.arg(workflow_id)
+LEFT JOIN consents k ON k.change_id = c.id AND k.effect_digest = c.effect_digest
 LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE e.state = 'failed') AS failed,
            count(*) FILTER (WHERE e.state = 'stale' AND e.reason IS DISTINCT FROM 'host_ended') AS stale,
@@ -63,6 +65,10 @@ SELECT j.id, j.change_id, j.step_id, j.state, j.queued_at,
        coalesce((j.ended->>'no_change')::boolean, false)::boolean AS no_change,
        coalesce(j.error, j.ended->>'error', '')::text AS error,
        coalesce(j.ended->>'remedy', '')::text AS remedy,
+       coalesce(j.ended->'denied'->>'text', '')::text AS denied,
+       (j.ended ? 'denied' AND EXISTS (
+           SELECT FROM policy_overrides o WHERE o.install_id = j.install_id AND o.effect_digest = j.ended->'denied'->>'effect_digest' AND o.until > now()
+       ))::boolean AS overridden,
        (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
 FROM (
     SELECT r.*, (r.result - 'plan')::jsonb AS ended FROM runner_jobs r

@@ -83,7 +83,13 @@ FOR UPDATE OF j;
 
 -- name: RunnerSetPlan :exec
 -- What the plan of the present attempt would do, apart from the result to come.
-UPDATE runner_jobs SET result = coalesce(result, '{}') || jsonb_build_object('plan', sqlc.arg(plan)::jsonb) WHERE id = sqlc.arg(id);
+-- denied says which policies of the vendor deny it, null for none; a later plan says it again.
+-- unjudged says so of a plan that was held against none, and counts where the order had some.
+UPDATE runner_jobs SET result = (coalesce(result, '{}') - 'denied') || jsonb_build_object('plan', sqlc.arg(plan)::jsonb)
+    || CASE WHEN sqlc.narg(denied)::jsonb IS NOT NULL THEN jsonb_build_object('denied', sqlc.narg(denied)::jsonb)
+            WHEN sqlc.narg(unjudged)::jsonb IS NOT NULL AND spec::jsonb ? 'policies' THEN jsonb_build_object('denied', sqlc.narg(unjudged)::jsonb)
+            ELSE '{}'::jsonb END
+WHERE id = sqlc.arg(id);
 
 -- name: RunnerFinishJob :exec
 -- The job has ended; the members of result are added to what is there.
