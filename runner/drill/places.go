@@ -81,6 +81,8 @@ func hostGroup() group {
 			f := finding{effect: evil.requests.Load() > 0}
 			if log := s.log.String(); strings.Contains(log, evil.address) || strings.Contains(log, "redirect") {
 				f.rule = "the addresses of trust.json"
+			} else if strings.Contains(log, "answered 307") {
+				f.rule = "a signed request follows no redirect"
 			}
 			p.change(func() { p.queue = nil })
 			if f.rule == "" {

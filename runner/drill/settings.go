@@ -143,8 +143,12 @@ func (t *saidOfSettings) publishAll(ctx context.Context, s *scene, good jobspec.
 		if err := s.publish(ctx, a.version, time.Now().Add(a.issued), schedule, edit); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
-		if texts := s.recordsAfter(before); len(texts) > 0 {
-			t.told[a.name] = texts[len(texts)-1]
+		for range 30 { // the record comes a moment later
+			if texts := s.recordsAfter(before); len(texts) > 0 {
+				t.told[a.name] = texts[len(texts)-1]
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
 		}
 	}
 	before, err := s.lines("settings")
