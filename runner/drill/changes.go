@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/runner/agent/guardrail"
 )
 
@@ -279,6 +280,9 @@ func guarded(name, try, line string, edits ...edit) Attack {
 		f, err := ran(s, mark, func() (jobspec.Result, error) { return s.do(ctx, apply, append([]edit{granted}, edits...)...) })
 		if f.rule != "" && plan.Judgement != nil {
 			for _, v := range plan.Judgement.Guardrails {
+				if v.Result != policy.Fail {
+					continue
+				}
 				f.rule += "; guardrail " + v.Policy + ": " + v.Message
 			}
 		}

@@ -176,18 +176,18 @@ func (v vendorCode) leaks(ctx context.Context, s *scene) (finding, error) {
 // secretScript is a script that is given a secret and does something with it.
 func secretScript(name string, lines ...string) jobspec.Script {
 	s := check(name, lines...)
-	s.Action.Steps[0].EnvVars = map[string]string{"SECRET": "{{ .nuon.inputs.inputs.secret }}"}
+	s.Action.Steps[0].EnvVars = map[string]string{"GIVEN": "{{ .nuon.inputs.inputs.secret }}"}
 	return s
 }
 
 // sealGroup: secrets of the customer's, which are to stay where they are.
 func sealGroup() group {
 	keeps := func(name string) jobspec.Script {
-		return secretScript(name, `printf %s "$SECRET" > "$BERTH_INSTALL_DIR/`+name+`.value"`)
+		return secretScript(name, `printf %s "$GIVEN" > "$BERTH_INSTALL_DIR/`+name+`.value"`)
 	}
-	opened := func(name, try string, who Adversary, edits ...func(*sealing)) (Attack, jobspec.Script) {
+	opened := func(name, try string, edits ...func(*sealing)) (Attack, jobspec.Script) {
 		script := keeps(name)
-		return Attack{Name: name, Adversary: who, Try: try, World: "the value in the install's file \"" + name + ".value\"", run: func(ctx context.Context, s *scene) (finding, error) {
+		return Attack{Name: name, Adversary: Plane, Try: try, World: "the value in the install's file \"" + name + ".value\"", run: func(ctx context.Context, s *scene) (finding, error) {
 			state, err := s.sealed(theSecret, edits...)
 			if err != nil {
 				return finding{}, err
@@ -233,20 +233,20 @@ func sealGroup() group {
 		g.attacks, all = append(g.attacks, a), append(all, script)
 	}
 	var first jobspec.Script
-	g.allowed, first = opened("seal", "a secret that was sealed to this install, for the script that names it", Plane)
+	g.allowed, first = opened("seal", "a secret that was sealed to this install, for the script that names it")
 	all = append(all, first)
-	add(opened("seal-of-another-install", "a secret that was sealed for another install", Plane, func(s *sealing) { s.install = "ins" + strings.Repeat("0", 20) }))
-	add(opened("seal-of-another-org", "a secret that was sealed for another org", Plane, func(s *sealing) { s.org = "org" + strings.Repeat("0", 20) }))
-	add(opened("seal-of-a-state", "a sealed Terraform state, passed off as an input", Plane, func(s *sealing) {
+	add(opened("seal-of-another-install", "a secret that was sealed for another install", func(s *sealing) { s.install = "ins" + strings.Repeat("0", 20) }))
+	add(opened("seal-of-another-org", "a secret that was sealed for another org", func(s *sealing) { s.org = "org" + strings.Repeat("0", 20) }))
+	add(opened("seal-of-a-state", "a sealed Terraform state, passed off as an input", func(s *sealing) {
 		s.purpose = &seal.Purpose{OrgID: s.org, InstallID: s.install, Kind: seal.KindState, Resource: "res"}
 	}))
-	add(opened("seal-of-another-place", "a sealed output, passed off as an input", Plane, func(s *sealing) {
+	add(opened("seal-of-another-place", "a sealed output, passed off as an input", func(s *sealing) {
 		s.purpose = &seal.Purpose{OrgID: s.org, InstallID: s.install, Kind: seal.KindOutput, Resource: "res", Path: "/outputs/password"}
 	}))
-	add(left("secret-in-the-log", "prints the secret that it was given", `echo "it is $SECRET"; echo "end of secret-in-the-log"`))
-	add(left("secret-in-base64", "prints it in base64", `echo "it is $(printf %s "$SECRET" | base64 -w0)"; printf '%s\n' "$SECRET"; echo "end of secret-in-base64"`))
-	add(left("secret-in-an-error", "fails with it", `echo "$SECRET" >&2; echo "end of secret-in-an-error"; [ -z "$SECRET" ] || (echo "fatal: $SECRET" >&2; exit 3)`))
-	add(left("secret-in-numbers", "writes it among its numbers", `printf 'berth_drill{value="%s"} 1\n' "$SECRET" > "${BERTH_METRICS:-/dev/null}"; echo "end of secret-in-numbers"`))
+	add(left("secret-in-the-log", "prints the secret that it was given", `echo "it is $GIVEN"; echo "end of secret-in-the-log"`))
+	add(left("secret-in-base64", "prints it in base64", `echo "it is $(printf %s "$GIVEN" | base64 -w0)"; printf '%s\n' "$GIVEN"; echo "end of secret-in-base64"`))
+	add(left("secret-in-an-error", "fails with it", `echo "$GIVEN" >&2; echo "end of secret-in-an-error"; [ -z "$GIVEN" ] || (echo "fatal: $GIVEN" >&2; exit 3)`))
+	add(left("secret-in-numbers", "writes it among its numbers", `printf 'berth_drill{value="%s"} 1\n' "$GIVEN" > "${BERTH_METRICS:-/dev/null}"; echo "end of secret-in-numbers"`))
 	g.shape = func() shape { return shape{scripts: all} }
 	return g
 }

@@ -106,9 +106,9 @@ func hostGroup() group {
 
 // damaged stops the runner, lets somebody change its disk, starts it again, and tries to
 // bring a change about.
-func damaged(who Adversary, name, try string, harm func(*scene) error) Attack {
+func damaged(name, try string, harm func(*scene) error) Attack {
 	mark := "damaged-" + name
-	return Attack{Name: name, Adversary: who, Try: try, World: inFile(mark), run: func(ctx context.Context, s *scene) (f finding, err error) {
+	return Attack{Name: name, Adversary: Thief, Try: try, World: inFile(mark), run: func(ctx context.Context, s *scene) (f finding, err error) {
 		spec := adHoc(mark)
 		plan, err := s.plan(ctx, spec)
 		if err != nil {
@@ -207,13 +207,13 @@ func chainGroup() group {
 			return f, err
 		}},
 		attacks: []Attack{
-			damaged(Thief, "chain-edited", "one word of a record changed", edit(func(lines []string) []string {
+			damaged("chain-edited", "one word of a record changed", edit(func(lines []string) []string {
 				lines[1] = strings.Replace(lines[1], `"actor":"`, `"actor":"not `, 1)
 				return lines
 			})),
-			damaged(Thief, "chain-cut", "the last records removed", edit(func(lines []string) []string { return lines[:len(lines)-2] })),
-			damaged(Thief, "chain-with-a-gap", "a record in the middle removed", edit(func(lines []string) []string { return append(lines[:1:1], lines[2:]...) })),
-			damaged(Thief, "chain-reordered", "two records swapped", edit(func(lines []string) []string {
+			damaged("chain-cut", "the last records removed", edit(func(lines []string) []string { return lines[:len(lines)-2] })),
+			damaged("chain-with-a-gap", "a record in the middle removed", edit(func(lines []string) []string { return append(lines[:1:1], lines[2:]...) })),
+			damaged("chain-reordered", "two records swapped", edit(func(lines []string) []string {
 				lines[1], lines[2] = lines[2], lines[1]
 				return lines
 			})),

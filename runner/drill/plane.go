@@ -107,7 +107,7 @@ func (p *plane) routes() http.Handler {
 	mux.HandleFunc("PUT /jobs/{job}/result", p.putResult)
 	mux.HandleFunc("PUT /runs/{run}", p.putRun)
 	mux.HandleFunc("POST /registry-token", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, runnerapi.RegistryToken{Token: "brg_drill", ExpiresAt: time.Now().Add(time.Hour)})
+		answer(w, runnerapi.RegistryToken{Token: "brg_drill", ExpiresAt: time.Now().Add(time.Hour)})
 	})
 	mux.HandleFunc("GET /settings", p.getSettings)
 	mux.HandleFunc("PUT /consents", p.noted)
@@ -180,7 +180,7 @@ func (p *plane) enrol(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.change(func() { p.machine, p.recipient = key, in.SealRecipient })
-	answer(w, http.StatusOK, runnerapi.Identity{RunnerID: p.runnerID, OrgID: p.orgID, InstallID: &p.installID, Kind: runnerapi.RunnerKindInstall})
+	answer(w, runnerapi.Identity{RunnerID: p.runnerID, OrgID: p.orgID, InstallID: &p.installID, Kind: runnerapi.RunnerKindInstall})
 }
 
 func (p *plane) openSession(w http.ResponseWriter, r *http.Request) {
@@ -195,7 +195,7 @@ func (p *plane) openSession(w http.ResponseWriter, r *http.Request) {
 		out.Epoch, out.Token = int64(p.sessions), fmt.Sprintf("brs_drill_%d", p.sessions)
 		out.Registry, out.LogURL = runnerapi.Registry{Host: p.registry, PlainHTTP: true}, p.logs
 	})
-	answer(w, http.StatusOK, out)
+	answer(w, out)
 }
 
 func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
@@ -218,12 +218,12 @@ func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
 		changed := p.changed
 		p.mu.Unlock()
 		if len(jobs) > 0 {
-			answer(w, http.StatusOK, runnerapi.Claim{Jobs: jobs})
+			answer(w, runnerapi.Claim{Jobs: jobs})
 			return
 		}
 		select {
 		case <-ctx.Done():
-			answer(w, http.StatusOK, runnerapi.Claim{Jobs: []runnerapi.Assignment{}})
+			answer(w, runnerapi.Claim{Jobs: []runnerapi.Assignment{}})
 			return
 		case <-changed:
 		}
@@ -235,7 +235,7 @@ func (p *plane) renew(w http.ResponseWriter, r *http.Request) {
 	for _, a := range read[runnerapi.RenewRequest](r).Leases {
 		out.Leases = append(out.Leases, runnerapi.RenewedLease{JobID: a.JobID, Attempt: a.Attempt, Answer: runnerapi.LeaseAnswerOk})
 	}
-	answer(w, http.StatusOK, out)
+	answer(w, out)
 }
 
 func (p *plane) putPlan(w http.ResponseWriter, r *http.Request) {
@@ -247,14 +247,14 @@ func (p *plane) putPlan(w http.ResponseWriter, r *http.Request) {
 func (p *plane) putResult(w http.ResponseWriter, r *http.Request) {
 	in := read[runnerapi.ResultReport](r)
 	p.change(func() { p.results[r.PathValue("job")] = in })
-	answer(w, http.StatusOK, runnerapi.ResultAccepted{State: runnerapi.JobStateSucceeded})
+	answer(w, runnerapi.ResultAccepted{State: runnerapi.JobStateSucceeded})
 }
 
 func (p *plane) putRun(w http.ResponseWriter, r *http.Request) {
 	in := read[jobspec.Run](r)
 	stream, token := id.New(id.Stream), "blt_drill"
 	p.change(func() { p.runs = append(p.runs, in) })
-	answer(w, http.StatusOK, runnerapi.RunRecorded{RunID: r.PathValue("run"), StreamID: &stream, LogToken: &token})
+	answer(w, runnerapi.RunRecorded{RunID: r.PathValue("run"), StreamID: &stream, LogToken: &token})
 }
 
 func (p *plane) noted(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
@@ -271,7 +271,7 @@ func (p *plane) getSettings(w http.ResponseWriter, r *http.Request) {
 		p.mu.Unlock()
 		if s != nil {
 			p.change(func() { p.settings = nil }) // each once, also a lower version: it is hostile
-			answer(w, http.StatusOK, s)
+			answer(w, s)
 			return
 		}
 		select {
@@ -287,10 +287,10 @@ func (p *plane) chainHead(w http.ResponseWriter, _ *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.head != nil {
-		answer(w, http.StatusOK, p.head)
+		answer(w, p.head)
 		return
 	}
-	answer(w, http.StatusOK, p.end())
+	answer(w, p.end())
 }
 
 // end is where the copy of the chain ends. p.mu is held.
@@ -313,7 +313,7 @@ func (p *plane) getChain(w http.ResponseWriter, r *http.Request) {
 			out.Records = append(out.Records, record)
 		}
 	}
-	answer(w, http.StatusOK, out)
+	answer(w, out)
 }
 
 func (p *plane) appendChain(w http.ResponseWriter, r *http.Request) {
@@ -327,7 +327,7 @@ func (p *plane) appendChain(w http.ResponseWriter, r *http.Request) {
 		}
 		head = p.end()
 	})
-	answer(w, http.StatusOK, head)
+	answer(w, head)
 }
 
 func (p *plane) appendLog(w http.ResponseWriter, r *http.Request) {
@@ -353,7 +353,7 @@ func (p *plane) appendLog(w http.ResponseWriter, r *http.Request) {
 		head = *stream
 	})
 	p.note(strings.Join(texts, "\n"))
-	answer(w, http.StatusOK, map[string]any{"next_seq": head.NextSeq, "hash": head.Hash.String()})
+	answer(w, map[string]any{"next_seq": head.NextSeq, "hash": head.Hash.String()})
 }
 
 // stream is where a log stands. p.mu is held.
@@ -393,7 +393,7 @@ func (p *plane) finishLog(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "bad")
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{"total_lines": end.Lines})
+	answer(w, map[string]any{"total_lines": end.Lines})
 }
 
 // artifact is the registry.
@@ -429,9 +429,8 @@ func read[T any](r *http.Request) T {
 	return v
 }
 
-func answer(w http.ResponseWriter, status int, v any) {
+func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // who went away is not told
 }
 

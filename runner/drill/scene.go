@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
-	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/interpolate"
@@ -82,7 +81,7 @@ func newScene(ctx context.Context, base string, r Runner, sh shape) (s *scene, s
 	if err := errors.Join(os.MkdirAll(filepath.Join(data, "secrets"), 0o700), os.MkdirAll(dir.Guardrails(), 0o700)); err != nil {
 		return nil, nil, err
 	}
-	p, close, err := startPlane(ctx, dispatch)
+	p, end, err := startPlane(ctx, dispatch)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +110,7 @@ func newScene(ctx context.Context, base string, r Runner, sh shape) (s *scene, s
 	if err = errors.Join(errs...); err == nil {
 		err = s.start(ctx)
 	}
-	stop = func() { s.stop(); close() }
+	stop = func() { s.stop(); end() }
 	if err == nil {
 		err = p.until(ctx, "the runner's first question for work", func() bool { return p.claims > 0 })
 	}
@@ -212,8 +211,6 @@ type draft struct {
 
 // edit is what an attacker changes of a job.
 type edit func(*draft)
-
-func asItIs(*draft) {}
 
 // give queues a job with its order, after the attacker's edits, and returns its id.
 func (s *scene) give(spec jobspec.Spec, edits ...edit) (job string, err error) {
@@ -411,20 +408,4 @@ func (s *scene) lines(name string) (int, error) {
 		return 0, err
 	}
 	return strings.Count(string(raw), "\n"), nil
-}
-
-// recorded waits until the chain says something, and returns the record.
-func (s *scene) recorded(ctx context.Context, text string) (chain.Record, error) {
-	var found chain.Record
-	err := s.plane.until(ctx, "a record of "+text, func() bool {
-		for _, line := range s.plane.chain {
-			record, err := chain.ParseRecord(line.Body)
-			if err == nil && strings.Contains(record.What+": "+record.Result+": "+record.Detail, text) {
-				found = record
-				return true
-			}
-		}
-		return false
-	})
-	return found, err
 }

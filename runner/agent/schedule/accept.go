@@ -82,8 +82,9 @@ func (i Install) Accept(env capsule.Envelope, inForce int64, now time.Time) (job
 	return s, nil
 }
 
-// Again verifies stored settings: their file proves nothing. The version is
-// returned also when they have expired, so that no older ones are taken.
+// Again verifies stored settings: their file proves nothing. Those that have expired are
+// returned too, with ErrExpired: nothing that changes things is started from them, and no
+// older ones are taken.
 func (i Install) Again(kept Stored, now time.Time) (s jobspec.Settings, version int64, err error) {
 	if s, err = i.verify(kept.Envelope); err != nil {
 		return jobspec.Settings{}, 0, err
@@ -95,7 +96,7 @@ func (i Install) Again(kept Stored, now time.Time) (s jobspec.Settings, version 
 	case s.IssuedAt.After(now.Add(ahead)):
 		return jobspec.Settings{}, version, ErrFuture
 	case !now.Before(Expiry(s, kept.ReceivedAt)):
-		return jobspec.Settings{}, version, ErrExpired
+		return s, version, ErrExpired
 	}
 	return s, version, nil
 }
