@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ const (
 	whyAsleep   = "the machine was asleep"
 	whyFull     = "the disk of the runner's data directory was full"
 	whyOverlaps = "overlapping: the run before was still going on"
+	whyExpired  = "the settings have expired: without the control plane for so long, the runner starts nothing that changes things"
 )
 
 // runSchedule starts actions at their ticks until work ends.
@@ -42,21 +44,19 @@ func (a *agent) runSchedule(work, life context.Context) error {
 		now := a.cfg.Now()
 		next := now.Add(maxSleep)
 		if settings.Version > 0 {
-			if !now.Before(settings.until()) {
-				if !expired {
-					expired = true
-					a.cfg.Log.WarnContext(life, "settings have expired, nothing is scheduled any more", "version", settings.Version)
-				}
-			} else {
-				expired = false
-				plans := plansOf(settings.Schedule)
-				if err := a.book.Retain(func(name string) bool { return plans[name] != nil }); err != nil {
-					a.cfg.Log.ErrorContext(life, "schedule cannot be written", "err", a.disk.Failed(err))
-				}
-				for _, name := range slices.Sorted(maps.Keys(plans)) {
-					if at := a.look(life, plans[name], moment{settings: settings.Settings, started: started, now: now}); !at.IsZero() && at.Before(next) {
-						next = at
-					}
+			before := expired
+			expired = !now.Before(settings.until())
+			if expired && !before {
+				a.cfg.Log.WarnContext(life, "settings have expired: only what reads is started by itself", "version", settings.Version)
+				a.note(life, "settings have expired", fmt.Sprintf("version %d, at %s: only what reads is started by itself until newer ones come", settings.Version, settings.until().UTC().Format(time.RFC3339)))
+			}
+			plans := plansOf(settings.Schedule)
+			if err := a.book.Retain(func(name string) bool { return plans[name] != nil }); err != nil {
+				a.cfg.Log.ErrorContext(life, "schedule cannot be written", "err", a.disk.Failed(err))
+			}
+			for _, name := range slices.Sorted(maps.Keys(plans)) {
+				if at := a.look(life, plans[name], moment{settings: settings.Settings, started: started, now: now, expired: expired}); !at.IsZero() && at.Before(next) {
+					next = at
 				}
 			}
 		}
@@ -80,6 +80,7 @@ func (a *agent) runSchedule(work, life context.Context) error {
 type moment struct {
 	settings     jobspec.Settings // in force
 	started, now time.Time        // started is when the agent was
+	expired      bool             // the settings: only what reads is started
 }
 
 // plan is all that settings schedule under one name: an action with several schedules
@@ -150,7 +151,7 @@ func (a *agent) look(ctx context.Context, p plan, m moment) time.Time {
 	}
 	if !ticks.Fire.IsZero() {
 		of := list[slices.IndexFunc(list, func(s timed) bool { return schedule.Has(s.cron, ticks.Fire) })]
-		a.fire(ctx, m.settings, of.Scheduled, due{at: ticks.Fire, until: ticks.Fire.Add(schedule.Grace(every, ticks.Fire))})
+		a.fire(ctx, m, of.Scheduled, due{at: ticks.Fire, until: ticks.Fire.Add(schedule.Grace(every, ticks.Fire))})
 	}
 	return ticks.Next
 }
@@ -159,7 +160,8 @@ func (a *agent) look(ctx context.Context, p plan, m moment) time.Time {
 type due struct{ at, until time.Time }
 
 // fire starts the run of a tick, unless something stands against it.
-func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.Scheduled, tick due) {
+func (a *agent) fire(ctx context.Context, m moment, s jobspec.Scheduled, tick due) {
+	settings := m.settings
 	timeout := s.TimeoutSeconds
 	if timeout <= 0 {
 		timeout = int(runTimeout / time.Second)
@@ -192,6 +194,8 @@ func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.S
 	state := a.power.Read()
 	switch {
 	case why != "":
+	case m.expired && order.Mutates(spec):
+		why = whyExpired
 	case !state.Mode.Scheduled(check, order.Mutates(spec)):
 		why = "the customer's switch is at " + string(state.Mode)
 	case a.jobs.Busy(s.Name()):

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"time"
 
@@ -37,7 +38,7 @@ func (a *agent) loadSettings(keys map[string]ed25519.PublicKey) {
 	var err error
 	a.settings.Settings, a.settings.version, err = a.settingsOf(keys).Again(kept, a.cfg.Now())
 	a.settings.received = kept.ReceivedAt
-	if err != nil {
+	if err != nil && !errors.Is(err, schedule.ErrExpired) { // of those that expired, what reads goes on
 		a.cfg.Log.Warn("stored settings are not used", "err", err)
 	}
 }

@@ -20,8 +20,10 @@ func TestNothingPlanted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Contains(data, []byte("BERTH_"+"PLANTED_BUG")) {
-			t.Errorf("%s was built with the tag planted", file)
+		for _, tag := range []string{"PLANTED_BUG", "WEAKENED"} {
+			if bytes.Contains(data, []byte("BERTH_"+tag)) {
+				t.Errorf("%s was built with the tag that reads BERTH_%s", file, tag)
+			}
 		}
 	}
 }

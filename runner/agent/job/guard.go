@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/weakened"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/guardrail"
@@ -184,7 +185,7 @@ func moved(differs []jobspec.Difference) string {
 // guardrailsAsk says whether the guardrails ask the customer about a planned change, and the
 // customer has not permitted it as one of many.
 func (j *job) guardrailsAsk(record order.Record) (ask bool, what string) {
-	if _, permitted := j.permitted(); permitted || record.Answer() != policy.Ask {
+	if _, permitted := j.permitted(); permitted || record.Answer() != policy.Ask || weakened.Is(weakened.Guardrails) {
 		return false, ""
 	}
 	return true, jobspec.CutText(strings.Join(guardrail.Against(*record.Judgement, policy.Ask), "; "), maxAsked)

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/weakened"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
@@ -127,7 +128,7 @@ func (j *job) decline(ctx context.Context, v order.Verdict, what, remedy string)
 // countStart counts the engine that is about to be started, durably. It may run
 // while the attempt is written.
 func (j *job) countStart(attempt int) error {
-	if j.tick != nil {
+	if j.tick != nil || weakened.Is(weakened.OrderLifetime) || weakened.Is(weakened.OrderOnce) || weakened.Is(weakened.EffectOnce) {
 		return nil
 	}
 	err := j.deps.Orders.Begin(j.order, attempt, j.deps.Now())

@@ -168,6 +168,9 @@ func (st status) print(cmd *cobra.Command) error {
 	line("switch", "%s %s", st.Switch.Mode, st.Switch.Reason)
 	if st.Agent.SettingsVersion > 0 {
 		line("settings", "version %d, good until %s", st.Agent.SettingsVersion, st.Agent.SettingsExpire.Format(time.RFC3339))
+		if !time.Now().Before(st.Agent.SettingsExpire) {
+			line("", "%s", "THEY HAVE EXPIRED: checks go on; nothing that changes things is started until the control plane sends newer ones")
+		}
 	}
 	if st.Key != nil {
 		line("key", "changes are stopped since %s: %s", st.Key.Found.Format(time.RFC3339), st.Key.Text)
