@@ -3,6 +3,9 @@ package engine_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -248,25 +251,76 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// FuzzRules: whatever a file has in it, each document gets a verdict of the contract.
-func FuzzRules(f *testing.F) {
-	for _, r := range []policy.Rules{
+// seeds are files that FuzzRules and TestChangedRules begin with.
+func seeds() []policy.Rules {
+	return []policy.Rules{
 		validating("", noPrivileged), cluster("", "Pod", needsTeam), rego("package berth\ndeny contains input.review.object.kind if true\n"),
 		kyverno("apiVersion: v1\nkind: List\nitems:\n- apiVersion: kyverno.io/v1\n  kind: ClusterPolicy\n"), kyverno("a: &a [*a]"), kyverno("--- \n---\n\t"),
-	} {
+	}
+}
+
+// holds judges a file, whatever is in it, and checks that the reply keeps the contract.
+func holds(t *testing.T, rules policy.Rules) {
+	t.Helper()
+	r := policy.Request{Rules: []policy.Rules{rules}, Documents: []policy.Document{object(policy.Create, pod(privileged), "")}}
+	raw, err := engine.Encode(engine.New().Judge(t.Context(), r))
+	if err != nil {
+		t.Fatalf("%q: %v", rules.Text, err)
+	}
+	if _, err := policy.ReadReply(strings.NewReader(string(raw)), r); err != nil {
+		t.Errorf("%q: %v", rules.Text, err)
+	}
+}
+
+// FuzzRules: whatever a file has in it, each document gets a verdict of the contract.
+func FuzzRules(f *testing.F) {
+	for _, r := range seeds() {
 		f.Add(r.Language == policy.Rego, r.Text)
 	}
 	f.Fuzz(func(t *testing.T, isRego bool, text string) {
-		r := policy.Request{Rules: []policy.Rules{kyverno(text)}, Documents: []policy.Document{object(policy.Create, pod(privileged), "")}}
 		if isRego {
-			r.Rules = []policy.Rules{rego(text)}
+			holds(t, rego(text))
+			return
 		}
-		raw, err := engine.Encode(engine.New().Judge(t.Context(), r))
-		if err != nil {
+		holds(t, kyverno(text))
+	})
+}
+
+// TestChangedRules is a slice of FuzzRules that needs no instrumented build of Kyverno, which takes tens
+// of gigabytes: files that were cut, mixed and filled with words of the languages. BERTH_CHANGED_RULES
+// says how many, the seed is always the same.
+func TestChangedRules(t *testing.T) {
+	t.Parallel()
+	n := 300
+	if text := os.Getenv("BERTH_CHANGED_RULES"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := policy.ReadReply(strings.NewReader(string(raw)), r); err != nil {
-			t.Error(err)
+	}
+	words := strings.Fields("{ } [ ] ( ) : - | > & * ! , \" ' 0 -1 1e309 null true apiVersion: kind: spec: rules: match: any: all: validate: pattern: deny: foreach: cel: expressions: expression: " +
+		"object.spec has( .orValue( {{request.object}} {{ }} import default contains some every if else := == package data.lib input http.send( opa.runtime() \t \n \u0000 \xff")
+	random := rand.New(rand.NewPCG(14, 9)) //nolint:gosec // a test repeats
+	all := seeds()
+	for range n {
+		r := all[random.IntN(len(all))]
+		text := r.Text
+		for range 1 + random.IntN(6) {
+			at := random.IntN(len(text) + 1)
+			switch end := min(len(text), at+random.IntN(40)); random.IntN(4) {
+			case 0:
+				text = text[:at] + text[end:]
+			case 1:
+				text = text[:at] + words[random.IntN(len(words))] + text[at:]
+			case 2:
+				text = text[:end] + text[at:]
+			case 3:
+				other := all[random.IntN(len(all))].Text
+				from := random.IntN(len(other))
+				text = text[:at] + other[from:] + text[end:]
+			}
 		}
-	})
+		r.Text = text
+		holds(t, r)
+	}
 }
