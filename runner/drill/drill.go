@@ -110,8 +110,9 @@ type Options struct {
 	Base string
 	// Only names the attacks to try, nil for all.
 	Only []string
-	// Told is called after each attack, one at a time; nil for nobody.
-	Told func(Outcome)
+	// Told is called after each attack, and after what is allowed, one at a time; nil for
+	// nobody.
+	Told func(out Outcome, allowed bool)
 }
 
 // Attacks lists all attacks, in their order.
@@ -140,12 +141,12 @@ const atOnce = 3
 func Run(ctx context.Context, o Options) (Report, error) {
 	report := Report{Began: time.Now().UTC()}
 	var mu sync.Mutex
-	tell := func(to *[]Outcome, out Outcome) {
+	tell := func(to *[]Outcome, out Outcome, allowed bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		*to = append(*to, out)
 		if o.Told != nil {
-			o.Told(out)
+			o.Told(out, allowed)
 		}
 	}
 	type played struct {
@@ -164,7 +165,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		wait.Go(func() {
 			defer func() { <-slots }()
 			r := &results[i]
-			r.development = g.play(ctx, o, func(out Outcome) { tell(&r.outcomes, out) }, func(out Outcome) { tell(&r.allowed, out) })
+			r.development = g.play(ctx, o, func(out Outcome) { tell(&r.outcomes, out, false) }, func(out Outcome) { tell(&r.allowed, out, true) })
 		})
 	}
 	wait.Wait()

@@ -48,7 +48,7 @@ allowed, and sees that work. It takes about two minutes, and ends with 1 unless 
 			}
 			o := drill.Options{Base: base, Only: only}
 			if output == "text" {
-				o.Told = func(out drill.Outcome) { tellAttack(cmd.ErrOrStderr(), out) }
+				o.Told = func(out drill.Outcome, allowed bool) { tellAttack(cmd.ErrOrStderr(), out, allowed) }
 			}
 			return s.drill(cmd, o, output, report)
 		},
@@ -75,9 +75,13 @@ func listAttacks(w io.Writer, output string) error {
 	return table.Flush()
 }
 
-func tellAttack(w io.Writer, out drill.Outcome) {
+func tellAttack(w io.Writer, out drill.Outcome, allowed bool) {
 	why := out.Rule
-	if out.Error != "" {
+	switch {
+	case allowed && out.Verdict == drill.Succeeded:
+		fmt.Fprintf(w, "%-9s  %-32s  %s\n", "works", out.Name, "allowed: "+out.Try)
+		return
+	case out.Error != "":
 		why = strings.SplitN(out.Error, "\n", 2)[0]
 	}
 	fmt.Fprintf(w, "%-9s  %-32s  %s\n", out.Verdict, out.Name, why)
