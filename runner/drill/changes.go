@@ -214,24 +214,7 @@ func consentGroup() group {
 				Name: "consent-to-scripts", Adversary: Plane, Try: "the acceptance of a release with a new script, without the customer", World: inFile("evil"),
 				run: func(ctx context.Context, s *scene) (finding, error) {
 					evil := check("evil")
-					release := jobspec.Release{ID: id.New(id.Release), Number: 9, Scripts: []jobspec.Script{evil}}
-					spec := jobspec.Spec{Kind: jobspec.KindRelease, Operation: jobspec.OperationPlan, ChangeID: id.New(id.Change), Release: &release}
-					plan, err := s.plan(ctx, spec)
-					if err != nil {
-						return finding{}, err
-					}
-					apply, granted := applyOf(spec, plan)
-					accepted, err := s.do(ctx, apply, granted)
-					if err != nil {
-						return finding{}, err
-					}
-					return ran(s, "evil", func() (jobspec.Result, error) {
-						result, err := s.do(ctx, run(evil))
-						if accepted.Outcome != jobspec.OutcomeSucceeded {
-							result = accepted
-						}
-						return result, err
-					})
+					return s.brings(ctx, []jobspec.Script{evil}, evil, func(*jobspec.Release) {})
 				},
 			},
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,31 +182,38 @@ func scriptGroup() group {
 			{
 				Name: "script-by-another-release", Adversary: Plane, Try: "the acceptance of one release, with another one put in its place", World: inFile("evil"),
 				run: func(ctx context.Context, s *scene) (finding, error) {
-					release := jobspec.Release{ID: id.New(id.Release), Number: 2, Scripts: append(append([]jobspec.Script(nil), s.accepted...), check("harmless"))}
-					spec := jobspec.Spec{Kind: jobspec.KindRelease, Operation: jobspec.OperationPlan, ChangeID: id.New(id.Change), Release: &release}
-					plan, err := s.plan(ctx, spec)
-					if err != nil {
-						return finding{}, err
-					}
-					swapped := release
-					swapped.Scripts = append(append([]jobspec.Script(nil), s.accepted...), evil)
-					spec.Release = &swapped
-					apply, granted := applyOf(spec, plan)
-					accepted, err := s.do(ctx, apply, granted)
-					if err != nil {
-						return finding{}, err
-					}
-					return ran(s, "evil", func() (jobspec.Result, error) {
-						result, err := s.do(ctx, run(evil))
-						if accepted.Outcome != jobspec.OutcomeSucceeded {
-							result = accepted
-						}
-						return result, err
-					})
+					harmless := append(slices.Clone(s.accepted), check("harmless"))
+					return s.brings(ctx, harmless, evil, func(release *jobspec.Release) { release.Scripts = append(slices.Clone(s.accepted), evil) })
 				},
 			},
 		},
 	}
+}
+
+// brings has a release with these scripts planned, and accepted after the attacker's swap,
+// without anybody's consent; then it runs the evil one.
+func (s *scene) brings(ctx context.Context, scripts []jobspec.Script, evil jobspec.Script, swap func(*jobspec.Release)) (finding, error) {
+	release := jobspec.Release{ID: id.New(id.Release), Number: 2, Scripts: scripts}
+	spec := jobspec.Spec{Kind: jobspec.KindRelease, Operation: jobspec.OperationPlan, ChangeID: id.New(id.Change), Release: &release}
+	plan, err := s.plan(ctx, spec)
+	if err != nil {
+		return finding{}, err
+	}
+	swapped := release
+	swap(&swapped)
+	spec.Release = &swapped
+	apply, granted := applyOf(spec, plan)
+	accepted, err := s.do(ctx, apply, granted)
+	if err != nil {
+		return finding{}, err
+	}
+	return ran(s, evil.Action.Name, func() (jobspec.Result, error) {
+		result, err := s.do(ctx, run(evil))
+		if accepted.Outcome != jobspec.OutcomeSucceeded {
+			result = accepted
+		}
+		return result, err
+	})
 }
 
 // roleGroup: an action that needs a role which the customer has off.

@@ -49,15 +49,7 @@ func (s *scene) sayAsMachine(c consents.Change) error {
 	if err != nil {
 		return err
 	}
-	payload, err := s.consents().Statement(c, consent.Approve, "a drill", time.Now().UTC().Add(time.Hour)).Bytes()
-	if err != nil {
-		return err
-	}
-	env, err := consent.Ed25519Signer(keys.Sign).Sign(consent.ForStatement, consent.NewEnvelope(consent.ForStatement, payload))
-	if err != nil {
-		return err
-	}
-	return s.consents().Answer(env)
+	return s.say(c, consent.Approve, signer{key: keys.Sign})
 }
 
 // customer runs a command of the customer's on the scene's data directory.
