@@ -65,6 +65,9 @@ const (
 	FormRelease Form = "release"        // Release: input.release
 	FormPulumi  Form = "pulumi_preview" // Pulumi: input.preview
 	FormChanges Form = "changes"        // Changes, what a plugin shows of its plan: input.changes
+	// FormFootprint is what a plan newly needs and exposes, as package footprint computes it
+	// from the other documents: input.footprint.
+	FormFootprint Form = "footprint"
 )
 
 // Operation is what happens to an object. A replacement is a delete and a create: two
