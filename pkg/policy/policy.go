@@ -66,7 +66,8 @@ const (
 	FormPulumi  Form = "pulumi_preview" // Pulumi: input.preview
 	FormChanges Form = "changes"        // Changes, what a plugin shows of its plan: input.changes
 	// FormFootprint is what a plan newly needs and exposes, as package footprint computes it
-	// from the other documents: input.footprint.
+	// from the other documents: input.footprint. Only rules whose text says footprint look
+	// at it.
 	FormFootprint Form = "footprint"
 )
 
@@ -220,6 +221,9 @@ type Request struct {
 
 // Applies says whether rules look at a document.
 func (r Rules) Applies(d Document) bool {
+	if d.Form == FormFootprint && !strings.Contains(r.Text, string(FormFootprint)) {
+		return false // rules for plans and objects would not expect it
+	}
 	if len(r.Components) > 0 && !slices.Contains(r.Components, AllComponents) && (d.Sandbox || !slices.Contains(r.Components, d.Component)) {
 		return false
 	}

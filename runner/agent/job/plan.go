@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/shown"
 )
@@ -37,6 +38,15 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
+	judged, doubts, err := j.planCase(plan)
+	if err != nil {
+		return err
+	}
+	if !result.NoChange {
+		if whole.Footprint, err = j.footprint(&judged, "out/pinned/"); err != nil {
+			return err
+		}
+	}
 	summary := shown.Of(whole, shown.Limit)
 	if summary.NotShownBytes > 0 {
 		if err := datadir.WriteJSON(j.deps.Dir.PlanSummary(j.spec.ChangeID), whole); err != nil {
@@ -49,10 +59,12 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
-	held, err := j.hold(ctx, *result, plan)
-	if err != nil {
-		return err
+	if whole.Footprint != nil {
+		if effect.FootprintDigest, err = whole.Footprint.Digest(); err != nil {
+			return err
+		}
 	}
+	held := j.hold(ctx, *result, guards.Plan{Case: judged, Doubts: doubts})
 	held.bind(&effect)
 	image, err := j.imageOfPlan(plan)
 	if err != nil {
