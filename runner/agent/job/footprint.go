@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
+	"github.com/berth-dev/berth/runner/agent/guardrail"
 )
 
 // footprint computes what a plan newly needs and exposes, from the documents of its case and
@@ -25,20 +26,7 @@ func (j *job) footprint(of *policy.Case, folder string) (*footprint.Footprint, e
 	if err != nil || !slices.ContainsFunc(of.Documents, says) {
 		f.Unknown = append(f.Unknown, footprint.Unknown{What: "what this plan needs, since its engine left nothing to read it from"})
 	}
-	name := string(j.spec.Kind)
-	d := policy.Document{Form: policy.FormFootprint, Of: name}
-	switch r := j.spec.Resource; {
-	case r == nil:
-	case r.Kind == "component":
-		d.Component, name = r.Name, r.Name
-	default:
-		d.Sandbox, name = r.Kind == "sandbox", r.Kind
-	}
-	d.Name = "footprint of " + name
-	if d.Body, err = json.Marshal(f.Planned()); err != nil {
-		return nil, err
-	}
-	of.Documents = append(of.Documents, d)
+	of.Documents = append(of.Documents, guardrail.FootprintDocument(j.spec, f))
 
 	raw, err := json.Marshal(j.secrets.set.Field(f))
 	if err != nil {
