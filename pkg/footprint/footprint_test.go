@@ -61,7 +61,7 @@ func TestObjects(t *testing.T) {
 		{"a load balancer goes", lb, "", nil},
 		{
 			"node ports", "", kube("v1", "Service", `"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":31000},{"port":81}],"externalIPs":["192.0.2.1"]}`),
-			[]string{"newly exposes:", "  an external address, 192.0.2.1 (Service shop/web)", "  a port of every node, 31000/TCP (Service shop/web)", "  a port of every node, a node port for 81/TCP (Service shop/web)"},
+			[]string{"newly exposes:", "  an external address, 192.0.2.1 (Service shop/web)", "  a port of every node, for 80/TCP (Service shop/web)", "  a port of every node, for 81/TCP (Service shop/web)"},
 		},
 		{
 			"an ingress", kube("networking.k8s.io/v1", "Ingress", `"spec":{"rules":[{"host":"a.example.com"}]}`),

@@ -86,12 +86,12 @@ func (f *facts) object(o object) {
 
 func (f *facts) service(spec map[string]any, by string) {
 	ports := children(spec, "ports")
-	port := func(p map[string]any, field string) string {
+	port := func(p map[string]any) string {
 		protocol := text(p, "protocol")
 		if protocol == "" {
 			protocol = "TCP"
 		}
-		return word(p[field]) + "/" + protocol
+		return word(p["port"]) + "/" + protocol
 	}
 	for _, ip := range texts(spec, "externalIPs") {
 		f.expose(ExternalIP, by, ip)
@@ -103,15 +103,12 @@ func (f *facts) service(spec map[string]any, by string) {
 			ranges = " from " + strings.Join(from, ", ")
 		}
 		for _, p := range ports {
-			f.expose(LoadBalancer, by, port(p, "port")+ranges)
+			f.expose(LoadBalancer, by, port(p)+ranges)
 		}
 	case "NodePort":
 		for _, p := range ports {
-			at := "a node port for " + port(p, "port")
-			if chosen := word(p["nodePort"]); chosen != "" && chosen != "0" {
-				at = port(p, "nodePort")
-			}
-			f.expose(NodePort, by, at)
+			// Which port it is, a dry run makes up.
+			f.expose(NodePort, by, "for "+port(p))
 		}
 	case "ExternalName":
 		f.host(text(spec, "externalName"), by)

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/guardrail"
 	"github.com/berth-dev/berth/runner/agent/order"
 )
 
@@ -19,7 +20,7 @@ var publicDatabase = map[string]any{"exposes": "aws_db_instance"}
 // does the runner's own record of the plan.
 func TestFootprintOfAPlan(t *testing.T) {
 	t.Parallel()
-	g := newGuarded(t, guardedCase{vars: publicDatabase})
+	g := newGuarded(t, guardedCase{vars: publicDatabase, files: map[string]string{guardrail.AnswersFile: `{"only_warn": true, "reason": "a test"}`}})
 	const by = "aws_db_instance.(redacted)"
 	want := &footprint.Footprint{
 		CloudActions: []footprint.CloudActions{{
