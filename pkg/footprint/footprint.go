@@ -135,8 +135,10 @@ type Known struct {
 	// Uses are the verbs that carrying the change out takes.
 	Uses []Use `json:"uses,omitempty"`
 	// Before are objects that the component has and that no document is about, such as the
-	// hooks of the release before. They may hold secrets.
+	// hooks of the release before; After are those that it would have, in a rehearsal without
+	// a cluster. They may hold secrets.
 	Before []json.RawMessage `json:"before,omitempty"`
+	After  []json.RawMessage `json:"after,omitempty"`
 }
 
 // KnownFile is the file of a Known below pinned/.

@@ -51,6 +51,9 @@ func Of(documents []policy.Document, known Known) Footprint {
 	for _, raw := range known.Before {
 		before.object(readObject(raw))
 	}
+	for _, raw := range known.After {
+		after.object(readObject(raw))
+	}
 	f := Footprint{
 		Rights:       rightsOf(known.Uses, before.kinds),
 		CloudActions: after.newActions(before),

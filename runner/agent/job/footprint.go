@@ -14,14 +14,17 @@ import (
 // footprint computes what a plan newly needs and exposes, from the documents of its case and
 // from what its engine left in a folder. What of it is covered by an approval becomes one
 // more document; what people are shown is returned, without secrets. It is nil for plans of
-// which there is nothing to say: of scripts, images and releases, and rehearsals.
+// which there is nothing to say: of scripts, images and releases, and of stand-ins.
 func (j *job) footprint(of *policy.Case, folder string) (*footprint.Footprint, error) {
 	kind := j.kind()
-	if kind.ByAgent || kind.Artifact == jobspec.ArtifactImage || j.spec.Kind == jobspec.KindAction || j.spec.Kind == jobspec.KindRehearsal {
+	if kind.ByAgent || kind.Artifact == jobspec.ArtifactImage || j.spec.Kind == jobspec.KindAction {
 		return nil, nil
 	}
 	var known footprint.Known
 	_, err := j.dir.ReadOutJSON(folder+footprint.KnownFile, maxPlan, &known)
+	if j.spec.Kind == jobspec.KindRehearsal && len(known.After) == 0 {
+		return nil, nil
+	}
 	f := footprint.Of(of.Documents, known)
 	if err != nil || !slices.ContainsFunc(of.Documents, says) {
 		f.Unknown = append(f.Unknown, footprint.Unknown{What: "what this plan needs, since its engine left nothing to read it from"})

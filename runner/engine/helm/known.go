@@ -43,7 +43,7 @@ func (p *planning) known(ctx context.Context) (known footprint.Known, err error)
 
 // hooksBefore are the hooks that ran for the release that is deployed, without what Secrets
 // hold.
-func (p *planning) hooksBefore() (list []json.RawMessage, err error) {
+func (p *planning) hooksBefore() ([]json.RawMessage, error) {
 	base := p.standing.Base
 	if base == nil {
 		return nil, nil
@@ -56,16 +56,5 @@ func (p *planning) hooksBefore() (list []json.RawMessage, err error) {
 		}
 		objects = append(objects, found...)
 	}
-	for _, obj := range objects {
-		if obj.GetKind() == "Secret" {
-			delete(obj.Object, "data")
-			delete(obj.Object, "stringData")
-		}
-		raw, err := obj.MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, raw)
-	}
-	return list, nil
+	return kube.Bare(objects)
 }
