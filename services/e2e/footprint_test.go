@@ -63,7 +63,11 @@ func TestFootprint(t *testing.T) {
 	s.must("rehearse", dir, "--app", "open", "--name", "trial")
 	var at ctlapi.Install
 	s.get("/installs/trial", &at)
-	in := &install{system: s, name: "trial", id: at.ID}
+	runners, err := os.ReadDir(filepath.Join(s.dir, "runners"))
+	if err != nil || len(runners) != 1 {
+		t.Fatalf("runners: %v, %v", runners, err)
+	}
+	in := &install{system: s, name: "trial", id: at.ID, runner: runners[0].Name()}
 
 	var page ctlapi.ChangePage
 	s.get("/changes?install=trial", &page)
