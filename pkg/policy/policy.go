@@ -227,21 +227,23 @@ func (r Rules) Applies(d Document) bool {
 	if len(r.Components) > 0 && !slices.Contains(r.Components, AllComponents) && (d.Sandbox || !slices.Contains(r.Components, d.Component)) {
 		return false
 	}
+	ofCluster := d.Form == FormObject || d.Form == FormFootprint && (d.Of == string(TypeHelmChart) || d.Of == string(TypeKubernetesManifest))
+	ofTerraform := d.Form == FormPlan || d.Form == FormFootprint && d.Of == string(TypeTerraformModule)
 	switch r.Type {
 	case "":
 		return true
 	case TypeContainerImage:
 		return d.Form == FormImage
 	case TypeHelmChart, TypeHelmJob:
-		return d.Form == FormObject && d.Of == string(TypeHelmChart)
+		return ofCluster && d.Of == string(TypeHelmChart)
 	case TypeKubernetesManifest:
-		return d.Form == FormObject && d.Of == string(TypeKubernetesManifest)
+		return ofCluster && d.Of == string(TypeKubernetesManifest)
 	case TypeKubernetesCluster:
-		return d.Form == FormObject
+		return ofCluster
 	case TypeTerraformModule, TypeTerraformJob:
-		return d.Form == FormPlan && !d.Sandbox
+		return ofTerraform && !d.Sandbox
 	case TypeSandbox:
-		return d.Form == FormPlan && d.Sandbox
+		return ofTerraform && d.Sandbox
 	case TypeActionJob:
 		return d.Form == FormScript
 	}

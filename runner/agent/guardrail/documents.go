@@ -121,10 +121,24 @@ func frame(spec jobspec.Spec) policy.Document {
 	return d
 }
 
+const footprintName = "footprint of the plan"
+
 // FootprintDocument is that of what a plan newly needs and exposes.
 func FootprintDocument(spec jobspec.Spec, f footprint.Footprint) policy.Document {
-	d := frame(spec)
-	d.Form, d.Name, d.Body = policy.FormFootprint, "footprint of the plan", encode(f.Planned())
+	return footprintIn(frame(spec), f)
+}
+
+// FootprintOf is that of documents to try rules on, as if nothing had been there before.
+func FootprintOf(list []policy.Document) policy.Document {
+	var d policy.Document
+	if len(list) > 0 {
+		d.Of, d.Component, d.Sandbox = list[0].Of, list[0].Component, list[0].Sandbox
+	}
+	return footprintIn(d, footprint.Of(list, footprint.Known{}))
+}
+
+func footprintIn(d policy.Document, f footprint.Footprint) policy.Document {
+	d.Form, d.Name, d.Body = policy.FormFootprint, footprintName, encode(f.Planned())
 	return d
 }
 
