@@ -3,6 +3,7 @@ package footprint_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -256,6 +257,21 @@ func TestBounded(t *testing.T) {
 	encoded, err := json.Marshal(f)
 	if err != nil || len(encoded) > 64<<10 {
 		t.Errorf("%d bytes, %v", len(encoded), err)
+	}
+
+	// One entry of many long words leaves no room for the next, and takes none of other lists.
+	list = nil
+	for i := range 200 {
+		var names []string
+		for j := range 100 {
+			names = append(names, strconv.Quote(fmt.Sprint(i, j, strings.Repeat("x", 400))))
+		}
+		list = append(list, object("", role(fmt.Sprintf(`[{"apiGroups":["a%d"],"resources":["x"],"verbs":[%s]}]`, i, strings.Join(names, ",")))))
+	}
+	list = append(list, object("", deployment(`{"containers":[{"image":"a/b:1"}]}`)))
+	f = footprint.Of(list, footprint.Known{})
+	if encoded, err = json.Marshal(f); err != nil || len(encoded) > 128<<10 || len(f.Grants) < 2 || len(f.Images) != 1 || f.LeftOut < 190 {
+		t.Errorf("%d bytes, %d grants, %d images, %d left out, %v", len(encoded), len(f.Grants), len(f.Images), f.LeftOut, err)
 	}
 }
 

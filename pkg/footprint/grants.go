@@ -32,17 +32,24 @@ func (f *facts) grant(g Grant) {
 
 // newGrants are the actions that were not given before.
 func (f *facts) newGrants(before *facts) []Grant {
+	had := given{}
+	for key, g := range before.grants {
+		had[key] = map[string]bool{}
+		for _, action := range g.Actions {
+			had[key][action] = true
+		}
+	}
 	var list []Grant
 	for key, g := range f.grants {
-		had := before.given(key)
+		wider := key.wider()
 		if len(g.Actions) == 0 {
-			if !had.there {
+			if !slices.ContainsFunc(wider, had.has) {
 				list = append(list, *g)
 			}
 			continue
 		}
 		fresh := *g
-		fresh.Actions = slices.DeleteFunc(union(g.Actions, nil), had.covers)
+		fresh.Actions = slices.DeleteFunc(union(g.Actions, nil), func(action string) bool { return had.covers(wider, action) })
 		if len(fresh.Actions) > 0 {
 			list = append(list, fresh)
 		}
@@ -54,25 +61,21 @@ func (f *facts) newGrants(before *facts) []Grant {
 	return list
 }
 
-// given is what was given under a key, or under one that has it in it.
-type given struct {
-	there   bool
-	actions map[string]bool
+// given are the actions that were given.
+type given map[grantKey]map[string]bool
+
+func (g given) has(key grantKey) bool {
+	_, there := g[key]
+	return there
 }
 
-func (f *facts) given(key grantKey) given {
-	had := given{actions: map[string]bool{}}
-	for _, k := range key.wider() {
-		g := f.grants[k]
-		if g == nil {
-			continue
-		}
-		had.there = true
-		for _, action := range g.Actions {
-			had.actions[action] = true
-		}
-	}
-	return had
+// covers tells whether an action was given under one of the keys: by itself, or by a wildcard.
+func (g given) covers(keys []grantKey, action string) bool {
+	service, _, _ := strings.Cut(action, ":")
+	return slices.ContainsFunc(keys, func(key grantKey) bool {
+		actions := g[key]
+		return actions[action] || actions["*"] || actions[service+":*"]
+	})
 }
 
 // wider are the key and those whose grants have this one in them.
@@ -98,12 +101,6 @@ func (k grantKey) wider() []grantKey {
 		}
 	}
 	return keys
-}
-
-// covers tells whether an action was given: by itself, or by a wildcard.
-func (g given) covers(action string) bool {
-	service, _, _ := strings.Cut(action, ":")
-	return g.actions[action] || g.actions["*"] || g.actions[service+":*"]
 }
 
 // farReaching grants come first: those that can widen themselves, and those of everything.

@@ -17,8 +17,9 @@ const (
 	maxEntries = 100
 	// maxText bounds a text of an entry, in bytes.
 	maxText = 300
-	// maxWords bounds a list in an entry.
+	// maxWords bounds a list in an entry, maxList all texts of a list, in bytes.
 	maxWords = 60
+	maxList  = 64 << 10
 	// maxFacts bounds what is remembered while computing, per kind of fact.
 	maxFacts = 50_000
 )
@@ -183,53 +184,59 @@ func falseFirst(a, b bool) int {
 	return 1
 }
 
-// bound cuts what is too long, and counts what it cut off.
+// bound cuts what is too long, and counts what it cut off. Each list has room of its own, so
+// that no other one can take it.
 func (f *Footprint) bound() {
-	f.Rights = cutList(f, f.Rights, func(r *Right) { cutTexts(&r.Group, &r.Resource, &r.Namespace); cutWords(f, &r.Verbs) })
-	f.CloudActions = cutList(f, f.CloudActions, func(c *CloudActions) { cutTexts(&c.Type, &c.By); cutWords(f, &c.Actions) })
-	f.Grants = cutList(f, f.Grants, func(g *Grant) {
-		cutTexts(&g.By, &g.What, &g.Scope)
-		cutWords(f, &g.Actions)
-		cutWords(f, &g.To)
+	f.Rights = cutList(f, f.Rights, func(r *Right) ([]*string, []*[]string) {
+		return []*string{&r.Group, &r.Resource, &r.Namespace}, []*[]string{&r.Verbs}
 	})
-	f.Exposed = cutList(f, f.Exposed, func(e *Exposure) { cutTexts(&e.By, &e.At) })
-	f.Images = cutList(f, f.Images, func(i *Image) { cutTexts(&i.Image, &i.By) })
-	f.Hosts = cutList(f, f.Hosts, func(h *Host) { cutTexts(&h.Host, &h.By) })
-	f.Unknown = cutList(f, f.Unknown, func(u *Unknown) { cutTexts(&u.What, &u.By) })
+	f.CloudActions = cutList(f, f.CloudActions, func(c *CloudActions) ([]*string, []*[]string) {
+		return []*string{&c.Type, &c.By}, []*[]string{&c.Actions}
+	})
+	f.Grants = cutList(f, f.Grants, func(g *Grant) ([]*string, []*[]string) {
+		return []*string{&g.By, &g.What, &g.Scope}, []*[]string{&g.Actions, &g.To}
+	})
+	f.Exposed = cutList(f, f.Exposed, func(e *Exposure) ([]*string, []*[]string) { return []*string{&e.By, &e.At}, nil })
+	f.Images = cutList(f, f.Images, func(i *Image) ([]*string, []*[]string) { return []*string{&i.Image, &i.By}, nil })
+	f.Hosts = cutList(f, f.Hosts, func(h *Host) ([]*string, []*[]string) { return []*string{&h.Host, &h.By}, nil })
+	f.Unknown = cutList(f, f.Unknown, func(u *Unknown) ([]*string, []*[]string) { return []*string{&u.What, &u.By}, nil })
 }
 
-func cutList[T any](f *Footprint, list []T, each func(*T)) []T {
-	if len(list) > maxEntries {
-		f.LeftOut += len(list) - maxEntries
-		list = list[:maxEntries]
-	}
+// cutList keeps the first entries of a list; parts are the texts of an entry, and its lists.
+func cutList[T any](f *Footprint, list []T, parts func(*T) ([]*string, []*[]string)) []T {
+	left := maxList
 	for i := range list {
-		each(&list[i])
+		texts, words := parts(&list[i])
+		for _, list := range words {
+			if len(*list) > maxWords {
+				f.LeftOut += len(*list) - maxWords
+				*list = (*list)[:maxWords]
+			}
+			for i := range *list {
+				texts = append(texts, &(*list)[i])
+			}
+		}
+		for _, text := range texts {
+			*text = cut(*text)
+			left -= len(*text)
+		}
+		if i == maxEntries || left < 0 {
+			f.LeftOut += len(list) - i
+			return list[:i]
+		}
 	}
 	return list
 }
 
-func cutWords(f *Footprint, words *[]string) {
-	if len(*words) > maxWords {
-		f.LeftOut += len(*words) - maxWords
-		*words = (*words)[:maxWords]
+func cut(text string) string {
+	if len(text) <= maxText {
+		return text
 	}
-	for i := range *words {
-		cutTexts(&(*words)[i])
+	end := maxText - len("…")
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
 	}
-}
-
-func cutTexts(texts ...*string) {
-	for _, text := range texts {
-		if len(*text) <= maxText {
-			continue
-		}
-		end := maxText - len("…")
-		for end > 0 && !utf8.RuneStart((*text)[end]) {
-			end--
-		}
-		*text = (*text)[:end] + "…"
-	}
+	return text[:end] + "…"
 }
 
 // union is both lists, sorted, each word once.
