@@ -64,11 +64,9 @@ func (p *awsPrincipal) UnmarshalJSON(raw []byte) error {
 }
 
 // grantsPolicy is for resources that hold a policy document.
-func grantsPolicy(key string) func(resource) {
-	return func(r resource) {
-		if document := r.telling(key); document != "" {
-			r.policy(document, "")
-		}
+func grantsPolicy(r resource) {
+	if document := r.telling("policy"); document != "" {
+		r.policy(document, "")
 	}
 }
 
@@ -101,7 +99,7 @@ func (r resource) policy(document, on string) {
 			on = []string{r.by}
 		}
 		for _, what := range on {
-			r.grant(Grant{In: InAWS, By: r.by, To: to, Actions: slices.Clone(actions), What: what})
+			r.grant(Grant{In: InAWS, By: r.by, To: to, Actions: actions, What: what})
 		}
 	}
 }

@@ -117,6 +117,11 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		{
+			"rules about the same things", "", role(`[{"apiGroups":[""],"resources":["pods","services"],"verbs":["get","list","watch"]},{"apiGroups":[""],"resources":["pods"],"verbs":["create"]},
+				{"apiGroups":[""],"resources":["services"],"verbs":["delete"]}]`),
+			[]string{"newly gives:", "  create, get, list, watch on pods in shop (Role shop/web)", "  delete, get, list, watch on services in shop (Role shop/web)"},
+		},
+		{
 			"a role is narrowed from wildcards", role(`[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]`),
 			role(`[{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get","patch"]},{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}]`), nil,
 		},

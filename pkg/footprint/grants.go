@@ -26,6 +26,7 @@ func (f *facts) grant(g Grant) {
 		return
 	}
 	if len(f.grants) < maxFacts {
+		g.Actions = slices.Clone(g.Actions) // a rule gives the same ones on several things
 		f.grants[key] = &g
 	}
 }

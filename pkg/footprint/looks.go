@@ -8,13 +8,13 @@ import (
 
 // looks take in what resources of a type give, expose, run and speak to.
 var looks = map[string]func(resource){
-	"aws_iam_policy": grantsPolicy("policy"), "aws_iam_role_policy": grantsPolicy("policy"), "aws_iam_user_policy": grantsPolicy("policy"),
-	"aws_iam_group_policy": grantsPolicy("policy"), "aws_sqs_queue_policy": grantsPolicy("policy"), "aws_sns_topic_policy": grantsPolicy("policy"),
-	"aws_kms_key": grantsPolicy("policy"), "aws_ecr_repository_policy": grantsPolicy("policy"), "aws_secretsmanager_secret_policy": grantsPolicy("policy"),
+	"aws_iam_policy": grantsPolicy, "aws_iam_role_policy": grantsPolicy, "aws_iam_user_policy": grantsPolicy,
+	"aws_iam_group_policy": grantsPolicy, "aws_sqs_queue_policy": grantsPolicy, "aws_sns_topic_policy": grantsPolicy,
+	"aws_kms_key": grantsPolicy, "aws_ecr_repository_policy": grantsPolicy, "aws_secretsmanager_secret_policy": grantsPolicy,
 	"aws_lambda_permission": lambdaPermission,
 	"aws_iam_role":          awsRole,
 	"aws_s3_bucket_policy": func(r resource) {
-		grantsPolicy("policy")(r)
+		grantsPolicy(r)
 		if openPolicy(r.text("policy")) {
 			r.expose(PublicData, r.by, "its policy lets everybody in")
 		}
@@ -42,9 +42,9 @@ var looks = map[string]func(resource){
 			r.expose(LoadBalancer, r.by, "")
 		}
 	},
-	"aws_eip":                     always(PublicAddress, ""),
-	"aws_apigatewayv2_api":        always(PublicService, ""),
-	"aws_cloudfront_distribution": always(PublicService, ""),
+	"aws_eip":                     always(PublicAddress),
+	"aws_apigatewayv2_api":        always(PublicService),
+	"aws_cloudfront_distribution": always(PublicService),
 	"aws_instance":                when("associate_public_ip_address", PublicAddress),
 	"aws_db_instance":             when("publicly_accessible", PublicService),
 	"aws_rds_cluster_instance":    when("publicly_accessible", PublicService),
@@ -107,7 +107,7 @@ var looks = map[string]func(resource){
 			azureRule(r, rule)
 		}
 	},
-	"azurerm_public_ip":                  always(PublicAddress, ""),
+	"azurerm_public_ip":                  always(PublicAddress),
 	"azurerm_storage_account":            when("allow_nested_items_to_be_public", PublicData),
 	"azurerm_mssql_server":               when("public_network_access_enabled", PublicService),
 	"azurerm_postgresql_flexible_server": when("public_network_access_enabled", PublicService),
@@ -165,8 +165,8 @@ func lookByName(kind string) func(resource) {
 	return nil
 }
 
-func always(kind ExposureKind, at string) func(resource) {
-	return func(r resource) { r.expose(kind, r.by, at) }
+func always(kind ExposureKind) func(resource) {
+	return func(r resource) { r.expose(kind, r.by, "") }
 }
 
 func when(key string, kind ExposureKind) func(resource) {

@@ -22,12 +22,14 @@ func (f Footprint) Lines() []string {
 	}
 	var lacking, needed []string
 	for _, r := range f.Rights {
-		switch {
-		case r.Access == AccessLacks:
+		switch r.Access {
+		case AccessLacks:
 			lacking = append(lacking, r.String())
-		case r.Access == AccessUnknown:
+		case AccessUnknown:
 			needed = append(needed, r.String()+" (whether the runner has it could not be found out)")
-		default:
+		case AccessHas:
+			needed = append(needed, r.String())
+		default: // the planned footprint says nothing of it
 			needed = append(needed, r.String())
 		}
 	}
