@@ -91,8 +91,7 @@ func TestManifestFootprintOfALack(t *testing.T) {
 	d.mayOnly(t,
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "services"}, Verbs: []string{"*"}},
 		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "patch", "create"}})
-	service := page("1", "ClusterIP")
-	service = service[strings.Index(service, "---"):]
+	_, service, _ := strings.Cut(page("1", "ClusterIP"), "---")
 	plan, _ := d.plan(t, service)
 	want := []string{"the runner lacks these rights, so the apply would fail:", "  delete deployments.apps in NS"}
 	if diff := cmp.Diff(want, d.footprintOf(t, plan)); diff != "" {

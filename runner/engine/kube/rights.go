@@ -93,7 +93,7 @@ func (c *Cluster) Uses(ctx context.Context, needs []Need) []footprint.Use {
 		}
 		left -= cost
 		group.Go(func() error {
-			u.Access = reviewed(*u, names[i], func(name string) footprint.Access { return c.review(ctx, *u, name) })
+			u.Access = reviewed(names[i], func(name string) footprint.Access { return c.review(ctx, *u, name) })
 			return nil
 		})
 	}
@@ -150,7 +150,7 @@ func (c *Cluster) gather(needs []Need) (uses []footprint.Use, names [][]string) 
 
 // reviewed is the answer about all objects of a kind: one for all, or else each by its name,
 // since a role may be limited to names.
-func reviewed(u footprint.Use, names []string, ask func(name string) footprint.Access) footprint.Access {
+func reviewed(names []string, ask func(name string) footprint.Access) footprint.Access {
 	answer := ask("")
 	if answer != footprint.AccessLacks || len(names) == 0 {
 		return answer
