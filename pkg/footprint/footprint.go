@@ -129,8 +129,7 @@ type Unknown struct {
 	By   string `json:"by"`
 }
 
-// Known is what an engine knows besides the documents. It leaves it as KnownFile below
-// pinned/.
+// Known is what an engine knows besides the documents. It leaves it as KnownFile below out/.
 type Known struct {
 	// Uses are the verbs that carrying the change out takes.
 	Uses []Use `json:"uses,omitempty"`
@@ -141,7 +140,7 @@ type Known struct {
 	After  []json.RawMessage `json:"after,omitempty"`
 }
 
-// KnownFile is the file of a Known below pinned/.
+// KnownFile is the file of a Known below out/.
 const KnownFile = "footprint.json"
 
 // Use is a verb that carrying a change out takes.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/footprint"
+	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -38,6 +39,29 @@ func TestFootprintOfAPlan(t *testing.T) {
 	}
 	if r := g.plane.result(t, g.order(asItIs)); r.Outcome != jobspec.OutcomeSucceeded {
 		t.Errorf("the apply of the effect: %+v", r)
+	}
+}
+
+// A plan that is the same again after a change of uncertain outcome has the same footprint,
+// whatever of it is there by then: an approval of it holds.
+func TestFootprintOfAPlanThatContinues(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t, guardedCase{vars: publicDatabase})
+	first := g.plan
+	spec := g.spec(jobspec.OperationPlan)
+	spec.ChangeID, spec.Continues, spec.State = id.New(id.Change), g.id, g.sealed(map[string]any{"secret": "correct-horse-battery"})
+	job := g.plane.give(spec)
+	if r := g.plane.result(t, job); r.Outcome != jobspec.OutcomeSucceeded {
+		t.Fatalf("%+v", r)
+	}
+	g.plane.mu.Lock()
+	defer g.plane.mu.Unlock()
+	again := g.plane.plans[job]
+	if again.Effect.PlanDigest != first.Effect.PlanDigest {
+		t.Fatal("the test does not plan the same again")
+	}
+	if diff := cmp.Diff(first.Summary.Footprint, again.Summary.Footprint); diff != "" || again.Effect.FootprintDigest != first.Effect.FootprintDigest {
+		t.Errorf("(-first +again):\n%s", diff)
 	}
 }
 

@@ -21,7 +21,7 @@ func (d *deployed) footprintOf(t *testing.T, plan *jobDir) []string {
 	var c policy.Case
 	var known footprint.Known
 	plan.readJSON(t, "out/pinned/"+policy.PinnedCase, &c)
-	plan.readJSON(t, "out/pinned/"+footprint.KnownFile, &known)
+	plan.readJSON(t, "out/"+footprint.KnownFile, &known)
 	lines := footprint.Of(c.Documents, known).Lines()
 	for i := range lines {
 		lines[i] = strings.ReplaceAll(lines[i], d.namespace, "NS")

@@ -5,41 +5,53 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
-	"github.com/berth-dev/berth/runner/agent/guardrail"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/order"
 )
 
-// footprint computes what a plan newly needs and exposes, from the documents of its case and
-// from what its engine left in a folder. What of it is covered by an approval becomes one
-// more document; what people are shown is returned, without secrets. It is nil for plans of
-// which there is nothing to say: of scripts, images and releases, and of stand-ins.
-func (j *job) footprint(of *policy.Case, folder string) (*footprint.Footprint, error) {
+// footprint is what a plan newly needs and exposes, without secrets, from its documents and
+// from what its engine knows besides. It is nil for plans of which there is nothing to say:
+// of scripts, images and releases, and of stand-ins.
+//
+// A plan that follows a change of uncertain outcome, and is the same plan again, has the
+// footprint of that one: what was done of it by then is as new as it was.
+func (j *job) footprint(documents []policy.Document, effect capsule.Effect) (*footprint.Footprint, error) {
 	kind := j.kind()
 	if kind.ByAgent || kind.Artifact == jobspec.ArtifactImage || j.spec.Kind == jobspec.KindAction {
 		return nil, nil
 	}
 	var known footprint.Known
-	_, err := j.dir.ReadOutJSON(folder+footprint.KnownFile, maxPlan, &known)
+	_, err := j.dir.ReadOutJSON("out/"+footprint.KnownFile, maxPlan, &known)
 	if j.spec.Kind == jobspec.KindRehearsal && len(known.After) == 0 {
 		return nil, nil
 	}
-	f := footprint.Of(of.Documents, known)
-	if err != nil || !slices.ContainsFunc(of.Documents, says) {
+	if j.spec.Continues != "" {
+		var before order.Record
+		found, err := datadir.ReadJSON(j.deps.Dir.Plan(j.spec.Continues), &before)
+		if err != nil {
+			return nil, err
+		}
+		if found && before.Footprint != nil && before.Effect.ResourceID == effect.ResourceID && before.Effect.PlanDigest == effect.PlanDigest {
+			return before.Footprint, nil
+		}
+	}
+	f := footprint.Of(documents, known)
+	if err != nil || !slices.ContainsFunc(documents, says) {
 		f.Unknown = append(f.Unknown, footprint.Unknown{What: "what this plan needs, since its engine left nothing to read it from"})
 	}
-	of.Documents = append(of.Documents, guardrail.FootprintDocument(j.spec, f))
-
 	raw, err := json.Marshal(j.secrets.set.Field(f))
 	if err != nil {
 		return nil, err
 	}
-	var shown footprint.Footprint
-	if json.Unmarshal(raw, &shown) != nil {
+	var clean footprint.Footprint
+	if json.Unmarshal(raw, &clean) != nil {
 		return nil, errors.New("footprint of the plan cannot be shown without a secret")
 	}
-	return &shown, nil
+	return &clean, nil
 }
 
 // says tells the documents that a footprint is made from.

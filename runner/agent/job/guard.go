@@ -217,8 +217,8 @@ func (j *job) judgeAgain(ctx context.Context, record order.Record) error {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "what the plan was judged by cannot be read")
 	default:
 		p.Case = c
-		if _, err := j.footprint(&p.Case, "in/pinned/"); err != nil {
-			return err
+		if record.Footprint != nil {
+			p.Documents = append(p.Documents, guardrail.FootprintDocument(j.spec, *record.Footprint))
 		}
 	}
 	if j.spec.Kind == jobspec.KindAction {

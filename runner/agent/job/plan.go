@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/guardrail"
 	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/shown"
@@ -38,12 +39,16 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
+	effect, err := j.effect(ctx, *result, plan, inputs)
+	if err != nil {
+		return err
+	}
 	judged, doubts, err := j.planCase(plan)
 	if err != nil {
 		return err
 	}
 	if !result.NoChange {
-		if whole.Footprint, err = j.footprint(&judged, "out/pinned/"); err != nil {
+		if whole.Footprint, err = j.footprint(judged.Documents, effect); err != nil {
 			return err
 		}
 	}
@@ -55,11 +60,8 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		j.remark(fmt.Sprintf("%d bytes of this plan are not shown: all of it is in plans/%s on the runner", summary.NotShownBytes,
 			filepath.Base(j.deps.Dir.PlanSummary(j.spec.ChangeID))))
 	}
-	effect, err := j.effect(ctx, *result, plan, inputs)
-	if err != nil {
-		return err
-	}
 	if whole.Footprint != nil {
+		judged.Documents = append(judged.Documents, guardrail.FootprintDocument(j.spec, *whole.Footprint))
 		if effect.FootprintDigest, err = whole.Footprint.Digest(); err != nil {
 			return err
 		}
@@ -74,7 +76,7 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		Image:    image,
 		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID, OriginID: j.originID(),
 		Effect: effect, EffectDigest: effect.Digest(), PlannedAt: j.deps.Now().UTC(),
-		Judgement: held.judgement(), Timed: held.timed, Kinds: held.Kinds,
+		Footprint: whole.Footprint, Judgement: held.judgement(), Timed: held.timed, Kinds: held.Kinds,
 	}
 	if !result.NoChange && !held.denied() {
 		if record.Pinned, record.Blob, err = j.pin(ctx); err != nil {

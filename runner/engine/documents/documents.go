@@ -52,5 +52,5 @@ func Leave(j *job.Job, list []policy.Document) error {
 
 // LeaveKnown writes what the engine knows for the plan's footprint besides the documents.
 func LeaveKnown(j *job.Job, known footprint.Known) error {
-	return job.WriteJSON(j.Out("pinned", footprint.KnownFile), known)
+	return job.WriteJSON(j.Out(footprint.KnownFile), known)
 }
