@@ -125,7 +125,7 @@ func effect() capsule.Effect {
 	return capsule.Effect{
 		OrgID: "org_1", InstallID: "ins_1", Target: "machine-1", ChangeKind: "deploy", Component: "api", ResourceID: "res_1",
 		ArtifactDigest: "sha256:a", Tool: capsule.Tool{Name: "terraform", Version: "1.13.0", Digest: "sha256:t"},
-		EngineDigest: "sha256:e", PluginDigest: "", InputsDigest: "hmac-sha256:i", PlanDigest: "sha256:p",
+		EngineDigest: "sha256:e", PluginDigest: "", InputsDigest: "hmac-sha256:i", PlanDigest: "sha256:p", FootprintDigest: "sha256:f",
 		Role: "maintenance", Lineage: "l", Serial: 7, GuardrailsDigest: "sha256:g", Verdict: "pass",
 	}
 }
@@ -165,8 +165,8 @@ func TestEachFieldOfAnEffectIsBound(t *testing.T) {
 	}
 	changed := effect()
 	each(reflect.ValueOf(&changed).Elem(), &changed)
-	if count != 19 {
-		t.Errorf("%d fields were changed, want 19", count)
+	if count != 20 {
+		t.Errorf("%d fields were changed, want 20", count)
 	}
 
 	changed.Tool.Version = "1.14.0"

@@ -39,6 +39,10 @@ type Effect struct {
 	// PlanDigest is DigestOf the canonical plan, not of the plan file.
 	PlanDigest string `json:"plan_digest"`
 
+	// FootprintDigest is of what the plan newly needs and exposes, see package footprint. It
+	// is left out where nobody says, so that older effects keep their digests.
+	FootprintDigest string `json:"footprint_digest,omitempty"`
+
 	// Role is the identity in the customer's account that does it.
 	Role string `json:"role"`
 	// Lineage and Serial name the state that the plan was made on.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/oapi-codegen/runtime"
 )
 
@@ -3761,6 +3762,32 @@ type FieldChange struct {
 	Path string `json:"path"`
 }
 
+// Footprint What the change newly needs, gives and exposes: nothing of the resource that was there at the plan needed or had it. The lists are sorted, the most far-reaching first, with at most 100 entries each. The effect digest covers all of it but `access`. Absent where nothing changes, for scripts and images, and from runners that do not say.
+//
+// Example: {"exposed":[{"at":"shop.example.com","by":"Ingress shop/web","kind":"ingress"}],"rights":[{"access":"has","group":"networking.k8s.io","namespace":"shop","new":true,"resource":"ingresses","verbs":["create","get","patch"]}]}
+type Footprint = footprint.Footprint
+
+// FootprintCloudActions defines model for FootprintCloudActions.
+type FootprintCloudActions = footprint.CloudActions
+
+// FootprintExposure defines model for FootprintExposure.
+type FootprintExposure = footprint.Exposure
+
+// FootprintGrant defines model for FootprintGrant.
+type FootprintGrant = footprint.Grant
+
+// FootprintHost defines model for FootprintHost.
+type FootprintHost = footprint.Host
+
+// FootprintImage defines model for FootprintImage.
+type FootprintImage = footprint.Image
+
+// FootprintRight defines model for FootprintRight.
+type FootprintRight = footprint.Right
+
+// FootprintUnknown defines model for FootprintUnknown.
+type FootprintUnknown = footprint.Unknown
+
 // Freeze defines model for Freeze.
 type Freeze struct {
 	CreatedAt time.Time  `json:"created_at"`
@@ -4753,9 +4780,15 @@ type PlanNodeKind string
 //
 // Example: {"create":0,"delete":0,"no_change":false,"objects":[{"action":"update","address":"terraform_data.greeting","fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"input"}]}],"replace":0,"update":1}
 type PlanSummary struct {
-	Create   int  `json:"create"`
-	Delete   int  `json:"delete"`
-	NoChange bool `json:"no_change"`
+	Create int `json:"create"`
+	Delete int `json:"delete"`
+
+	// Footprint What the change newly needs, gives and exposes: nothing of the resource that was there at the plan needed or had it. The lists are sorted, the most far-reaching first, with at most 100 entries each. The effect digest covers all of it but `access`. Absent where nothing changes, for scripts and images, and from runners that do not say.
+	//
+	//
+	// Example: {"exposed":[{"at":"shop.example.com","by":"Ingress shop/web","kind":"ingress"}],"rights":[{"access":"has","group":"networking.k8s.io","namespace":"shop","new":true,"resource":"ingresses","verbs":["create","get","patch"]}]}
+	Footprint *Footprint `json:"footprint,omitempty"`
+	NoChange  bool       `json:"no_change"`
 
 	// NotShownBytes How much of all this was left out, because a plan is shown only up to 8 MiB. Where something is missing, the text says so; the runner keeps the whole in its data directory. The effect digest covers it too.
 	NotShownBytes int64          `json:"not_shown_bytes,omitempty"`

@@ -30,6 +30,7 @@
 //	out/plan.canonical.json  the plan without what differs between two plans of
 //	                  the same thing; its salted digest goes into the effect
 //	out/plan.summary.json    a PlanSummary, for people
+//	out/footprint.json       a footprint.Known, of engines that work on a cluster
 //	out/inputs.json   the rendered inputs; their salted digest goes into the effect
 //	out/artifact/     what a build made: a directory that the agent packs and pushes
 //	out/image/        an OCI image layout with one image that a build copied or made;

@@ -3,6 +3,8 @@ package jobspec
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/footprint"
 )
 
 // MaxAhead is how far ahead of the control plane's clock a reported time may be.
@@ -173,6 +175,9 @@ type PlanSummary struct {
 	// NotShownBytes is how much of all this was left out because a plan is shown
 	// only up to a limit. Where something is missing, the text says so.
 	NotShownBytes int64 `json:"not_shown_bytes,omitempty"`
+	// Footprint is what the plan newly needs and exposes; the agent adds it. nil where
+	// nothing changes, for scripts and images, and from a runner that does not say.
+	Footprint *footprint.Footprint `json:"footprint,omitempty"`
 	// Reversal says what going back costs once the plan is applied; nil from a runner
 	// that does not say, and for what is not a resource.
 	Reversal *Reversal `json:"reversal,omitempty"`

@@ -65,6 +65,10 @@ const (
 	FormRelease Form = "release"        // Release: input.release
 	FormPulumi  Form = "pulumi_preview" // Pulumi: input.preview
 	FormChanges Form = "changes"        // Changes, what a plugin shows of its plan: input.changes
+	// FormFootprint is what a plan newly needs and exposes, as package footprint computes it
+	// from the other documents: input.footprint. Only rules whose text says footprint look
+	// at it.
+	FormFootprint Form = "footprint"
 )
 
 // Operation is what happens to an object. A replacement is a delete and a create: two
@@ -217,24 +221,29 @@ type Request struct {
 
 // Applies says whether rules look at a document.
 func (r Rules) Applies(d Document) bool {
+	if d.Form == FormFootprint && !strings.Contains(r.Text, string(FormFootprint)) {
+		return false // rules for plans and objects would not expect it
+	}
 	if len(r.Components) > 0 && !slices.Contains(r.Components, AllComponents) && (d.Sandbox || !slices.Contains(r.Components, d.Component)) {
 		return false
 	}
+	ofCluster := d.Form == FormObject || d.Form == FormFootprint && (d.Of == string(TypeHelmChart) || d.Of == string(TypeKubernetesManifest))
+	ofTerraform := d.Form == FormPlan || d.Form == FormFootprint && d.Of == string(TypeTerraformModule)
 	switch r.Type {
 	case "":
 		return true
 	case TypeContainerImage:
 		return d.Form == FormImage
 	case TypeHelmChart, TypeHelmJob:
-		return d.Form == FormObject && d.Of == string(TypeHelmChart)
+		return ofCluster && d.Of == string(TypeHelmChart)
 	case TypeKubernetesManifest:
-		return d.Form == FormObject && d.Of == string(TypeKubernetesManifest)
+		return ofCluster && d.Of == string(TypeKubernetesManifest)
 	case TypeKubernetesCluster:
-		return d.Form == FormObject
+		return ofCluster
 	case TypeTerraformModule, TypeTerraformJob:
-		return d.Form == FormPlan && !d.Sandbox
+		return ofTerraform && !d.Sandbox
 	case TypeSandbox:
-		return d.Form == FormPlan && d.Sandbox
+		return ofTerraform && d.Sandbox
 	case TypeActionJob:
 		return d.Form == FormScript
 	}

@@ -19,12 +19,24 @@ func TestApplies(t *testing.T) {
 	image := policy.Document{Form: policy.FormImage, Of: "docker_build", Component: "web"}
 	script := policy.Document{Form: policy.FormScript, Of: "action", Component: "rotate"}
 	all := []policy.Document{chart, manifest, module, sandbox, image, script}
+	footprints := []policy.Document{
+		{Form: policy.FormFootprint, Of: "helm_chart", Component: "web"}, {Form: policy.FormFootprint, Of: "kubernetes_manifest", Component: "rules"},
+		{Form: policy.FormFootprint, Of: "terraform_module", Component: "db"}, {Form: policy.FormFootprint, Of: "terraform_module", Sandbox: true},
+	}
+	all = append(all, footprints...)
+	plain := all[:6]
 	for _, tc := range []struct {
 		name  string
 		rules policy.Rules
 		want  []policy.Document
 	}{
-		{"no type is everything", policy.Rules{}, all},
+		{"no type is everything but footprints, which the text has to name", policy.Rules{}, plain},
+		{"no type, and a text about footprints", policy.Rules{Text: "input.footprint"}, all},
+		{"footprints of charts", policy.Rules{Type: policy.TypeHelmChart, Text: "footprint"}, []policy.Document{chart, footprints[0]}},
+		{"footprints of what enters the cluster", policy.Rules{Type: policy.TypeKubernetesCluster, Text: "footprint"}, []policy.Document{chart, manifest, footprints[0], footprints[1]}},
+		{"footprints of modules", policy.Rules{Type: policy.TypeTerraformModule, Text: "footprint"}, []policy.Document{module, footprints[2]}},
+		{"footprints of the sandbox", policy.Rules{Type: policy.TypeSandbox, Text: "footprint"}, []policy.Document{sandbox, footprints[3]}},
+		{"images have none", policy.Rules{Type: policy.TypeContainerImage, Text: "footprint"}, []policy.Document{image}},
 		{"charts", policy.Rules{Type: policy.TypeHelmChart}, []policy.Document{chart}},
 		{"charts, by the older name", policy.Rules{Type: policy.TypeHelmJob}, []policy.Document{chart}},
 		{"manifests", policy.Rules{Type: policy.TypeKubernetesManifest}, []policy.Document{manifest}},
@@ -36,7 +48,7 @@ func TestApplies(t *testing.T) {
 		{"scripts", policy.Rules{Type: policy.TypeActionJob}, []policy.Document{script}},
 		{"a type that nobody knows", policy.Rules{Type: "pods"}, nil},
 		{"of some components", policy.Rules{Components: []string{"web", "db"}}, []policy.Document{chart, module, image}},
-		{"of all components", policy.Rules{Components: []string{"*"}}, all},
+		{"of all components", policy.Rules{Components: []string{"*"}}, plain},
 		{"a component of no such name", policy.Rules{Type: policy.TypeHelmChart, Components: []string{"db"}}, nil},
 		{"a sandbox is no component", policy.Rules{Type: policy.TypeSandbox, Components: []string{""}}, nil},
 	} {

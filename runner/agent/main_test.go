@@ -159,8 +159,17 @@ func (e testEngine) plan() error {
 }
 
 // judged leaves what rules are held against, for a module that replaces something: the kind
-// of resource is in its vars. With "lies" the documents tell of nothing that happens.
+// of resource is in its vars. What "exposes" is made anew and public. With "lies" the documents tell of nothing that happens.
 func (e testEngine) judged() {
+	if kind, ok := e.spec.TerraformModule.Vars["exposes"].(string); ok {
+		e.leavePlan([]any{map[string]any{
+			"address": kind + "." + e.secret(), "mode": "managed", "type": kind, "provider_name": "registry.terraform.io/hashicorp/aws",
+			"change": map[string]any{"actions": []string{"create"}, "before": nil, "after": map[string]any{"publicly_accessible": true, "password": e.secret()}},
+		}})
+		if e.spec.Continues != "" { // it was made meanwhile; that is no part of the canonical plan
+			e.leave("pinned/"+policy.PinnedCase, policy.Case{Documents: []policy.Document{}})
+		}
+	}
 	kind, ok := e.spec.TerraformModule.Vars["replaces"].(string)
 	if !ok {
 		return
@@ -169,6 +178,10 @@ func (e testEngine) judged() {
 		"address": kind + ".main", "mode": "managed", "type": kind,
 		"change": map[string]any{"actions": []string{"delete", "create"}, "before": map[string]any{"password": e.secret()}},
 	}}
+	e.leavePlan(changes)
+}
+
+func (e testEngine) leavePlan(changes []any) {
 	e.leave("plan.canonical.json", map[string]any{"plan": map[string]any{"resource_changes": changes}})
 	if e.spec.TerraformModule.Vars["lies"] != nil {
 		changes = []any{}

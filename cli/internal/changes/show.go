@@ -105,6 +105,11 @@ func ending(c ctlapi.Change) []string {
 			"in the runner's data directory", c.Plan.NotShownBytes, visible.Line(c.ID)))
 	}
 	lines = append(lines, goingBack(c)...)
+	if c.Plan != nil && c.Plan.Footprint != nil {
+		for _, line := range c.Plan.Footprint.Lines() {
+			lines = append(lines, "  "+line)
+		}
+	}
 	lines = append(lines, rules(c)...)
 	if c.EffectDigest != nil {
 		lines = append(lines, "  effect "+visible.Line(*c.EffectDigest))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/footprint"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -108,6 +109,28 @@ func TestCounts(t *testing.T) {
 	} {
 		if got := changes.Counts(tc.kind, tc.counts); got != tc.want {
 			t.Errorf("%+v: got %q, want %q", tc.counts, got, tc.want)
+		}
+	}
+}
+
+// What a change newly needs and exposes is shown with it, also where people are asked.
+func TestFootprintIsShown(t *testing.T) {
+	t.Parallel()
+	c := ctlapi.Change{ID: "chg_1", Kind: ctlapi.ChangeKindDeploy, Install: ctlapi.Ref{Name: "acme"}, EffectDigest: ptr("sha256:e"), Plan: &ctlapi.PlanSummary{
+		Create: 1, Footprint: &footprint.Footprint{
+			Rights:  []footprint.Right{{Verbs: []string{"delete"}, Group: "apps", Resource: "deployments", Namespace: "shop", Access: footprint.AccessLacks}},
+			Exposed: []footprint.Exposure{{Kind: footprint.IngressHost, By: "Ingress shop/a\n  effect sha256:forged\u202e", At: "x.example.com"}},
+		},
+	}}
+	want := []string{
+		"chg_1  deploy of acme: 1 to create",
+		"  the runner lacks these rights, so the apply would fail:", "    delete deployments.apps in shop",
+		"  newly exposes:", "    an ingress, x.example.com (Ingress shop/a⟨U+000A⟩  effect sha256:forged⟨U+202E⟩)",
+		"  effect sha256:e",
+	}
+	for name, got := range map[string][]string{"Lines": changes.Lines(c, changes.Options{}), "Brief": changes.Brief(c)} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/customerrole"
+	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
 )
@@ -108,16 +109,43 @@ func Doubts(spec jobspec.Spec, canonical []byte, list []policy.Document) []strin
 	return nil
 }
 
-// misplaced says what is wrong with the frame of a document, "" for nothing.
-func misplaced(spec jobspec.Spec, d policy.Document) string {
-	component, sandbox := "", false
+// frame is what every document of a plan says of where it comes from.
+func frame(spec jobspec.Spec) policy.Document {
+	d := policy.Document{Of: string(spec.Kind)}
 	if r := spec.Resource; r != nil {
-		sandbox = r.Kind == "sandbox"
+		d.Sandbox = r.Kind == "sandbox"
 		if r.Kind == "component" {
-			component = r.Name
+			d.Component = r.Name
 		}
 	}
-	if d.Of != string(spec.Kind) || d.Component != component || d.Sandbox != sandbox || d.Name == "" {
+	return d
+}
+
+const footprintName = "footprint of the plan"
+
+// FootprintDocument is that of what a plan newly needs and exposes.
+func FootprintDocument(spec jobspec.Spec, f footprint.Footprint) policy.Document {
+	return footprintIn(frame(spec), f)
+}
+
+// FootprintOf is that of documents to try rules on, as if nothing had been there before.
+func FootprintOf(list []policy.Document) policy.Document {
+	var d policy.Document
+	if len(list) > 0 {
+		d.Of, d.Component, d.Sandbox = list[0].Of, list[0].Component, list[0].Sandbox
+	}
+	return footprintIn(d, footprint.Of(list, footprint.Known{}))
+}
+
+func footprintIn(d policy.Document, f footprint.Footprint) policy.Document {
+	d.Form, d.Name, d.Body = policy.FormFootprint, footprintName, encode(f.Planned())
+	return d
+}
+
+// misplaced says what is wrong with the frame of a document, "" for nothing.
+func misplaced(spec jobspec.Spec, d policy.Document) string {
+	want := frame(spec)
+	if d.Of != want.Of || d.Component != want.Component || d.Sandbox != want.Sandbox || d.Name == "" {
 		return fmt.Sprintf("document %q is not about what was planned", d.Name)
 	}
 	return ""

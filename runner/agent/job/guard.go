@@ -44,16 +44,12 @@ func (h held) bind(e *capsule.Effect) {
 
 // hold holds the vendor's rules and the customer's guardrails against a plan. The guardrails
 // are for what changes something; the plan of an image is all that there is of it.
-func (j *job) hold(ctx context.Context, result jobspec.Result, canonical []byte) (held, error) {
+func (j *job) hold(ctx context.Context, result jobspec.Result, p guards.Plan) held {
 	if j.deps.Guards == nil {
-		return held{none: true}, nil
+		return held{none: true}
 	}
 	image := j.kind().Artifact == jobspec.ArtifactImage && j.kind().Component
-	p := guards.Plan{Guarded: !result.NoChange || image}
-	var err error
-	if p.Case, p.Doubts, err = j.planCase(canonical); err != nil {
-		return held{}, err
-	}
+	p.Guarded = !result.NoChange || image
 	h := held{Judged: j.deps.Guards.Judge(ctx, p)}
 	h.none = h.Digest == "" && len(p.Rules) == 0
 	h.timed = j.deps.Guards.Set().Timed() || slices.ContainsFunc(p.Rules, guardrail.LooksAtClock)
@@ -61,7 +57,7 @@ func (j *job) hold(ctx context.Context, result jobspec.Result, canonical []byte)
 	for _, line := range guardrail.Against(h.Judgement, policy.Warn) {
 		j.remark("guardrails: " + line)
 	}
-	return h, nil
+	return h
 }
 
 // planCase is what a plan is judged by: the documents that the engine pinned, and those that
@@ -222,6 +218,9 @@ func (j *job) judgeAgain(ctx context.Context, record order.Record) error {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "what the plan was judged by cannot be read")
 	default:
 		p.Case = c
+		if record.Footprint != nil {
+			p.Documents = append(p.Documents, guardrail.FootprintDocument(j.spec, *record.Footprint))
+		}
 	}
 	if j.spec.Kind == jobspec.KindAction {
 		pinned, _, err := j.dir.ReadOut("in/pinned/"+jobspec.PinnedAction, maxPlan)

@@ -14,6 +14,8 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/guardrail"
+	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/shown"
 )
@@ -37,6 +39,19 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
+	effect, err := j.effect(ctx, *result, plan, inputs)
+	if err != nil {
+		return err
+	}
+	judged, doubts, err := j.planCase(plan)
+	if err != nil {
+		return err
+	}
+	if !result.NoChange {
+		if whole.Footprint, err = j.footprint(judged.Documents, effect); err != nil {
+			return err
+		}
+	}
 	summary := shown.Of(whole, shown.Limit)
 	if summary.NotShownBytes > 0 {
 		if err := datadir.WriteJSON(j.deps.Dir.PlanSummary(j.spec.ChangeID), whole); err != nil {
@@ -45,14 +60,13 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		j.remark(fmt.Sprintf("%d bytes of this plan are not shown: all of it is in plans/%s on the runner", summary.NotShownBytes,
 			filepath.Base(j.deps.Dir.PlanSummary(j.spec.ChangeID))))
 	}
-	effect, err := j.effect(ctx, *result, plan, inputs)
-	if err != nil {
-		return err
+	if whole.Footprint != nil {
+		judged.Documents = append(judged.Documents, guardrail.FootprintDocument(j.spec, *whole.Footprint))
+		if effect.FootprintDigest, err = whole.Footprint.Digest(); err != nil {
+			return err
+		}
 	}
-	held, err := j.hold(ctx, *result, plan)
-	if err != nil {
-		return err
-	}
+	held := j.hold(ctx, *result, guards.Plan{Case: judged, Doubts: doubts})
 	held.bind(&effect)
 	image, err := j.imageOfPlan(plan)
 	if err != nil {
@@ -62,7 +76,7 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		Image:    image,
 		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID, OriginID: j.originID(),
 		Effect: effect, EffectDigest: effect.Digest(), PlannedAt: j.deps.Now().UTC(),
-		Judgement: held.judgement(), Timed: held.timed, Kinds: held.Kinds,
+		Footprint: whole.Footprint, Judgement: held.judgement(), Timed: held.timed, Kinds: held.Kinds,
 	}
 	if !result.NoChange && !held.denied() {
 		if record.Pinned, record.Blob, err = j.pin(ctx); err != nil {

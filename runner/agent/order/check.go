@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/runner/agent/guardrail"
@@ -52,6 +53,9 @@ type Record struct {
 	// customer's own files open.
 	Kubeconfig []byte `json:"kubeconfig,omitempty"`
 
+	// Footprint is what the plan newly needs and exposes, without secrets; nil when there was
+	// nothing to say.
+	Footprint *footprint.Footprint `json:"footprint,omitempty"`
 	// Judgement is what the rules of both sides said of the plan, without secrets; nil when
 	// there were none.
 	Judgement *policy.Judgement `json:"judgement,omitempty"`

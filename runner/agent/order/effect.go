@@ -92,7 +92,7 @@ func Planned(base capsule.Effect, salt, plan, inputs []byte) (capsule.Effect, er
 
 // Again is the planned effect with everything that base has measured again.
 func Again(planned, base capsule.Effect) capsule.Effect {
-	base.PlanDigest, base.InputsDigest = planned.PlanDigest, planned.InputsDigest
+	base.PlanDigest, base.InputsDigest, base.FootprintDigest = planned.PlanDigest, planned.InputsDigest, planned.FootprintDigest
 	return base
 }
 

@@ -257,6 +257,11 @@ func printWhole(to io.Writer, c wholeChange) error {
 		}
 	}
 	b.WriteByte('\n')
+	if c.Plan.Footprint != nil {
+		for _, line := range c.Plan.Footprint.Lines() {
+			b.WriteString(line + "\n")
+		}
+	}
 	for _, o := range c.Plan.Objects {
 		fmt.Fprintf(&b, "  %s %s\n", visible.Line(o.Action), visible.Line(o.Address))
 		for _, f := range o.Fields {

@@ -245,7 +245,8 @@ func (s *settings) openJudge(g *guards.Guards) (end func(), err error) {
 }
 
 func testGuardrails(cmd *cobra.Command, g *guards.Guards, documents []policy.Document, asJSON bool) error {
-	got := g.Judge(context.WithoutCancel(cmd.Context()), guards.Plan{Case: policy.Case{Documents: documents}, Guarded: true}).Judgement
+	judged := append(slices.Clone(documents), guardrail.FootprintOf(documents))
+	got := g.Judge(context.WithoutCancel(cmd.Context()), guards.Plan{Case: policy.Case{Documents: judged}, Guarded: true}).Judgement
 	if asJSON {
 		if err := printJSON(cmd.OutOrStdout(), got); err != nil {
 			return err

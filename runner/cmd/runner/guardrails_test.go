@@ -159,6 +159,10 @@ func TestGuardrailsTest(t *testing.T) {
 		}
 		return path
 	}
+	own := filepath.Join(dir.Guardrails(), "no-load-balancer.rego")
+	if err := os.WriteFile(own, []byte("package berth\ndeny contains \"it opens a load balancer\" if \"load_balancer\" in [e.kind | some e in input.footprint.exposed]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		name, text, says string
 		code             int
@@ -167,6 +171,7 @@ func TestGuardrailsTest(t *testing.T) {
 		{"node.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: shop}\nspec: {hostNetwork: true, containers: []}\n", "ask: Pod shop/a fail: host-namespace", 0},
 		{"own.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: berth-runner-switch, namespace: shop}\n", "deny: ConfigMap shop/berth-runner-switch fail: runner-objects", exitFailed},
 		{"plan.json", `{"format_version": "1.2", "resource_changes": [{"address": "aws_s3_bucket.a", "type": "aws_s3_bucket", "mode": "managed", "change": {"actions": ["delete"]}}]}`, "ask: plan plan.json fail: data-resource", 0},
+		{"open.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: shop}\nspec: {type: LoadBalancer, ports: [{port: 80}]}\n", "deny: footprint of the plan fail: no-load-balancer", exitFailed},
 		{"text.json", `{"a": 1}`, "", exitFailed},
 	} {
 		out, errs, code := guardrailsOf(t, dir, "guardrails", "test", write(tc.name, tc.text))

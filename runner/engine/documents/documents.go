@@ -6,6 +6,7 @@ package documents
 import (
 	"fmt"
 
+	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
@@ -47,4 +48,9 @@ func Leave(j *job.Job, list []policy.Document) error {
 		c.Rules = append(c.Rules, rules)
 	}
 	return job.WriteJSON(j.Out("pinned", policy.PinnedCase), c)
+}
+
+// LeaveKnown writes what the engine knows for the plan's footprint besides the documents.
+func LeaveKnown(j *job.Job, known footprint.Known) error {
+	return job.WriteJSON(j.Out(footprint.KnownFile), known)
 }

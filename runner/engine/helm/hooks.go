@@ -116,16 +116,33 @@ func (p *planning) documents() ([]policy.Document, error) {
 	if err != nil || p.noChange {
 		return list, err
 	}
+	objects, err := p.hookObjects(p.hooks, p.mode)
+	if err != nil {
+		return nil, err
+	}
+	for _, obj := range objects {
+		d, err := kube.Document(p.job, kube.RefOf(obj), policy.Create, obj, nil)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+// hookObjects are the objects of the hooks that run in a mode, each once.
+func (p *planning) hookObjects(hooks []hook, m mode) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
 	seen := map[string]bool{}
-	for _, event := range p.mode.events() {
-		for _, h := range runningAt(p.hooks, event) {
+	for _, event := range m.events() {
+		for _, h := range runningAt(hooks, event) {
 			if seen[h.Manifest] {
 				continue // it runs before and after
 			}
 			seen[h.Manifest] = true
 			objects, err := kube.ParseObjects(h.Manifest)
 			if err != nil {
-				return nil, p.wrong(fmt.Errorf("hook %s %s: %w", h.Kind, h.Name, err))
+				return nil, p.wrong(err)
 			}
 			for _, obj := range objects {
 				// A kind that is not known yet is one that the chart brings, and Helm
@@ -133,15 +150,11 @@ func (p *planning) documents() ([]policy.Document, error) {
 				if namespaced, err := p.cluster.Namespaced(obj.GroupVersionKind()); (err != nil || namespaced) && obj.GetNamespace() == "" {
 					obj.SetNamespace(p.in.Namespace)
 				}
-				d, err := kube.Document(p.job, kube.RefOf(obj), policy.Create, obj, nil)
-				if err != nil {
-					return nil, err
-				}
-				list = append(list, d)
+				all = append(all, obj)
 			}
 		}
 	}
-	return list, nil
+	return all, nil
 }
 
 // errUntried: whether the server would take an object cannot be found out yet.

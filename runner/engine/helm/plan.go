@@ -50,7 +50,7 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if err := p.write(); err != nil {
+	if err := p.write(ctx); err != nil {
 		return result, err
 	}
 	if result.NoChange = p.noChange; result.NoChange {

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // write writes everything that a plan leaves behind.
-func (p *planning) write() error {
+func (p *planning) write(ctx context.Context) error {
 	metadata := chart.Metadata{}
 	if p.chart != nil {
 		metadata = *p.chart.Metadata
@@ -47,6 +48,13 @@ func (p *planning) write() error {
 		return err
 	}
 	if err := documents.Leave(p.job, judged); err != nil {
+		return err
+	}
+	known, err := p.known(ctx)
+	if err != nil {
+		return err
+	}
+	if err := documents.LeaveKnown(p.job, known); err != nil {
 		return err
 	}
 	return job.WriteJSON(p.job.Out("plan.summary.json"), p.summary())

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -79,6 +80,22 @@ func judged(obj *unstructured.Unstructured) ([]byte, error) {
 		obj.Object["metadata"] = metadata
 	}
 	return job.Marshal(obj.Object)
+}
+
+// Bare are objects without what Secrets hold.
+func Bare(objects []*unstructured.Unstructured) (list []json.RawMessage, err error) {
+	for _, obj := range objects {
+		bare := obj.Object
+		if obj.GetKind() == "Secret" {
+			bare = map[string]any{"apiVersion": obj.GetAPIVersion(), "kind": "Secret", "metadata": map[string]any{"name": obj.GetName(), "namespace": obj.GetNamespace()}}
+		}
+		raw, err := job.Marshal(bare)
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", RefOf(obj), err)
+		}
+		list = append(list, raw)
+	}
+	return list, nil
 }
 
 func shallow(m map[string]any) map[string]any {

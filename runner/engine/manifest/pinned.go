@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
@@ -68,14 +69,15 @@ func previous(j *job.Job, namespace string) []kube.Change {
 	return kube.Unpin(p.Changes)
 }
 
-// write writes everything that a plan leaves for the agent.
-func (w intent) write(j *job.Job, rendered inputs) error {
+// write writes everything that a plan leaves for the agent. known is for its footprint.
+func (w intent) write(j *job.Job, rendered inputs, known footprint.Known) error {
 	summary := kube.Summarise(w.Changes)
 	judged, err := kube.Documents(j, w.Changes, w.Objects)
 	return errors.Join(
 		err,
 		documents.Leave(j, judged),
 		os.MkdirAll(j.Out("pinned"), 0o700),
+		documents.LeaveKnown(j, known),
 		job.WriteJSON(j.Out("pinned", pinnedFile), pinned{
 			Format: pinnedFormat, Namespace: w.Namespace, CreateNamespace: w.CreateNamespace, Destroy: w.Destroy,
 			Objects: w.Objects, Changes: kube.Pin(w.Changes),

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
@@ -53,10 +54,28 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		Namespace: namespace, CreateNamespace: m.createNamespace, Destroy: m.destroy,
 		FieldManager: kube.FieldManager, Objects: m.objects, Changes: changes,
 	}
-	if err := plan.write(j, rendered); err != nil {
+	if err := plan.write(j, rendered, m.known(ctx, changes)); err != nil {
 		return jobspec.Result{}, err
 	}
 	return m.planned(ctx, j, changes)
+}
+
+// known is what carrying the changes out takes.
+func (m component) known(ctx context.Context, changes []kube.Change) footprint.Known {
+	if kube.Summarise(changes).NoChange {
+		return footprint.Known{}
+	}
+	described := map[kube.Ref]bool{}
+	for _, ref := range m.refs() {
+		described[ref] = true
+	}
+	needs := kube.NeedsOf(changes, func(ref kube.Ref) kube.Verbs {
+		if isNamespace(ref) && !described[ref] {
+			return kube.Patches // it is only made
+		}
+		return kube.Applies
+	})
+	return footprint.Known{Uses: m.cluster.Uses(ctx, append(needs, kube.RecordsIn(m.inventory.Namespace, "ConfigMap")...))}
 }
 
 // end is what a teardown ends with: the inventory goes, and the namespace if it

@@ -16,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/permissions"
+	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/helm"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
@@ -38,7 +40,15 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err != nil {
 		return jobspec.Result{}, err
 	}
-	return terraform.PlanRendered(ctx, j, plan)
+	result, err := terraform.PlanRendered(ctx, j, plan)
+	if err != nil {
+		return result, err
+	}
+	after, err := kube.Bare(objects)
+	if err != nil {
+		return result, err
+	}
+	return result, documents.LeaveKnown(j, footprint.Known{After: after})
 }
 
 // render gives the objects of the chart or the manifest, in the order of installing.

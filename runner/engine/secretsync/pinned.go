@@ -1,10 +1,12 @@
 package secretsync
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 
+	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/runner/engine/documents"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
@@ -37,7 +39,7 @@ const (
 )
 
 // write writes everything that a plan leaves for the agent.
-func (s *syncing) write(changes []kube.Change) error {
+func (s *syncing) write(ctx context.Context, changes []kube.Change) error {
 	p := pinned{Format: pinnedFormat, Destroy: s.destroy, Targets: []pinnedTarget{}, Changes: kube.Pin(changes)}
 	for _, t := range s.targets {
 		p.Targets = append(p.Targets, pinnedTarget{t, t.data})
@@ -46,10 +48,16 @@ func (s *syncing) write(changes []kube.Change) error {
 	j := s.job
 	// What is shown of a Secret stands for it: versions and digests, no values.
 	judged, err := kube.Documents(j, changes, nil)
+	var known footprint.Known
+	if !kube.Summarise(changes).NoChange {
+		needs := kube.NeedsOf(changes, func(kube.Ref) kube.Verbs { return kube.Updates })
+		known.Uses = s.cluster.Uses(ctx, append(needs, kube.RecordsIn(s.inventory.Namespace, "ConfigMap")...))
+	}
 	return errors.Join(
 		err,
 		documents.Leave(j, judged),
 		os.MkdirAll(j.Out("pinned"), 0o700),
+		documents.LeaveKnown(j, known),
 		job.WriteJSON(j.Out("pinned", pinnedFile), p),
 		job.WriteJSON(j.Out("plan.canonical.json"), intent{Destroy: s.destroy, FieldManager: kube.FieldManager, Targets: targets, Changes: changes}),
 		job.WriteJSON(j.Out("plan.summary.json"), kube.Summarise(changes)),

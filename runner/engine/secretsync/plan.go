@@ -40,7 +40,7 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return jobspec.Result{}, err
 	}
 	changes = kube.Settle(before, changes)
-	if err := s.write(changes); err != nil {
+	if err := s.write(ctx, changes); err != nil {
 		return jobspec.Result{}, err
 	}
 	summary := kube.Summarise(changes)

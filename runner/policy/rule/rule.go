@@ -128,6 +128,8 @@ func (d *Document) Input() (map[string]any, error) {
 		return map[string]any{"preview": value(d.Body)}, nil
 	case policy.FormChanges:
 		return map[string]any{"changes": value(d.Body)}, nil
+	case policy.FormFootprint:
+		return map[string]any{"footprint": value(d.Body)}, nil
 	}
 	return nil, fmt.Errorf("documents of form %q are not known", d.Form)
 }

@@ -3790,6 +3790,114 @@ export interface components {
             /** @example input */
             path: string;
         };
+        /**
+         * @description What the change newly needs, gives and exposes: nothing of the resource that was there at the plan needed or had it. The lists are sorted, the most far-reaching first, with at most 100 entries each. The effect digest covers all of it but `access`. Absent where nothing changes, for scripts and images, and from runners that do not say.
+         * @example {
+         *       "exposed": [
+         *         {
+         *           "at": "shop.example.com",
+         *           "by": "Ingress shop/web",
+         *           "kind": "ingress"
+         *         }
+         *       ],
+         *       "rights": [
+         *         {
+         *           "access": "has",
+         *           "group": "networking.k8s.io",
+         *           "namespace": "shop",
+         *           "new": true,
+         *           "resource": "ingresses",
+         *           "verbs": [
+         *             "create",
+         *             "get",
+         *             "patch"
+         *           ]
+         *         }
+         *       ]
+         *     }
+         */
+        Footprint: {
+            /** @description What Terraform needs to be allowed, for the types of resources that are new. */
+            cloud_actions?: components["schemas"]["FootprintCloudActions"][];
+            /** @description What becomes reachable from outside. */
+            exposed?: components["schemas"]["FootprintExposure"][];
+            /** @description Rights that the change gives to what it deploys, or to others. */
+            grants?: components["schemas"]["FootprintGrant"][];
+            /** @description Hosts that are spoken to, as far as that can be known. */
+            hosts?: components["schemas"]["FootprintHost"][];
+            images?: components["schemas"]["FootprintImage"][];
+            /** @description How many entries there was no room for. */
+            left_out?: number;
+            /** @description Verbs of Kubernetes that the runner uses for the change: those that are new, and those that it lacks. */
+            rights?: components["schemas"]["FootprintRight"][];
+            /** @description What the change may need besides, and nobody can tell. */
+            unknown?: components["schemas"]["FootprintUnknown"][];
+        };
+        FootprintCloudActions: {
+            actions: string[];
+            /** @description The address of the first resource of the type. */
+            by: string;
+            /** @enum {string} */
+            provider: "aws" | "google" | "azure";
+            /** @example aws_sqs_queue */
+            type: string;
+        };
+        FootprintExposure: {
+            /**
+             * @description The host, port or range.
+             * @example 443/TCP
+             */
+            at?: string;
+            /** @example Service shop/web */
+            by: string;
+            /** @enum {string} */
+            kind: "load_balancer" | "node_port" | "external_ip" | "host_port" | "ingress" | "gateway" | "route" | "open_firewall" | "public_address" | "public_service" | "public_data";
+        };
+        FootprintGrant: {
+            /** @description Verbs or actions; none when `what` is a role or a policy. */
+            actions?: string[];
+            /** @description The object or resource that gives it. */
+            by: string;
+            /** @enum {string} */
+            in: "kubernetes" | "aws" | "google" | "azure";
+            /** @description Where it counts: a namespace, `cluster`, a project. */
+            scope?: string;
+            /** @description Who gets it, where it says so. */
+            to?: string[];
+            /** @description What they are given on, or the role or policy that is given. */
+            what: string;
+        };
+        FootprintHost: {
+            by: string;
+            /** @description With a port, where one is written. */
+            host: string;
+        };
+        FootprintImage: {
+            by: string;
+            image: string;
+            /** @description Another version from the same repository was used before. */
+            known_repository?: boolean;
+        };
+        FootprintRight: {
+            /**
+             * @description Whether the runner had the right at the plan. Without it the apply fails.
+             * @enum {string}
+             */
+            access?: "has" | "lacks" | "unknown";
+            /** @description Empty or absent for the core group. */
+            group?: string;
+            /** @description Absent for the whole cluster. */
+            namespace?: string;
+            /** @description The resource had no object of the kind there. */
+            new?: boolean;
+            /** @example deployments */
+            resource: string;
+            verbs: string[];
+        };
+        FootprintUnknown: {
+            by: string;
+            what: string;
+        };
         Freeze: {
             /** Format: date-time */
             created_at: string;
@@ -4623,6 +4731,7 @@ export interface components {
         PlanSummary: {
             create: number;
             delete: number;
+            footprint?: components["schemas"]["Footprint"];
             no_change: boolean;
             /**
              * Format: int64
