@@ -151,6 +151,7 @@ func (a *agent) assembleInstall(life context.Context, deps *job.Deps) (opened cl
 	}
 	deps.Secrets = a.customerSecrets()
 	deps.Consents = a.openConsents()
+	deps.Offers = a.openOffers()
 	roles := a.roles()
 	deps.Roles = &roles
 	a.loadSettings(deps.Trusted.Dispatch)

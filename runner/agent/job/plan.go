@@ -62,6 +62,7 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		Image:    image,
 		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID, OriginID: j.originID(),
 		Effect: effect, EffectDigest: effect.Digest(), PlannedAt: j.deps.Now().UTC(),
+		Config:    j.configDigest(),
 		Judgement: held.judgement(), Timed: held.timed, Kinds: held.Kinds,
 	}
 	if !result.NoChange && !held.denied() {
