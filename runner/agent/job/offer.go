@@ -47,11 +47,11 @@ func (j *job) admitRelease(ctx context.Context) error {
 	if err != nil {
 		return refuse(jobspec.OutcomeRefused, "sync and deploy again", "what the job is about has no digest: %v", err)
 	}
-	if about && !adHoc && !removesCopies(j.spec) {
-		o.Needs = append(o.Needs, config)
-	}
 	if j.spec.Artifact != nil && j.spec.Resource != nil {
 		o.Needs = append(o.Needs, jobspec.ManifestItem{Kind: jobspec.ManifestArtifact, Name: j.spec.Resource.Name, Digest: j.spec.Artifact.Digest})
+	}
+	if about && !adHoc && !removesCopies(j.spec) {
+		o.Needs = append(o.Needs, config)
 	}
 	if j.tick != nil {
 		o.Needs = append(o.Needs, jobspec.ManifestItem{Kind: jobspec.ManifestScript, Name: j.spec.Action.Name, Digest: j.tick.Script})
