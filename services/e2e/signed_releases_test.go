@@ -37,7 +37,7 @@ func TestSignedReleases(t *testing.T) {
 	to := func(release string) ctlapi.Workflow {
 		t.Helper()
 		var w ctlapi.Workflow
-		in.post("/installs/acme/workflows", map[string]any{"kind": "deploy", "release": release, "approve_all": true}, &w)
+		in.post("/installs/acme/workflows", map[string]any{"kind": "deploy", "release": strings.TrimPrefix(release, "probe@"), "approve_all": true}, &w)
 		return in.finished(w.ID, 2*time.Minute)
 	}
 	refused := func(release, why string) {
