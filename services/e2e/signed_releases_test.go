@@ -106,8 +106,10 @@ func TestSignedReleases(t *testing.T) {
 	sign("probe@4", key)
 	taken("probe@4")
 	refused("probe@3", "downgrade")
-	taken("probe@2") // an accepted one may return
-	s.must("rollback", "acme", "--auto-approve")
+	s.must("rollback", "acme", "--auto-approve") // an accepted one may return
+	if got := in.output("one"); got["value"] != "v2" {
+		t.Errorf("after the rollback one has %v", got["value"])
+	}
 
 	// Mixed: somebody edits the database.
 	in.change("v5")

@@ -120,7 +120,7 @@ func (c Case) vouched(digest string) (Entry, *Refusal) {
 	signed := c.Release.Signed
 	sign := signRemedy(fmt.Sprint(c.Release.Number))
 	if len(signed) == 0 {
-		return Entry{}, refuse("signature", "the vendor's", "none: this install takes signed releases only", sign)
+		return Entry{}, refuse("signature", "the vendor's", fmt.Sprintf("none (berth releases sign %d makes one)", c.Release.Number), sign)
 	}
 	if len(signed) > offer.MaxPerRelease {
 		return Entry{}, refuse("signature", fmt.Sprintf("at most %d statements", offer.MaxPerRelease), fmt.Sprintf("%d", len(signed)), sign)

@@ -81,13 +81,6 @@ func addStatement(ctx context.Context, tx *database.Tx, ref string, env capsule.
 			return false, "", fault.Newf(fault.ErrInvalid, "the statement is about %s %s, and this is %s", same.what, same.got, same.want)
 		}
 	}
-	n, err := tx.CountReleaseStatements(ctx, row.Release.ID)
-	if err != nil {
-		return false, "", err
-	}
-	if n >= offer.MaxPerRelease {
-		return false, "", fault.Newf(fault.ErrConflict, "release %d has %d statements, which is the most; make a new release", row.Release.Number, n)
-	}
 	raw, err := json.Marshal(env)
 	if err != nil {
 		return false, "", err
@@ -97,6 +90,13 @@ func addStatement(ctx context.Context, tx *database.Tx, ref string, env capsule.
 	})
 	if err != nil || rows == 0 {
 		return false, "", err
+	}
+	n, err := tx.CountReleaseStatements(ctx, row.Release.ID)
+	if err != nil {
+		return false, "", err
+	}
+	if n > offer.MaxPerRelease {
+		return false, "", fault.Newf(fault.ErrConflict, "release %d has %d statements, which is the most; make a new release", row.Release.Number, offer.MaxPerRelease)
 	}
 	return true, fmt.Sprintf("store statement %s about release %d of app %s", env.PayloadDigest(), row.Release.Number, row.AppName), nil
 }
