@@ -121,12 +121,12 @@ func TestStatementsInAnotherForm(t *testing.T) {
 
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	old, next := signer(t), signer(t)
+	old := signer(t)
 	public, private, err := capsule.GenerateKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	next = consent.Ed25519Signer(private)
+	next := consent.Ed25519Signer(private)
 	r := offer.Rotation{OrgID: "org_1", AppID: "app_1", NewKeyID: next.Key.ID, NewKey: capsule.EncodePublicKey(public), Issued: statement().Issued}
 	env, err := offer.SignRotation(old, r)
 	if err != nil {

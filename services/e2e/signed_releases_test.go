@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,6 +96,7 @@ func TestSignedReleases(t *testing.T) {
 		t.Errorf("a signed release:\n%s", out)
 	}
 	taken("probe@2")
+	signedAt := time.Now().UTC()
 	if got := in.output("one"); got["value"] != "v2" {
 		t.Errorf("one has %v", got["value"])
 	}
@@ -149,6 +151,14 @@ func TestSignedReleases(t *testing.T) {
 	refused("probe@4", "revoked")
 	mustCustomer("trust", "vendor-key", "revoke-release", "6", "--reason", "recalled, too")
 	s.must("installs", "teardown", "acme", "one", "--with-dependents", "--confirm", "acme", "--auto-approve")
+
+	// Scheduled checks are scripts of a release as well: they went on once that was accepted.
+	in.eventually(2*time.Minute, "a scheduled check of a signed release", func() error {
+		if n := len(column(t, db, `select id from berth.action_runs where state = 'succeeded' and scheduled_at > '`+signedAt.Format(time.RFC3339)+`'`)); n == 0 {
+			return errors.New("none yet")
+		}
+		return nil
+	})
 
 	var list struct {
 		Accepted []struct{ Number int }

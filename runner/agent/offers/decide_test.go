@@ -141,7 +141,10 @@ func TestTUFArbitraryInstallation(t *testing.T) {
 			}
 			c.Release.Signed = []capsule.Envelope{env}
 		}, "signature"},
-		attack{"a statement with one byte changed", func(c *offers.Case) { c.Release.Signed[0].Payload = "e" + c.Release.Signed[0].Payload[1:][:len(c.Release.Signed[0].Payload)-5] + "AAAA" }, "signature"},
+		attack{"a statement with one byte changed", func(c *offers.Case) {
+			signed := &c.Release.Signed[0]
+			signed.Payload = signed.Payload[:len(signed.Payload)-4] + "AAAA"
+		}, "signature"},
 	)
 }
 
@@ -292,6 +295,8 @@ func TestAdmit(t *testing.T) {
 		{name: "a script of no release", needs: []jobspec.ManifestItem{{Kind: jobspec.ManifestScript, Name: "look", Digest: "sha256:evil"}}, field: "script"},
 		{name: "a revoked release", needs: known.Items, revoked: []int{3}, field: "revoked"},
 		{name: "the teardown of a revoked release", needs: known.Items, mutates: true, destroy: true, revoked: []int{3}},
+		{name: "nothing that has a name", mutates: true, field: "artifact"},
+		{name: "copies of secrets are taken away", mutates: true, destroy: true},
 		{name: "the teardown of something else", needs: []jobspec.ManifestItem{{Kind: jobspec.ManifestArtifact, Name: "api", Digest: "sha256:evil"}}, mutates: true, destroy: true, field: "artifact"},
 	} {
 		refusal := offers.Admit(all, tc.revoked, offers.Order{Needs: tc.needs, Mutates: tc.mutates, Destroy: tc.destroy})

@@ -17,8 +17,9 @@ import (
 const (
 	// maxSeen is how many releases are remembered that nobody accepted, the last ones.
 	maxSeen = 16
-	// maxAccepted is how many are remembered that were. The oldest are forgotten first.
-	maxAccepted = 500
+	// maxAccepted is how many are remembered that were. Those that were not brought for
+	// longest are forgotten first, the highest never: nothing older comes after it.
+	maxAccepted = 100
 )
 
 // Store is what is on disk of releases. The agent and the customer's command use it at
@@ -143,6 +144,9 @@ func (g *Gate) see(release jobspec.Release) (Entry, *Refusal, error) {
 	if refusal != nil {
 		return entry, refusal, nil
 	}
+	if slices.ContainsFunc(doc.Releases, func(was Entry) bool { return was.same(entry) }) {
+		return entry, nil, nil
+	}
 	return entry, nil, g.write(doc.with(entry))
 }
 
@@ -189,8 +193,6 @@ func (g *Gate) Admit(o Order, adHoc bool) (*Refusal, error) {
 	case adHoc:
 		return refuse("script", "one of a signed release", "an ad-hoc script, which is part of none",
 			"make it an action of the app, sign and deploy the release; or the customer allows them: ad_hoc_scripts in vendor of trust.json"), nil
-	case len(o.Needs) == 0:
-		return nil, nil
 	}
 	return Admit(c.Known, c.Revoked, o), nil
 }
@@ -234,17 +236,28 @@ func (d document) with(e Entry) document {
 		return was.Number == e.Number && (was.ReleaseID == e.ReleaseID || was.Accepted.IsZero())
 	})
 	d.Releases = append(d.Releases, e)
-	seen, accepted := 0, 0
+	seen, accepted, highest := 0, 0, 0
+	for _, known := range d.Releases {
+		if !known.Accepted.IsZero() {
+			highest = max(highest, known.Number)
+		}
+	}
 	for i := len(d.Releases) - 1; i >= 0; i-- { // the last written come last
 		n, most := &seen, maxSeen
 		if !d.Releases[i].Accepted.IsZero() {
 			n, most = &accepted, maxAccepted
 		}
-		if *n++; *n > most {
+		if *n++; *n > most && (n == &seen || d.Releases[i].Number != highest) {
 			d.Releases = slices.Delete(d.Releases, i, i+1)
 		}
 	}
 	return d
+}
+
+// same says whether two entries say the same of a release.
+func (e Entry) same(other Entry) bool {
+	return e.ReleaseID == other.ReleaseID && e.Number == other.Number && e.Manifest == other.Manifest && e.Statement == other.Statement &&
+		e.Accepted.Equal(other.Accepted) && e.InChain == other.InChain && len(e.Items) == len(other.Items)
 }
 
 // Newest are the accepted releases, the highest number first.

@@ -3,6 +3,7 @@ package offers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -172,5 +173,35 @@ func TestTrustThatCannotBeReadStopsEverything(t *testing.T) {
 		if _, err := g.See(release(1)); err == nil {
 			t.Errorf("%s: a release is taken", name)
 		}
+	}
+}
+
+// What is remembered is bounded, and the highest release that was accepted is not what
+// is forgotten: otherwise older ones could come after it.
+func TestTheHighestReleaseIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	public, private, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := consent.Ed25519Signer(private)
+	g, _ := newGate(t, capsule.EncodePublicKey(public))
+	releaseNumber := func(n int) jobspec.Release {
+		r := release(n)
+		r.ID = fmt.Sprintf("rel_%d", n)
+		r.Signed = []capsule.Envelope{says(t, key, r, asItIs)}
+		return r
+	}
+	for n := 1; n <= 130; n++ {
+		if refused, err := g.Accept(t.Context(), releaseNumber(n), "job"); refused != nil || err != nil {
+			t.Fatalf("release %d: %+v, %v", n, refused, err)
+		}
+	}
+	known, err := g.Known()
+	if err != nil || len(known) != 100 || offers.Newest(known)[0].Number != 130 {
+		t.Fatalf("%d releases are known, %v", len(known), err)
+	}
+	if refused, err := g.See(releaseNumber(5)); err != nil || refused == nil || refused.Differs.Field != "downgrade" {
+		t.Errorf("one that was forgotten: %+v, %v", refused, err)
 	}
 }

@@ -27,9 +27,6 @@ type Restored struct {
 	revoked revocations
 }
 
-// Accepted is how many releases are accepted.
-func (r Restored) Accepted() int { return len(r.doc.Releases) }
-
 // FromChain rebuilds what was accepted from the records of the machine before, all of
 // which are verified to be its own. Of a release whose items the chain had no room for,
 // the runner knows only that it was accepted, and has to be brought it again.
