@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -109,7 +111,8 @@ func TestAttackUnsignedReleases(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, runnerapi.RunnerKindInstall)
 	vendor := r.pinsVendor()
-	c := changeWithoutPlan(t, r, here, func(*jobspec.Spec) {})
+	var stop func() error
+	c := changeWithoutPlan(t, r, func(r *runner) { stop = r.start() }, func(*jobspec.Spec) {})
 	plan := c.spec(jobspec.OperationPlan)
 	c.notTaken("a plan of no release", c.isPlanned(plan), "artifact")
 	c.recorded("signed releases")
@@ -156,6 +159,16 @@ func TestAttackUnsignedReleases(t *testing.T) {
 	c.notTaken("the apply with other variables", c.plane.result(t, c.order(func(g *given) { g.Spec.Work = evil.Work })), "config")
 	if result := c.plane.result(t, c.order(asItIs)); result.Outcome != jobspec.OutcomeSucceeded || len(c.effects()) != 1 {
 		t.Errorf("the apply of the signed release: %+v, effects %v", result, c.effects())
+	}
+
+	// The file is gone: the runner knows it from its chain.
+	if err := errors.Join(stop(), os.Remove(r.dir.VendorReleases()), os.Remove(c.file("effects"))); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	c.notTaken("an older one once the file is gone", c.isBrought(older), "downgrade")
+	if result := c.isPlanned(plan); result.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("the plan of the signed release once the file is gone: %+v", result)
 	}
 }
 
