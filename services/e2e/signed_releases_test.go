@@ -85,7 +85,7 @@ func TestSignedReleases(t *testing.T) {
 
 	// Signed: what was shown is what was signed, and it is deployed.
 	out := s.must("releases", "sign", "probe@2", "--key", key, "--dry-run")
-	if !strings.Contains(out, "artifact  one") || !strings.Contains(out, "config    one") || !strings.Contains(out, app.ID) {
+	if !strings.Contains(out, "\n  artifact  one ") || !strings.Contains(out, "\n  config    one ") || !strings.Contains(out, app.ID) {
 		t.Errorf("what is signed:\n%s", out)
 	}
 	if _, errOut, code := s.run("releases", "sign", "probe@2", "--key", key, "--expect", "sha256:"+strings.Repeat("0", 64)); code == 0 || !strings.Contains(errOut, "nothing was signed") {

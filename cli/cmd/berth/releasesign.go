@@ -138,12 +138,12 @@ func (c *cli) showToSign(s offer.Statement, m jobspec.Manifest) error {
 	if c.ForPrograms() {
 		return nil
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "release %d of app %s (%s, %s)\norg %s\nmanifest %s\n", s.Number, s.App, s.AppID, s.ReleaseID, s.OrgID, s.Manifest)
+	_, err := output.Printf(c.Out, "release %d of app %s (%s, %s)\norg %s\nmanifest %s\n", s.Number, s.App, s.AppID, s.ReleaseID, s.OrgID, s.Manifest)
 	for _, i := range m.Items {
-		fmt.Fprintf(&text, "  %-8s  %-40s  %s\n", i.Kind, i.Name, i.Digest)
+		if err == nil {
+			_, err = output.Printf(c.Out, "  %-8s  %-24s  %s\n", i.Kind, i.Name, i.Digest)
+		}
 	}
-	_, err := output.Printf(c.Out, "%s", text.String())
 	return err
 }
 
@@ -179,7 +179,7 @@ func (c *cli) releaseKeygenCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := os.WriteFile(args[0]+".pub", []byte(public+"\n"), 0o644); err != nil { //nolint:gosec // it is public
+			if err := os.WriteFile(args[0]+".pub", []byte(public+"\n"), 0o644); err != nil {
 				return err
 			}
 			_, err = output.Printf(c.Out, "key %s\nprivate half: %s (keep it in your CI's secrets)\npublic half:  %s.pub (customers: berth-runner trust vendor-key add %s.pub --app APP_ID)\n", id, args[0], args[0], args[0])
