@@ -84,6 +84,8 @@ type Record struct {
 	// force, in an event.
 	Consent *Consent       `json:"consent,omitempty"`
 	Rules   *StandingRules `json:"standing_rules,omitempty"`
+	// Offer is a signed release that was accepted or revoked, in an event.
+	Offer *Offer `json:"offer,omitempty"`
 }
 
 // Head names the last record of a chain, and by its hash all before it. The
@@ -209,6 +211,8 @@ func (r Record) misplaced() string {
 		return "only an intent names a consent"
 	case r.Kind != Event && r.Rules != nil:
 		return "only an event tells of standing rules"
+	case r.Kind != Event && r.Offer != nil:
+		return "only an event tells of a signed release"
 	case r.Kind != Intent && r.Kind != Outcome && r.Scripts != nil:
 		return "only an intent or an outcome names scripts"
 	}

@@ -1050,7 +1050,10 @@ func (e KeyPurpose) Valid() bool {
 // Defines values for ManifestItemKind.
 const (
 	ManifestItemKindArtifact ManifestItemKind = "artifact"
+	ManifestItemKindConfig   ManifestItemKind = "config"
+	ManifestItemKindRole     ManifestItemKind = "role"
 	ManifestItemKindScript   ManifestItemKind = "script"
+	ManifestItemKindSecret   ManifestItemKind = "secret"
 )
 
 // Valid indicates whether the value is a known member of the ManifestItemKind enum.
@@ -1058,7 +1061,13 @@ func (e ManifestItemKind) Valid() bool {
 	switch e {
 	case ManifestItemKindArtifact:
 		return true
+	case ManifestItemKindConfig:
+		return true
+	case ManifestItemKindRole:
+		return true
 	case ManifestItemKindScript:
+		return true
+	case ManifestItemKindSecret:
 		return true
 	default:
 		return false
@@ -5166,6 +5175,9 @@ type Release struct {
 	// Origin Where a synced folder comes from, in the words of the one who synced it: Berth stores and shows it, and checks none of it.
 	Origin *Origin `json:"origin,omitempty"`
 
+	// Statements What the vendor signed of it, the newest first. Left out in lists.
+	Statements []ReleaseStatement `json:"statements,omitempty"`
+
 	// SyncedAt When.
 	SyncedAt time.Time `json:"synced_at"`
 
@@ -5177,6 +5189,16 @@ type Release struct {
 
 // ReleaseMadeBy defines model for Release.MadeBy.
 type ReleaseMadeBy string
+
+// ReleaseContents defines model for ReleaseContents.
+type ReleaseContents struct {
+	// App A thing by id and name.
+	App   Ref    `json:"app"`
+	OrgID string `json:"org_id"`
+
+	// Release Runners read this (`jobspec.Release`); its fields may grow.
+	Release json.RawMessage `json:"release"`
+}
 
 // ReleaseItem defines model for ReleaseItem.
 type ReleaseItem struct {
@@ -5219,6 +5241,26 @@ type ReleaseRequest struct {
 
 	// Config Number of the config; absent for the newest.
 	Config *int `json:"config,omitempty"`
+}
+
+// ReleaseStatement A statement that was signed of a release. The control plane verifies no signature.
+type ReleaseStatement struct {
+	AddedAt time.Time `json:"added_at"`
+
+	// AddedBy Example: ci@initech.example
+	AddedBy string `json:"added_by"`
+
+	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest Digest `json:"digest"`
+
+	// ExpiresAt When it can no longer be accepted for the first time.
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// KeyID Example: ed25519:6f1c0a52ad0b3b51c6c1b0d4f2a9e7c1
+	KeyID string `json:"key_id"`
+
+	// Matches It names the manifest that the release has now.
+	Matches bool `json:"matches"`
 }
 
 // Resource defines model for Resource.
@@ -5674,6 +5716,19 @@ type SecretUse struct {
 	//
 	// Example: 1
 	Version int `json:"version"`
+}
+
+// SignedStatement A DSSE envelope with one signature.
+type SignedStatement struct {
+	// Payload Base64.
+	Payload     string `json:"payload"`
+	PayloadType string `json:"payloadType"`
+	Signatures  []struct {
+		KeyID string `json:"keyid"`
+
+		// Sig Base64.
+		Sig string `json:"sig"`
+	} `json:"signatures"`
 }
 
 // Snapshot defines model for Snapshot.
@@ -7882,6 +7937,9 @@ type CreateOrgJSONRequestBody = OrgRequest
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
+// AddReleaseStatementJSONRequestBody defines body for AddReleaseStatement for application/json ContentType.
+type AddReleaseStatementJSONRequestBody = SignedStatement
+
 // AddRunnerVersionJSONRequestBody defines body for AddRunnerVersion for application/json ContentType.
 type AddRunnerVersionJSONRequestBody = RunnerVersionRequest
 
@@ -9238,6 +9296,13 @@ type ClientInterface interface {
 	// Corresponds with GET /releases/{release} (the `GetRelease` operationId).
 	GetRelease(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetReleaseContents Show everything that a release brings
+	//
+	// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so whoever signs a release computes what it signs from this.
+	//
+	// Corresponds with GET /releases/{release}/contents (the `GetReleaseContents` operationId).
+	GetReleaseContents(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DiffReleases Compare two releases of an app
 	//
 	// As the comparison of their configs, and with the artifact of each
@@ -9245,6 +9310,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 	DiffReleases(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddReleaseStatementWithBody Store what the vendor signed of a release
+	//
+	// Takes a signed statement and passes it on to runners with the release. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. Statements stay: the same one again answers the release (200). A release has at most 16.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /releases/{release}/statements (the `AddReleaseStatement` operationId).
+	AddReleaseStatementWithBody(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddReleaseStatement Store what the vendor signed of a release
+	//
+	// Takes a signed statement and passes it on to runners with the release. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. Statements stay: the same one again answers the release (200). A release has at most 16.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /releases/{release}/statements (the `AddReleaseStatement` operationId).
+	AddReleaseStatement(ctx context.Context, release string, body AddReleaseStatementJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAllResources List resources of all installs
 	//
@@ -12133,6 +12216,23 @@ func (c *Client) GetRelease(ctx context.Context, release string, reqEditors ...R
 	return c.Client.Do(req)
 }
 
+// GetReleaseContents Show everything that a release brings
+//
+// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so whoever signs a release computes what it signs from this.
+//
+// Corresponds with GET /releases/{release}/contents (the `GetReleaseContents` operationId).
+func (c *Client) GetReleaseContents(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetReleaseContentsRequest(c.Server, release)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // DiffReleases Compare two releases of an app
 //
 // As the comparison of their configs, and with the artifact of each
@@ -12141,6 +12241,44 @@ func (c *Client) GetRelease(ctx context.Context, release string, reqEditors ...R
 // Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 func (c *Client) DiffReleases(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDiffReleasesRequest(c.Server, release, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddReleaseStatementWithBody Store what the vendor signed of a release
+//
+// Takes a signed statement and passes it on to runners with the release. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. Statements stay: the same one again answers the release (200). A release has at most 16.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /releases/{release}/statements (the `AddReleaseStatement` operationId).
+func (c *Client) AddReleaseStatementWithBody(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddReleaseStatementRequestWithBody(c.Server, release, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddReleaseStatement Store what the vendor signed of a release
+//
+// Takes a signed statement and passes it on to runners with the release. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. Statements stay: the same one again answers the release (200). A release has at most 16.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /releases/{release}/statements (the `AddReleaseStatement` operationId).
+func (c *Client) AddReleaseStatement(ctx context.Context, release string, body AddReleaseStatementJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddReleaseStatementRequest(c.Server, release, body)
 	if err != nil {
 		return nil, err
 	}
@@ -18915,6 +19053,40 @@ func NewGetReleaseRequest(server string, release string) (*http.Request, error) 
 	return req, nil
 }
 
+// NewGetReleaseContentsRequest constructs an http.Request for the GetReleaseContents method
+func NewGetReleaseContentsRequest(server string, release string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "release", release, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/releases/%s/contents", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewDiffReleasesRequest constructs an http.Request for the DiffReleases method
 func NewDiffReleasesRequest(server string, release string, params *DiffReleasesParams) (*http.Request, error) {
 	var err error
@@ -18968,6 +19140,53 @@ func NewDiffReleasesRequest(server string, release string, params *DiffReleasesP
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewAddReleaseStatementRequest calls the generic AddReleaseStatement builder with application/json body
+func NewAddReleaseStatementRequest(server string, release string, body AddReleaseStatementJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddReleaseStatementRequestWithBody(server, release, "application/json", bodyReader)
+}
+
+// NewAddReleaseStatementRequestWithBody constructs an http.Request for the AddReleaseStatement method, with any body, and a specified content type
+func NewAddReleaseStatementRequestWithBody(server string, release string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "release", release, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/releases/%s/statements", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -22340,6 +22559,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /releases/{release} (the `GetRelease` operationId).
 	GetReleaseWithResponse(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*GetReleaseResponse, error)
 
+	// GetReleaseContentsWithResponse Show everything that a release brings
+	//
+	// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so whoever signs a release computes what it signs from this.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /releases/{release}/contents (the `GetReleaseContents` operationId).
+	GetReleaseContentsWithResponse(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*GetReleaseContentsResponse, error)
+
 	// DiffReleasesWithResponse Compare two releases of an app
 	//
 	// As the comparison of their configs, and with the artifact of each
@@ -22349,6 +22577,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 	DiffReleasesWithResponse(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*DiffReleasesResponse, error)
+
+	// AddReleaseStatementWithBodyWithResponse Store what the vendor signed of a release
+	//
+	// Takes a signed statement and passes it on to runners with the release. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. Statements stay: the same one again answers the release (200). A release has at most 16.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /releases/{release}/statements (the `AddReleaseStatement` operationId).
+	AddReleaseStatementWithBodyWithResponse(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddReleaseStatementResponse, error)
+
+	// AddReleaseStatementWithResponse Store what the vendor signed of a release
+	//
+	// Takes a signed statement and passes it on to runners with the release. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. Statements stay: the same one again answers the release (200). A release has at most 16.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /releases/{release}/statements (the `AddReleaseStatement` operationId).
+	AddReleaseStatementWithResponse(ctx context.Context, release string, body AddReleaseStatementJSONRequestBody, reqEditors ...RequestEditorFn) (*AddReleaseStatementResponse, error)
 
 	// ListAllResourcesWithResponse List resources of all installs
 	//
@@ -27663,6 +27909,54 @@ func (r GetReleaseResponse) ContentType() string {
 	return ""
 }
 
+type GetReleaseContentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ReleaseContents
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetReleaseContentsResponse) GetJSON200() *ReleaseContents {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetReleaseContentsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetReleaseContentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetReleaseContentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetReleaseContentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetReleaseContentsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type DiffReleasesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -27705,6 +27999,61 @@ func (r DiffReleasesResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DiffReleasesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddReleaseStatementResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Release
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Release
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AddReleaseStatementResponse) GetJSON200() *Release {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddReleaseStatementResponse) GetJSON201() *Release {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AddReleaseStatementResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddReleaseStatementResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddReleaseStatementResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddReleaseStatementResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddReleaseStatementResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -31458,6 +31807,21 @@ func (c *ClientWithResponses) GetReleaseWithResponse(ctx context.Context, releas
 	return ParseGetReleaseResponse(rsp)
 }
 
+// GetReleaseContentsWithResponse Show everything that a release brings
+//
+// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so whoever signs a release computes what it signs from this.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /releases/{release}/contents (the `GetReleaseContents` operationId).
+func (c *ClientWithResponses) GetReleaseContentsWithResponse(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*GetReleaseContentsResponse, error) {
+	rsp, err := c.GetReleaseContents(ctx, release, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetReleaseContentsResponse(rsp)
+}
+
 // DiffReleasesWithResponse Compare two releases of an app
 //
 // As the comparison of their configs, and with the artifact of each
@@ -31472,6 +31836,36 @@ func (c *ClientWithResponses) DiffReleasesWithResponse(ctx context.Context, rele
 		return nil, err
 	}
 	return ParseDiffReleasesResponse(rsp)
+}
+
+// AddReleaseStatementWithBodyWithResponse Store what the vendor signed of a release
+//
+// Takes a signed statement and passes it on to runners with the release. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. Statements stay: the same one again answers the release (200). A release has at most 16.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /releases/{release}/statements (the `AddReleaseStatement` operationId).
+func (c *ClientWithResponses) AddReleaseStatementWithBodyWithResponse(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddReleaseStatementResponse, error) {
+	rsp, err := c.AddReleaseStatementWithBody(ctx, release, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddReleaseStatementResponse(rsp)
+}
+
+// AddReleaseStatementWithResponse Store what the vendor signed of a release
+//
+// Takes a signed statement and passes it on to runners with the release. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. Statements stay: the same one again answers the release (200). A release has at most 16.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /releases/{release}/statements (the `AddReleaseStatement` operationId).
+func (c *ClientWithResponses) AddReleaseStatementWithResponse(ctx context.Context, release string, body AddReleaseStatementJSONRequestBody, reqEditors ...RequestEditorFn) (*AddReleaseStatementResponse, error) {
+	rsp, err := c.AddReleaseStatement(ctx, release, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddReleaseStatementResponse(rsp)
 }
 
 // ListAllResourcesWithResponse List resources of all installs
@@ -35586,6 +35980,39 @@ func ParseGetReleaseResponse(rsp *http.Response) (*GetReleaseResponse, error) {
 	return response, nil
 }
 
+// ParseGetReleaseContentsResponse parses an HTTP response from a GetReleaseContentsWithResponse call
+func ParseGetReleaseContentsResponse(rsp *http.Response) (*GetReleaseContentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetReleaseContentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReleaseContents
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseDiffReleasesResponse parses an HTTP response from a DiffReleasesWithResponse call
 func ParseDiffReleasesResponse(rsp *http.Response) (*DiffReleasesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -35606,6 +36033,46 @@ func ParseDiffReleasesResponse(rsp *http.Response) (*DiffReleasesResponse, error
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddReleaseStatementResponse parses an HTTP response from a AddReleaseStatementWithResponse call
+func ParseAddReleaseStatementResponse(rsp *http.Response) (*AddReleaseStatementResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddReleaseStatementResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Release
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Release
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -99,8 +99,12 @@ func TestManifestFollowsFromTheRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config := func(name string, s jobspec.Script) jobspec.ManifestItem {
+		return jobspec.ManifestItem{Kind: jobspec.ManifestConfig, Name: name, Digest: digest(t, jobspec.Script{Action: s.Action, TimeoutSeconds: s.TimeoutSeconds})}
+	}
 	want := jobspec.Manifest{ReleaseID: "rel_1", Number: 4, Items: []jobspec.ManifestItem{
 		{Kind: jobspec.ManifestArtifact, Name: "api", Digest: "sha256:a"}, {Kind: jobspec.ManifestArtifact, Name: "web", Digest: "sha256:b"},
+		config("action/clean", other), config("action/up", check()),
 		{Kind: jobspec.ManifestScript, Name: "clean", Digest: digest(t, other)}, {Kind: jobspec.ManifestScript, Name: "up", Digest: digest(t, check())},
 	}}
 	if diff := cmp.Diff(want, m); diff != "" {
@@ -135,5 +139,42 @@ func TestValidateRelease(t *testing.T) {
 				t.Errorf("Validate: %v, want good %v", err, tc.good)
 			}
 		})
+	}
+}
+
+// What an install says itself is no part of a release; all else of a component is.
+func TestConfigIsTheSameForEveryInstall(t *testing.T) {
+	t.Parallel()
+	chart := func(edit func(*jobspec.Spec)) string {
+		s := jobspec.Spec{
+			Kind: jobspec.KindHelmChart, Resource: &jobspec.Resource{ID: "res_1", Name: "api"}, Artifact: &jobspec.Artifact{Digest: "sha256:a"},
+			Work: jobspec.Work{HelmChart: &jobspec.HelmChart{Namespace: "api"}},
+		}
+		edit(&s)
+		item, ok, err := s.Config()
+		if err != nil || !ok || item.Name != "api" {
+			t.Fatalf("config: %+v, %v, %v", item, ok, err)
+		}
+		return item.Digest
+	}
+	same := chart(func(*jobspec.Spec) {})
+	for _, tc := range []struct {
+		name string
+		edit func(*jobspec.Spec)
+		want bool // the same digest
+	}{
+		{"the install's own values", func(s *jobspec.Spec) { s.HelmChart.InstallValues = "a: 1" }, true},
+		{"where its releases are kept", func(s *jobspec.Spec) { s.HelmChart.RecordsHeld = true }, true},
+		{"the state that templates read", func(s *jobspec.Spec) { s.State = []byte("{}") }, true},
+		{"another resource row", func(s *jobspec.Spec) { s.Resource.ID = "res_2" }, true},
+		{"the namespace", func(s *jobspec.Spec) { s.HelmChart.Namespace = "kube-system" }, false},
+		{"the kind", func(s *jobspec.Spec) { s.Kind = jobspec.KindKubernetesManifest }, false},
+	} {
+		if got := chart(tc.edit) == same; got != tc.want {
+			t.Errorf("%s: the digest is the same: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+	if _, ok, _ := (jobspec.Spec{Kind: jobspec.KindRelease}).Config(); ok {
+		t.Error("an acceptance has a config")
 	}
 }

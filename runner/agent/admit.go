@@ -53,11 +53,11 @@ func (a *agent) admit() error {
 	case !enrolled && code.Expired(a.cfg.Now()):
 		return fmt.Errorf("%w: the code expired at %s: ask for a new one", ErrEnrolment, code.ExpiresAt.Format("2006-01-02 15:04 MST"))
 	}
-	var before datadir.Trust // the recovery key comes from the customer, not with a code
+	var before datadir.Trust // what the customer decides does not come with a code
 	if _, err := datadir.ReadJSON(a.dir.Trust(), &before); err != nil {
 		return err
 	}
-	trust := datadir.Trust{RunnerAPIURL: code.URL, OneHost: code.OneHost, Recovery: before.Recovery, Vouched: before.Vouched}
+	trust := datadir.Trust{RunnerAPIURL: code.URL, OneHost: code.OneHost, Recovery: before.Recovery, Vouched: before.Vouched, Consent: before.Consent, Vendor: before.Vendor}
 	for _, k := range code.DispatchKeys {
 		trust.DispatchKeys = append(trust.DispatchKeys, datadir.TrustedKey{KeyID: k.KeyID, PublicKey: k.PublicKey})
 	}

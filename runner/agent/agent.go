@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/offers"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/schedule"
@@ -66,6 +67,7 @@ type agent struct {
 	stand    *stand          // why mutations are stopped
 	chain    *recorder       // nil for Build Runners
 	book     *schedule.Book  // nil for Build Runners
+	offers   *offers.Gate    // nil for Build Runners
 	scripts  *scripts.Set    // nil for Build Runners
 	runs     *scripts.Ledger // nil for Build Runners
 	reports  *reports

@@ -151,6 +151,9 @@ func (a *agent) assembleInstall(life context.Context, deps *job.Deps) (opened cl
 	}
 	deps.Secrets = a.customerSecrets()
 	deps.Consents = a.openConsents()
+	if deps.Offers, err = a.openOffers(); err != nil {
+		return opened, err
+	}
 	roles := a.roles()
 	deps.Roles = &roles
 	a.loadSettings(deps.Trusted.Dispatch)

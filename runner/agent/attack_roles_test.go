@@ -50,11 +50,13 @@ func (c *change) switchRole(store roles.Store, name string, on bool, limit time.
 		}
 		return false
 	})
-	d, _, err := store.Read()
-	for err == nil && d.On(done.Role, time.Now()) != on {
-		d, _, err = store.Read()
+	// One with a limit may be over by now.
+	for over := time.Now().Add(limit); ; {
+		d, _, err := store.Read()
+		if err != nil || d.On(done.Role, time.Now()) == on || limit > 0 && time.Now().After(over) {
+			return done.ID
+		}
 	}
-	return done.ID
 }
 
 // noFence is how an action is granted: it holds no resource.

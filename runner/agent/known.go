@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/runner/agent/consents"
+	"github.com/berth-dev/berth/runner/agent/offers"
 	"github.com/berth-dev/berth/runner/agent/roles"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
@@ -23,6 +24,8 @@ type known struct {
 	roles roles.Document
 	// rules are the newest standing rules that were in force: older ones stay refused.
 	rules consents.Floor
+	// releases are the vendor's that were accepted and revoked.
+	releases offers.Restored
 }
 
 // knownScripts reads which scripts are accepted, and which roles were on, out of a copy of the install's
@@ -55,6 +58,7 @@ func knownScripts(install string, key recovery.Public, copied []byte, now time.T
 		return k, nil
 	}
 	k.set, k.roles, k.rules = scripts.FromChain(records), roles.FromChain(records, now), consents.FloorFromChain(records)
+	k.releases = offers.FromChain(records)
 	return k, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/consents"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
+	"github.com/berth-dev/berth/runner/agent/offers"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
 
@@ -224,6 +225,9 @@ func (a *agent) takeChain(ctx context.Context, done *Replaced) error {
 		return err
 	}
 	if err := (consents.Store{Dir: a.dir}).RestoreFloor(known.rules); err != nil {
+		return err
+	}
+	if err := (offers.Store{Dir: a.dir}).Restore(known.releases); err != nil {
 		return err
 	}
 	if err := a.roles().Restore(known.roles); err != nil {

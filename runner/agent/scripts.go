@@ -93,6 +93,9 @@ func (a *agent) recordRuns(life context.Context) error {
 		if err := a.runs.Flush(life, false); err != nil {
 			a.cfg.Log.ErrorContext(life, "runs of scripts cannot be recorded", "err", err)
 		}
+		if err := a.offers.Tell(life); err != nil {
+			a.cfg.Log.ErrorContext(life, "revoked releases cannot be recorded", "err", err)
+		}
 		select {
 		case <-tick.C:
 		case <-life.Done():

@@ -181,8 +181,10 @@ func (s *system) launch() {
 				return fmt.Errorf("%s is not ready", name)
 			}
 		}
-		if _, err := os.Stat(filepath.Join(s.dir, "token")); err != nil {
-			return err
+		for _, file := range []string{filepath.Join(s.dir, "token"), filepath.Join(filepath.Dir(s.dir), "config", "berth", "config.json")} {
+			if _, err := os.Stat(file); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

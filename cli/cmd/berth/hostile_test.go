@@ -224,7 +224,7 @@ func commandLines(dir string) [][]string {
 		{"apps", "variables", "set", "hello", "X=longenough", "--plain"},
 		{"builds", "list"}, {"builds", "show", "bld_1"}, {"builds", "create", "hello"}, {"builds", "cancel", "bld_1"},
 		{"configs", "list", "hello"}, {"configs", "show", "cfg_1"}, {"configs", "diff", "cfg_1", "cfg_2"},
-		{"releases", "list", "hello"}, {"releases", "show", "rel_1"}, {"releases", "diff", "rel_1", "rel_2"}, {"releases", "create", "hello"},
+		{"releases", "list", "hello"}, {"releases", "show", "rel_1"}, {"releases", "diff", "rel_1", "rel_2"}, {"releases", "create", "hello"}, {"releases", "sign", "rel_1", "--dry-run"}, {"releases", "rotate-key", "hello", "--new-key", filepath.Join(dir, "metadata.toml")},
 		{"customers", "list"}, {"customers", "show", "acme"}, {"customers", "create", "acme"},
 		{"installs", "list"}, {"installs", "show", "acme"}, {"installs", "config", "acme"}, {"installs", "health", "acme"}, {"installs", "secrets", "acme"}, {"roles", "acme"},
 		{"installs", "inputs", "acme"}, {"installs", "inputs", "acme", "--set", "a=b"}, {"installs", "resources", "acme"},
@@ -258,7 +258,7 @@ func commandLines(dir string) [][]string {
 // ours are the commands that show nothing of a server's.
 var ours = []string{
 	"apps fmt", "apps graph", "apps init", "apps lint", "apps permissions", "apps render", "apps schema", "apps validate", // files of the caller
-	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front", "registry logout", "runners versions add", "plugins pack", "plugins sign", "plugins test", "policies check", "policies test",
+	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front", "registry logout", "runners versions add", "releases keygen", "plugins pack", "plugins sign", "plugins test", "policies check", "policies test",
 	"create", "delete", "destroy", "events", "exec", "login", "open", "fmt", "graph", "init", "lint", "render", "schema", "validate", // words of other tools
 	"apply", "components", "deprovision", "pause", "remove", "resume", "rm", "secrets", "teardown", "uninstall", "update", "upgrade",
 }

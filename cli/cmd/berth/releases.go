@@ -46,7 +46,10 @@ func (c *cli) releasesCommand() *cobra.Command {
 		if _, err := output.Printf(c.Out, "\nmanifest %s\n", release.Manifest.Digest); err != nil {
 			return err
 		}
-		return command.PrintList(c.CLI, release.Manifest.Items, table.ManifestItem())
+		if err := command.PrintList(c.CLI, release.Manifest.Items, table.ManifestItem()); err != nil {
+			return err
+		}
+		return c.showStatements(release.Statements)
 	})
 	var config int
 	var builds []string
@@ -73,5 +76,6 @@ func (c *cli) releasesCommand() *cobra.Command {
 			}
 			return api.Body(resp.JSON200)
 		})
-	return command.Noun("releases", "release", "Configs, each with the exact builds of its components", list, show, create, diff)
+	return command.Noun("releases", "release", "Configs, each with the exact builds of its components", list, show, create, diff,
+		c.signReleaseCommand(), c.releaseKeygenCommand(), c.rotateReleaseKeyCommand())
 }

@@ -61,6 +61,14 @@ func (g *Gate) Plan(c Change, plan jobspec.PlanSummary) (consent.Stand, error) {
 	return stand, g.Keep(c, plan)
 }
 
+// Clock is the time, never before the last record of the chain.
+func (g *Gate) Clock() (time.Time, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	view, err := g.view()
+	return view.history.Now, err
+}
+
 // view is Look, with what is under way. mu is held.
 func (g *Gate) view() (View, error) {
 	view, err := g.look(&g.chronicle)

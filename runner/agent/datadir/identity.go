@@ -248,6 +248,36 @@ type Trust struct {
 	Vouched *capsule.Envelope `json:"vouched,omitempty"`
 	// Consent says whose consent changes of this install need, and which.
 	Consent *consent.Config `json:"consent,omitempty"`
+	// Vendor says whose releases of the app this runner takes; nil for all that the
+	// control plane names.
+	Vendor *Vendor `json:"vendor,omitempty"`
+}
+
+// Vendor is the vendor's key for releases of one app.
+type Vendor struct {
+	// AppID is the app whose releases the keys sign, "app…".
+	AppID string `json:"app_id"`
+	// Keys are lines of authorized_keys, or Ed25519 keys in base64 or PEM.
+	Keys []string `json:"keys"`
+	// AdHocScripts lets scripts pass that are part of no release.
+	AdHocScripts bool `json:"ad_hoc_scripts,omitempty"`
+}
+
+// Parse reads the keys. A file that says vendor and names no key is an error, so that
+// nothing passes for signed by mistake.
+func (v Vendor) Parse() ([]consent.Key, error) {
+	if v.AppID == "" || len(v.Keys) == 0 {
+		return nil, errors.New("vendor: an app_id and at least one key are needed")
+	}
+	keys := make([]consent.Key, 0, len(v.Keys))
+	for i, text := range v.Keys {
+		key, err := consent.ParseKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("vendor: key %d: %w", i+1, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
 
 // Panel is who agrees to changes here. machine is this machine's own key.

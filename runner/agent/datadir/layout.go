@@ -47,6 +47,8 @@
 //	  install/            durable scratch of the install, the engine's own
 //	  tools/              programs that the agent fetched
 //	  release-keys.json   the release keys that the customer pinned, for updates of the runner
+//	  vendor-releases.json   the signed releases of the app that were seen and accepted
+//	  revoked-releases.json  those that the customer revoked
 //	  versions/           versions of the runner that updates brought: see package versions
 //	  locks/<resource>    held while an engine works on the resource
 //	  lock                held by the one active agent
@@ -157,6 +159,12 @@ func (d Dir) CustomerSecrets() string { return d.join("customer-secrets") }
 
 // BuildKit is what builds of images need: client, socket and cache.
 func (d Dir) BuildKit() string { return d.join("buildkit") }
+
+// VendorReleases are the signed releases of the app that were seen and accepted.
+func (d Dir) VendorReleases() string { return d.join("vendor-releases.json") }
+
+// RevokedReleases are those that the customer revoked.
+func (d Dir) RevokedReleases() string { return d.join("revoked-releases.json") }
 
 // ReleaseKeys are the keys whose releases the customer trusts.
 func (d Dir) ReleaseKeys() string { return d.join("release-keys.json") }

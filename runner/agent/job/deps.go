@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/launcher"
+	"github.com/berth-dev/berth/runner/agent/offers"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
@@ -173,6 +174,8 @@ type Deps struct {
 	Guards *guards.Guards
 	// Consents knows what the customer's side agreed to.
 	Consents *consents.Gate
+	// Offers knows which releases the vendor signed and the customer accepted.
+	Offers *offers.Gate
 	// Roles are those that the customer switches.
 	Roles *roles.Store
 }

@@ -160,7 +160,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		return j.doByItself(ctx, life)
 	}
 	for _, ready := range []func() error{
-		func() error { return j.admitScript(ctx) }, func() error { return j.admitRole(ctx) }, func() error { return j.admitRun(ctx) }, j.admitImage, j.roomFor, j.confine,
+		func() error { return j.admitRelease(ctx) }, func() error { return j.admitScript(ctx) }, func() error { return j.admitRole(ctx) }, func() error { return j.admitRun(ctx) }, j.admitImage, j.roomFor, j.confine,
 		func() error { return j.findTerraform(ctx) }, j.launchAhead,
 	} {
 		if err := ready(); err != nil {
@@ -206,6 +206,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		return nil, err
 	}
 	if err := j.admitRole(ctx); err != nil { // the customer may have switched it off meanwhile
+		return nil, err
+	}
+	if err := j.admitRelease(ctx); err != nil { // or revoked the release
 		return nil, err
 	}
 	if ctx.Err() != nil {

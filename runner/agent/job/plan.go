@@ -76,7 +76,8 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		Image:    image,
 		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID, OriginID: j.originID(),
 		Effect: effect, EffectDigest: effect.Digest(), PlannedAt: j.deps.Now().UTC(),
-		Footprint: whole.Footprint, Judgement: held.judgement(), Timed: held.timed, Kinds: held.Kinds,
+		Config: j.configDigest(), Footprint: whole.Footprint,
+		Judgement: held.judgement(), Timed: held.timed, Kinds: held.Kinds,
 	}
 	if !result.NoChange && !held.denied() {
 		if record.Pinned, record.Blob, err = j.pin(ctx); err != nil {

@@ -196,6 +196,9 @@ func (j *job) doByItself(ctx, life context.Context) (engine, error) {
 // planAcceptance leaves what an engine leaves of a plan.
 func (j *job) planAcceptance(result *jobspec.Result) error {
 	release := *j.spec.Release
+	if err := j.seeRelease(); err != nil {
+		return err
+	}
 	j.deps.Scripts.Learn(release.Scripts...)
 	if j.deps.Secrets != nil && !j.spec.Destroy {
 		if err := j.deps.Secrets.Declare(release.Secrets); err != nil {
@@ -218,7 +221,7 @@ func (j *job) planAcceptance(result *jobspec.Result) error {
 		summary.NoChange = len(accepted) == 0
 	}
 	if result.NoChange = summary.NoChange; result.NoChange { // nobody is asked: the release is accepted with this
-		if err := j.declareRoles(release); err != nil {
+		if err := errors.Join(j.takeRelease(release), j.declareRoles(release)); err != nil {
 			return err
 		}
 	}
@@ -242,6 +245,9 @@ func (j *job) acceptRelease(life context.Context, result *jobspec.Result) error 
 	found, err := datadir.ReadJSON(j.dir.In("pinned/release.json"), &pinned)
 	if err != nil || !found {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "the pinned release cannot be read")
+	}
+	if err := j.takeRelease(pinned.Release); err != nil {
+		return err
 	}
 	acceptance := scripts.Acceptance{From: pinned.From, Release: pinned.Release, JobID: j.spec.JobID, Now: j.deps.Now()}
 	if !j.spec.Destroy {

@@ -35,8 +35,11 @@ type Record struct {
 	// could bring the same effect about again.
 	OriginID string `json:"origin_id,omitempty"`
 	// Effect is all that the plan does; EffectDigest is its digest.
-	Effect       capsule.Effect `json:"effect"`
-	EffectDigest string         `json:"effect_digest"`
+	Effect capsule.Effect `json:"effect"`
+	// Config is the digest of what the app folder says of what was planned
+	// (jobspec.Spec.Config), "" where it says nothing.
+	Config       string `json:"config,omitempty"`
+	EffectDigest string `json:"effect_digest"`
 	// Pinned is the digest of the sealed bytes that an apply needs, Blob names
 	// the artifact in the own registry that holds them. Both are empty when the
 	// plan changes nothing.

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -13,12 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/agent"
 
-	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/consent"
-	"github.com/berth-dev/berth/pkg/durable"
+	"github.com/berth-dev/berth/pkg/keyfile"
 )
 
 // signing says with which key somebody signs.
@@ -38,72 +33,16 @@ func (f *signing) signer(ctx context.Context) (s consent.Signer, end func(), err
 	case f.key != "" && f.sshKey != "":
 		return s, end, usageError{errors.New("give --key or --ssh-key, not both")}
 	case f.key != "":
-		s, err = fileSigner(f.key)
+		s, err = keyfile.Read(f.key)
 		return s, end, err
 	case f.sshKey != "":
-		return agentSigner(ctx, f.sshKey, os.Getenv("SSH_AUTH_SOCK"))
-	}
-	return s, end, usageError{errors.New("say which key signs: --key FILE, or --ssh-key PUBFILE for one that ssh-agent has")}
-}
-
-func fileSigner(file string) (consent.Signer, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return consent.Signer{}, err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return consent.Signer{}, fmt.Errorf("%s can be read by others (mode %04o): chmod 600 it, and think about who may have read it", file, info.Mode().Perm())
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return consent.Signer{}, err
-	}
-	if block, _ := pem.Decode(text); block != nil && block.Type == "OPENSSH PRIVATE KEY" {
-		key, err := ssh.ParsePrivateKey(text)
-		if errors.As(err, new(*ssh.PassphraseMissingError)) {
-			return consent.Signer{}, fmt.Errorf("%s has a passphrase: add it to ssh-agent (ssh-add %s), and use --ssh-key %s.pub", file, file, file)
+		s, end, err = keyfile.InAgent(ctx, f.sshKey, os.Getenv("SSH_AUTH_SOCK"))
+		if errors.Is(err, keyfile.ErrNoAgent) {
+			err = fmt.Errorf("%w, or sign elsewhere: approve --print", err)
 		}
-		if err != nil {
-			return consent.Signer{}, fmt.Errorf("%s: not an SSH key that can be read", file)
-		}
-		return consent.SSHSigner(key)
-	}
-	key, err := capsule.ParsePrivateKey(text)
-	if err != nil {
-		return consent.Signer{}, fmt.Errorf("%s: %w", file, err)
-	}
-	return consent.Ed25519Signer(key), nil
-}
-
-// agentSigner signs by ssh-agent, which may have to ask for a touch.
-func agentSigner(ctx context.Context, file, socket string) (s consent.Signer, end func(), err error) {
-	end = func() {}
-	text, err := os.ReadFile(file)
-	if err != nil {
 		return s, end, err
 	}
-	want, err := consent.ParseKey(string(text))
-	if err != nil {
-		return s, end, fmt.Errorf("%s: %w", file, err)
-	}
-	if socket == "" {
-		return s, end, errors.New("no ssh-agent: SSH_AUTH_SOCK is not set; start one (eval $(ssh-agent)) and add the key (ssh-add), or sign elsewhere: approve --print")
-	}
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return s, end, fmt.Errorf("ssh-agent at %s does not answer: %w", socket, err)
-	}
-	end = func() { _ = conn.Close() }
-	signers, err := agent.NewClient(conn).Signers()
-	if err != nil {
-		return s, end, fmt.Errorf("ssh-agent at %s: %w", socket, err)
-	}
-	for _, candidate := range signers {
-		if found, err := consent.SSHSigner(candidate); err == nil && found.Key.ID == want.ID {
-			return found, end, nil
-		}
-	}
-	return s, end, fmt.Errorf("ssh-agent does not have the key %s: ssh-add it", want.ID)
+	return s, end, usageError{errors.New("say which key signs: --key FILE, or --ssh-key PUBFILE for one that ssh-agent has")}
 }
 
 // osUser is who works on the command line, as far as the machine knows.
@@ -121,37 +60,17 @@ func (s *settings) consentKeyCommand() *cobra.Command {
 			"Keep the file apart from the runner. An SSH key that you have already does as well.",
 		Example: "  berth-runner consent-key new ada.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			public, private, err := capsule.GenerateKey()
+			id, public, err := keyfile.New(args[0])
 			if err != nil {
-				return err
-			}
-			text, err := capsule.MarshalPrivateKey(private)
-			if err != nil {
-				return err
-			}
-			if err := writeNew(args[0], text); err != nil {
 				return err
 			}
 			name := strings.TrimSuffix(filepath.Base(args[0]), ".key")
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "key %s is in %s\nadd its public half to consent.holders in trust.json:\n  {\"name\": %q, \"keys\": [%q]}\n",
-				capsule.KeyID(public), args[0], name, capsule.EncodePublicKey(public))
+				id, args[0], name, public)
 			return err
 		},
 	}
 	cmd := &cobra.Command{Use: "consent-key", Short: "Keys that sign your consent", Args: noArgs}
 	cmd.AddCommand(made)
 	return cmd
-}
-
-// writeNew makes a file that only its owner can read, where there is none.
-func writeNew(file string, text []byte) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return durable.SyncDir(filepath.Dir(file))
 }

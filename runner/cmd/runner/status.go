@@ -41,6 +41,8 @@ type status struct {
 	// Guardrails is how the customer's rules stand, as the agent saw them last; nil before it
 	// looked.
 	Guardrails *guards.State `json:"guardrails,omitempty"`
+	// VendorKeys are the ids of the keys whose releases are taken; none takes all.
+	VendorKeys []string `json:"vendor_keys"`
 	// FirstForm: what was sealed without a purpose still opens.
 	FirstForm bool `json:"first_form,omitempty"`
 }
@@ -116,6 +118,11 @@ func look(dir datadir.Dir, minFree int64) (status, error) {
 		if st.FirstForm, err = dir.FirstForm(); err != nil {
 			return st, err
 		}
+		vendor, err := viewVendor(dir)
+		if err != nil {
+			return st, err
+		}
+		st.VendorKeys = vendor.Keys
 	}
 	var guardrails guards.State
 	if found, err := datadir.ReadJSON(dir.GuardrailsState(), &guardrails); err != nil {
@@ -196,6 +203,14 @@ func (st status) print(cmd *cobra.Command) error {
 	}
 	if st.Runner.InstallID != "" {
 		line("recovery", "%s", or(st.RecoveryKey, "NO RECOVERY KEY: a lost disk loses states and outputs; see berth-runner recovery new"))
+	}
+	if st.Runner.InstallID != "" {
+		if len(st.VendorKeys) == 0 {
+			line("releases", "taken unsigned: no vendor key is pinned (berth-runner trust vendor-key)")
+		}
+		for _, id := range st.VendorKeys {
+			line("releases", "only those signed by %s", id)
+		}
 	}
 	if st.FirstForm {
 		line("seals", "NOT SEALED AGAIN since the update: one sealed value can pass for another; run berth-runner reseal")

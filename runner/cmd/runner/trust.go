@@ -11,8 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 )
 
-// trustCommand is what the customer trusts besides trust.json: whose releases of the
-// runner may run here.
+// trustCommand is whose releases the customer trusts: of the runner, and of the app.
 func (s *settings) trustCommand() *cobra.Command {
 	var asJSON bool
 	list := &cobra.Command{
@@ -83,7 +82,7 @@ func (s *settings) trustCommand() *cobra.Command {
 	keys := &cobra.Command{Use: "release-key", Short: "Whose releases of the runner may run here", Args: noArgs}
 	keys.AddCommand(list, add, remove)
 	cmd := &cobra.Command{Use: "trust", Short: "What this runner trusts", Args: noArgs}
-	cmd.AddCommand(keys)
+	cmd.AddCommand(keys, s.vendorKeyCommand())
 	return cmd
 }
 

@@ -2067,6 +2067,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/releases/{release}/contents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A release by id, or by app and number as in `hello@4`. */
+                release: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Show everything that a release brings
+         * @description What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so whoever signs a release computes what it signs from this.
+         */
+        get: operations["getReleaseContents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/releases/{release}/diff": {
         parameters: {
             query?: never;
@@ -2085,6 +2108,29 @@ export interface paths {
         get: operations["diffReleases"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/releases/{release}/statements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A release by id, or by app and number as in `hello@4`. */
+                release: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Store what the vendor signed of a release
+         * @description Takes a signed statement and passes it on to runners with the release. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. Statements stay: the same one again answers the release (200). A release has at most 16.
+         */
+        post: operations["addReleaseStatement"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4408,7 +4454,7 @@ export interface components {
         ManifestItem: {
             digest: components["schemas"]["Digest"];
             /** @enum {string} */
-            kind: "artifact" | "script";
+            kind: "artifact" | "script" | "config" | "secret" | "role";
             /** @example greeting_is_up */
             name: string;
         };
@@ -5056,6 +5102,8 @@ export interface components {
             /** @example 4 */
             number: number;
             origin?: components["schemas"]["Origin"];
+            /** @description What the vendor signed of it, the newest first. Left out in lists. */
+            statements?: components["schemas"]["ReleaseStatement"][];
             /**
              * Format: date-time
              * @description When.
@@ -5066,6 +5114,12 @@ export interface components {
              * @example ann@initech.example
              */
             synced_by: string;
+        };
+        ReleaseContents: {
+            app: components["schemas"]["Ref"];
+            org_id: string;
+            /** @description Runners read this (`jobspec.Release`); its fields may grow. */
+            release: Record<string, never>;
         };
         ReleaseItem: {
             artifact: components["schemas"]["Artifact"];
@@ -5094,6 +5148,23 @@ export interface components {
             builds?: string[];
             /** @description Number of the config; absent for the newest. */
             config?: number;
+        };
+        /** @description A statement that was signed of a release. The control plane verifies no signature. */
+        ReleaseStatement: {
+            /** Format: date-time */
+            added_at: string;
+            /** @example ci@initech.example */
+            added_by: string;
+            digest: components["schemas"]["Digest"];
+            /**
+             * Format: date-time
+             * @description When it can no longer be accepted for the first time.
+             */
+            expires_at: string;
+            /** @example ed25519:6f1c0a52ad0b3b51c6c1b0d4f2a9e7c1 */
+            key_id: string;
+            /** @description It names the manifest that the release has now. */
+            matches: boolean;
         };
         Resource: {
             /** @enum {string} */
@@ -5453,6 +5524,17 @@ export interface components {
              * @example 1
              */
             version: number;
+        };
+        /** @description A DSSE envelope with one signature. */
+        SignedStatement: {
+            /** @description Base64. */
+            payload: string;
+            payloadType: string;
+            signatures: {
+                keyid: string;
+                /** @description Base64. */
+                sig: string;
+            }[];
         };
         Snapshot: {
             /** @description The changes that waited for a decision. */
@@ -9849,6 +9931,30 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getReleaseContents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A release by id, or by app and number as in `hello@4`. */
+                release: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The contents. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReleaseContents"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     diffReleases: {
         parameters: {
             query: {
@@ -9871,6 +9977,55 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Diff"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addReleaseStatement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A release by id, or by app and number as in `hello@4`. */
+                release: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "payload": "eyJhcHAiOi4uLn0=",
+                 *       "payloadType": "application/vnd.berth.release.v1+json",
+                 *       "signatures": [
+                 *         {
+                 *           "keyid": "ed25519:6f1c…",
+                 *           "sig": "c2ln"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignedStatement"];
+            };
+        };
+        responses: {
+            /** @description The statement was there already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Release"];
+                };
+            };
+            /** @description The release, with the statement. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Release"];
                 };
             };
             default: components["responses"]["Problem"];

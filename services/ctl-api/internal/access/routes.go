@@ -76,6 +76,9 @@ var Routes = map[string]Route{
 	"GetRelease":        {auth.AppsRead, WhereOrg},
 	"DiffReleases":      {auth.AppsRead, WhereOrg},
 
+	"GetReleaseContents":  {auth.AppsRead, WhereOrg},
+	"AddReleaseStatement": {auth.AppsWrite, WhereOrg},
+
 	"ListInstalls":      {auth.InstallsRead, WhereList},
 	"CreateInstall":     {auth.InstallsWrite, WhereOrg},
 	"SyncInstalls":      {auth.InstallsWrite, WhereOrg}, // it makes installs and customers, as CreateInstall does

@@ -107,7 +107,10 @@ func oneRelease(ctx context.Context, tx *database.Tx, ref string) (apigen.Releas
 	if err != nil {
 		return view, err
 	}
-	view.Manifest, err = manifestView(ctx, tx, view.ID)
+	if view.Manifest, err = manifestView(ctx, tx, view.ID); err != nil {
+		return view, err
+	}
+	view.Statements, err = statementViews(ctx, tx, view.ID, view.Manifest.Digest)
 	return view, err
 }
 

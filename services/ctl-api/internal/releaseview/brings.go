@@ -2,8 +2,11 @@ package releaseview
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -28,6 +31,9 @@ func Brings(ctx context.Context, q *ctldb.Queries, releaseID string) (jobspec.Re
 	if release.Scripts, err = orders.Scripts(app); err != nil {
 		return release, err
 	}
+	if release.Configs, err = configs(app, items); err != nil {
+		return release, err
+	}
 	for _, item := range items {
 		if item.Kind != model.KindComponent {
 			continue
@@ -41,4 +47,49 @@ func Brings(ctx context.Context, q *ctldb.Queries, releaseID string) (jobspec.Re
 		}
 	}
 	return release, nil
+}
+
+// Offered is what a release brings, with what the vendor signed of it.
+func Offered(ctx context.Context, q *ctldb.Queries, releaseID string) (jobspec.Release, error) {
+	release, err := Brings(ctx, q, releaseID)
+	if err != nil {
+		return release, err
+	}
+	rows, err := q.StatementsOfRelease(ctx, releaseID)
+	if err != nil {
+		return release, fmt.Errorf("read statements of release %s: %w", releaseID, err)
+	}
+	for _, row := range rows {
+		var env capsule.Envelope
+		if err := json.Unmarshal(row.Envelope, &env); err != nil {
+			return release, fmt.Errorf("statement of release %s: %w", releaseID, err)
+		}
+		release.Signed = append(release.Signed, env)
+	}
+	return release, nil
+}
+
+// configs are what the app says of each component, of the sandbox and of copies of
+// secrets, as jobs about them say it. One that this version cannot deploy has none.
+func configs(app *appconfig.App, items []ctldb.ReleaseItemsOfRow) ([]jobspec.ReleaseConfig, error) {
+	specs := []jobspec.Spec{{SecretSync: &jobspec.SecretSync{Copies: append([]jobspec.SecretCopy{}, orders.SecretCopies(app)...)}}}
+	for _, item := range items {
+		if item.Kind != model.KindComponent && item.Kind != model.KindSandbox {
+			continue
+		}
+		spec := jobspec.Spec{Resource: &jobspec.Resource{Name: item.Name}, Artifact: &jobspec.Artifact{Digest: item.ArtifactDigest}}
+		revision := orders.Revision{Sandbox: item.Kind == model.KindSandbox, Spec: item.Spec, Commit: item.SourceCommit, App: app}
+		if _, err := revision.Fill(&spec); err == nil {
+			specs = append(specs, spec)
+		}
+	}
+	var list []jobspec.ReleaseConfig
+	for _, spec := range specs {
+		config, _, err := spec.Config()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, jobspec.ReleaseConfig{Name: config.Name, Digest: config.Digest})
+	}
+	return list, nil
 }

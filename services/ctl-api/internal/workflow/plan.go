@@ -127,7 +127,7 @@ func releaseSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb
 		spec.Release = &jobspec.Release{ID: releaseID, Artifacts: []jobspec.ReleaseArtifact{}, Scripts: []jobspec.Script{}}
 		return spec, nil
 	}
-	release, err := releaseview.Brings(ctx, q, releaseID)
+	release, err := releaseview.Offered(ctx, q, releaseID)
 	insert.Kind, spec.Release = model.ChangeAccept, &release
 	return spec, err
 }

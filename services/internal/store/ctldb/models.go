@@ -488,6 +488,17 @@ type Release struct {
 	CreatedAt time.Time
 }
 
+type ReleaseStatement struct {
+	OrgID     string
+	ReleaseID string
+	Digest    string
+	KeyID     string
+	Envelope  []byte
+	ExpiresAt time.Time
+	AddedBy   string
+	AddedAt   time.Time
+}
+
 type Resource struct {
 	ID                 string
 	OrgID              string

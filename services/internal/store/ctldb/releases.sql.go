@@ -13,6 +13,48 @@ import (
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
+const addReleaseStatement = `-- name: AddReleaseStatement :execrows
+INSERT INTO release_statements (org_id, release_id, digest, key_id, envelope, expires_at, added_by)
+VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6)
+ON CONFLICT (org_id, release_id, digest) DO NOTHING
+`
+
+type AddReleaseStatementParams struct {
+	ReleaseID string
+	Digest    string
+	KeyID     string
+	Envelope  []byte
+	ExpiresAt time.Time
+	AddedBy   string
+}
+
+// Once for the same words.
+func (q *Queries) AddReleaseStatement(ctx context.Context, arg AddReleaseStatementParams) (int64, error) {
+	result, err := q.db.Exec(ctx, addReleaseStatement,
+		arg.ReleaseID,
+		arg.Digest,
+		arg.KeyID,
+		arg.Envelope,
+		arg.ExpiresAt,
+		arg.AddedBy,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const countReleaseStatements = `-- name: CountReleaseStatements :one
+SELECT count(*)::int FROM release_statements WHERE release_id = $1
+`
+
+func (q *Queries) CountReleaseStatements(ctx context.Context, releaseID string) (int32, error) {
+	row := q.db.QueryRow(ctx, countReleaseStatements, releaseID)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const findReleaseOfApp = `-- name: FindReleaseOfApp :one
 SELECT r.id, r.org_id, r.app_id, r.number, r.config_id, r.made_by, r.digest, r.created_at FROM releases r
 JOIN configs c ON c.org_id = r.org_id AND c.id = r.config_id
@@ -214,6 +256,40 @@ func (q *Queries) ShowReleases(ctx context.Context, arg ShowReleasesParams) ([]S
 			&i.GitCommit,
 			&i.GitAuthor,
 			&i.GitModified,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const statementsOfRelease = `-- name: StatementsOfRelease :many
+SELECT org_id, release_id, digest, key_id, envelope, expires_at, added_by, added_at FROM release_statements WHERE release_id = $1 ORDER BY added_at DESC, digest LIMIT 16
+`
+
+// What the vendor signed of a release, the newest first.
+func (q *Queries) StatementsOfRelease(ctx context.Context, releaseID string) ([]ReleaseStatement, error) {
+	rows, err := q.db.Query(ctx, statementsOfRelease, releaseID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ReleaseStatement{}
+	for rows.Next() {
+		var i ReleaseStatement
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ReleaseID,
+			&i.Digest,
+			&i.KeyID,
+			&i.Envelope,
+			&i.ExpiresAt,
+			&i.AddedBy,
+			&i.AddedAt,
 		); err != nil {
 			return nil, err
 		}

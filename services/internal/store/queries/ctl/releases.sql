@@ -44,3 +44,16 @@ WHERE r.app_id = sqlc.arg(app_id)
   AND (sqlc.arg(id)::text = '' OR r.id = sqlc.arg(id))
   AND (sqlc.arg(number)::int = 0 OR r.number = sqlc.arg(number))
 ORDER BY c.number DESC, r.number DESC LIMIT 1;
+
+-- name: StatementsOfRelease :many
+-- What the vendor signed of a release, the newest first.
+SELECT * FROM release_statements WHERE release_id = sqlc.arg(release_id) ORDER BY added_at DESC, digest LIMIT 16;
+
+-- name: AddReleaseStatement :execrows
+-- Once for the same words.
+INSERT INTO release_statements (org_id, release_id, digest, key_id, envelope, expires_at, added_by)
+VALUES (berth.current_org(), sqlc.arg(release_id), sqlc.arg(digest), sqlc.arg(key_id), sqlc.arg(envelope), sqlc.arg(expires_at), sqlc.arg(added_by))
+ON CONFLICT (org_id, release_id, digest) DO NOTHING;
+
+-- name: CountReleaseStatements :one
+SELECT count(*)::int FROM release_statements WHERE release_id = sqlc.arg(release_id);

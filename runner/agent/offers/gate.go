@@ -1,0 +1,268 @@
+package offers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/consent"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+)
+
+const (
+	// maxSeen is how many releases are remembered that nobody accepted, the last ones.
+	maxSeen = 16
+	// maxAccepted is how many are remembered that were. Those that were not brought for
+	// longest are forgotten first, the highest never: nothing older comes after it.
+	maxAccepted = 100
+)
+
+// Store is what is on disk of releases. The agent and the customer's command use it at
+// the same time: the agent alone writes document, the command alone revocations.
+type Store struct {
+	Dir   datadir.Dir
+	OrgID string
+	Now   func() time.Time
+}
+
+// document is the file of the agent.
+type document struct {
+	Releases []Entry `json:"releases"`
+	// Told are the revocations that the chain has, by number.
+	Told []int `json:"told,omitempty"`
+}
+
+// Revocation is that the customer does not want a release any more.
+type Revocation struct {
+	Number int       `json:"number"`
+	Reason string    `json:"reason"`
+	By     string    `json:"by"`
+	At     time.Time `json:"at"`
+}
+
+type revocations struct {
+	Releases []Revocation `json:"releases"`
+}
+
+// Pinned are the vendor's keys; none where the customer has pinned none.
+func (s Store) Pinned() (datadir.Vendor, []consent.Key, error) {
+	trust, err := s.Dir.LoadTrust()
+	if err != nil || trust.Vendor == nil {
+		return datadir.Vendor{}, nil, err
+	}
+	keys, err := trust.Vendor.Parse()
+	return *trust.Vendor, keys, err
+}
+
+// Known are the releases that were seen and accepted, by number.
+func (s Store) Known() ([]Entry, error) {
+	doc, err := s.read()
+	return doc.Releases, err
+}
+
+// Revoked are the customer's revocations.
+func (s Store) Revoked() ([]Revocation, error) {
+	var file revocations
+	if _, err := datadir.ReadJSON(s.Dir.RevokedReleases(), &file); err != nil {
+		return nil, fmt.Errorf("revoked releases: %w", err)
+	}
+	return file.Releases, nil
+}
+
+// Revoke writes down that a release is not wanted any more. Twice is once.
+func (s Store) Revoke(r Revocation) error {
+	list, err := s.Revoked()
+	if err != nil || slices.ContainsFunc(list, func(was Revocation) bool { return was.Number == r.Number }) {
+		return err
+	}
+	return datadir.WriteJSON(s.Dir.RevokedReleases(), revocations{append(list, r)})
+}
+
+func (s Store) read() (doc document, err error) {
+	if _, err := datadir.ReadJSON(s.Dir.VendorReleases(), &doc); err != nil {
+		return doc, fmt.Errorf("accepted releases: %w", err)
+	}
+	return doc, nil
+}
+
+// Gate is the agent's side. Safe for concurrent use.
+type Gate struct {
+	Store
+	// Clock is the time, never before the last record of the chain.
+	Clock func() (time.Time, error)
+	// Append writes to the chain.
+	Append func(context.Context, chain.Record) error
+
+	mu sync.Mutex
+}
+
+// state is all that is decided by. mu is held.
+func (g *Gate) state() (c Case, doc document, vendor datadir.Vendor, err error) {
+	if vendor, c.Keys, err = g.Pinned(); err != nil || len(c.Keys) == 0 {
+		return c, doc, vendor, err
+	}
+	doc, err = g.read()
+	if err != nil {
+		return c, doc, vendor, err
+	}
+	revoked, err := g.Revoked()
+	for _, r := range revoked {
+		c.Revoked = append(c.Revoked, r.Number)
+	}
+	c.OrgID, c.AppID, c.Known = g.OrgID, vendor.AppID, doc.Releases
+	return c, doc, vendor, err
+}
+
+// See decides about a release that is to be accepted, and remembers it so that its plans
+// may be made. Nil without a pinned key, too.
+func (g *Gate) See(release jobspec.Release) (*Refusal, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, refusal, err := g.see(release)
+	return refusal, err
+}
+
+// see returns the entry; one without a release when no key is pinned. mu is held.
+func (g *Gate) see(release jobspec.Release) (Entry, *Refusal, error) {
+	c, doc, _, err := g.state()
+	if err != nil || len(c.Keys) == 0 {
+		return Entry{}, nil, err
+	}
+	if c.Now, err = g.Clock(); err != nil {
+		return Entry{}, nil, err
+	}
+	c.Release = release
+	if c.Manifest, err = release.Manifest(); err != nil {
+		return Entry{}, nil, err
+	}
+	entry, refusal := Decide(c)
+	if refusal != nil {
+		return entry, refusal, nil
+	}
+	if slices.ContainsFunc(doc.Releases, func(was Entry) bool { return was.same(entry) }) {
+		return entry, nil, nil
+	}
+	return entry, nil, g.write(doc.with(entry))
+}
+
+// Accept makes a release an accepted one, and returns once the chain has it. It decides
+// again: it may have expired since it was seen, or have been revoked.
+func (g *Gate) Accept(ctx context.Context, release jobspec.Release, job string) (*Refusal, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	entry, refusal, err := g.see(release)
+	if err != nil || refusal != nil || entry.ReleaseID == "" || entry.Counts() {
+		return refusal, err
+	}
+	if entry.Accepted.IsZero() {
+		entry.Accepted = g.Now().UTC()
+	}
+	doc, err := g.read()
+	if err == nil {
+		err = g.write(doc.with(entry)) // before the chain: an intent that is in it must not be lost
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = g.Append(ctx, chain.Record{
+		Actor: "runner", Kind: chain.Event, What: fmt.Sprintf("release %d of the vendor was accepted", entry.Number), Job: job, Result: "accepted",
+		Detail: fmt.Sprintf("manifest %s, signed by %s", entry.Manifest, entry.KeyID), Offer: recordOf(entry),
+	})
+	if err != nil {
+		return nil, err
+	}
+	entry.InChain = true
+	return nil, g.write(doc.with(entry))
+}
+
+// Admit says whether a job may be worked on. adHoc is a script that is part of no release.
+func (g *Gate) Admit(o Order, adHoc bool) (*Refusal, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c, _, vendor, err := g.state()
+	switch {
+	case err != nil || len(c.Keys) == 0:
+		return nil, err
+	case adHoc && vendor.AdHocScripts:
+		return nil, nil
+	case adHoc:
+		return refuse("script", "one of a signed release", "an ad-hoc script, which is part of none",
+			"make it an action of the app, sign and deploy the release; or the customer allows them: ad_hoc_scripts in vendor of trust.json"), nil
+	}
+	return Admit(c.Known, c.Revoked, o), nil
+}
+
+// Tell brings what the chain does not have yet into it: the customer's revocations.
+func (g *Gate) Tell(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list, err := g.Revoked()
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	doc, err := g.read()
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		if slices.Contains(doc.Told, r.Number) {
+			continue
+		}
+		err := g.Append(ctx, chain.Record{
+			Actor: "customer", Kind: chain.Event, What: fmt.Sprintf("release %d of the vendor was revoked", r.Number), Result: "revoked",
+			Detail: r.Reason, Offer: &chain.Offer{Release: r.Number, Revoked: true, By: r.By},
+		})
+		if err != nil {
+			return err
+		}
+		doc.Told = append(doc.Told, r.Number)
+		if err := g.write(doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Gate) write(doc document) error { return datadir.WriteJSON(g.Dir.VendorReleases(), doc) }
+
+// with is the document with an entry, in place of what was known of the release.
+func (d document) with(e Entry) document {
+	d.Releases = slices.DeleteFunc(slices.Clone(d.Releases), func(was Entry) bool {
+		return was.Number == e.Number && (was.ReleaseID == e.ReleaseID || was.Accepted.IsZero())
+	})
+	d.Releases = append(d.Releases, e)
+	seen, accepted, highest := 0, 0, 0
+	for _, known := range d.Releases {
+		if !known.Accepted.IsZero() {
+			highest = max(highest, known.Number)
+		}
+	}
+	for i := len(d.Releases) - 1; i >= 0; i-- { // the last written come last
+		n, most := &seen, maxSeen
+		if !d.Releases[i].Accepted.IsZero() {
+			n, most = &accepted, maxAccepted
+		}
+		if *n++; *n > most && (n == &seen || d.Releases[i].Number != highest) {
+			d.Releases = slices.Delete(d.Releases, i, i+1)
+		}
+	}
+	return d
+}
+
+// same says whether two entries say the same of a release.
+func (e Entry) same(other Entry) bool {
+	return e.ReleaseID == other.ReleaseID && e.Number == other.Number && e.Manifest == other.Manifest && e.Statement == other.Statement &&
+		e.Accepted.Equal(other.Accepted) && e.InChain == other.InChain && len(e.Items) == len(other.Items)
+}
+
+// Newest are the accepted releases, the highest number first.
+func Newest(known []Entry) []Entry {
+	list := slices.DeleteFunc(slices.Clone(known), func(e Entry) bool { return !e.Counts() })
+	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(b.Number, a.Number) })
+	return list
+}

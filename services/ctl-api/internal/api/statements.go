@@ -1,0 +1,118 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/offer"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
+	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
+)
+
+// GetReleaseContents answers all that a release brings, as runners get it.
+func (s *Server) GetReleaseContents(ctx context.Context, req apigen.GetReleaseContentsRequestObject) (apigen.GetReleaseContentsResponseObject, error) {
+	var out apigen.GetReleaseContents200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		row, err := findRelease(ctx, tx, req.Release)
+		if err != nil {
+			return err
+		}
+		release, err := releaseview.Brings(ctx, tx.Queries, row.Release.ID)
+		if err != nil {
+			return err
+		}
+		out.OrgID, out.App = row.Release.OrgID, ref(row.Release.AppID, row.AppName)
+		out.Release, err = json.Marshal(release)
+		return err
+	})
+	return out, err
+}
+
+// AddReleaseStatement stores what the vendor signed of a release.
+func (s *Server) AddReleaseStatement(ctx context.Context, req apigen.AddReleaseStatementRequestObject) (apigen.AddReleaseStatementResponseObject, error) {
+	env := capsule.Envelope{PayloadType: req.Body.PayloadType, Payload: req.Body.Payload}
+	for _, sig := range req.Body.Signatures {
+		env.Signatures = append(env.Signatures, capsule.Signature{KeyID: sig.KeyID, Sig: sig.Sig})
+	}
+	var view apigen.Release
+	var added bool
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (what string, err error) {
+		if added, what, err = addStatement(ctx, tx, req.Release, env); err != nil {
+			return "", err
+		}
+		view, err = oneRelease(ctx, tx, req.Release)
+		return what, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if added {
+		return apigen.AddReleaseStatement201JSONResponse(view), nil
+	}
+	return apigen.AddReleaseStatement200JSONResponse(view), nil
+}
+
+// addStatement checks a statement's form, and that it is about the release. Nobody here
+// can tell whether the key that signed it counts.
+func addStatement(ctx context.Context, tx *database.Tx, ref string, env capsule.Envelope) (added bool, what string, err error) {
+	row, err := findRelease(ctx, tx, ref)
+	if err != nil {
+		return false, "", err
+	}
+	said, err := offer.Read(env)
+	if err != nil {
+		return false, "", fault.Newf(fault.ErrInvalid, "%v", err)
+	}
+	manifest, err := manifestView(ctx, tx, row.Release.ID)
+	if err != nil {
+		return false, "", err
+	}
+	for _, same := range []struct{ what, want, got string }{
+		{"org", row.Release.OrgID, said.OrgID}, {"app", row.Release.AppID, said.AppID}, {"release", row.Release.ID, said.ReleaseID},
+		{"release number", fmt.Sprint(row.Release.Number), fmt.Sprint(said.Number)}, {"manifest", manifest.Digest, said.Manifest},
+	} {
+		if same.want != same.got {
+			return false, "", fault.Newf(fault.ErrInvalid, "the statement is about %s %s, and this is %s", same.what, same.got, same.want)
+		}
+	}
+	raw, err := json.Marshal(env)
+	if err != nil {
+		return false, "", err
+	}
+	rows, err := tx.AddReleaseStatement(ctx, ctldb.AddReleaseStatementParams{
+		ReleaseID: row.Release.ID, Digest: env.PayloadDigest(), KeyID: said.KeyID, Envelope: raw, ExpiresAt: said.Expires, AddedBy: auth.PrincipalOf(ctx).AccountName,
+	})
+	if err != nil || rows == 0 {
+		return false, "", err
+	}
+	n, err := tx.CountReleaseStatements(ctx, row.Release.ID)
+	if err != nil {
+		return false, "", err
+	}
+	if n > offer.MaxPerRelease {
+		return false, "", fault.Newf(fault.ErrConflict, "release %d has %d statements, which is the most; make a new release", row.Release.Number, offer.MaxPerRelease)
+	}
+	return true, fmt.Sprintf("store statement %s about release %d of app %s", env.PayloadDigest(), row.Release.Number, row.AppName), nil
+}
+
+// statementViews are what was signed of a release.
+func statementViews(ctx context.Context, tx *database.Tx, releaseID, manifest string) ([]apigen.ReleaseStatement, error) {
+	rows, err := tx.StatementsOfRelease(ctx, releaseID)
+	if err != nil {
+		return nil, err
+	}
+	return convert(rows, func(r ctldb.ReleaseStatement) apigen.ReleaseStatement {
+		var env capsule.Envelope
+		_ = json.Unmarshal(r.Envelope, &env) // what cannot be read matches nothing
+		said, err := offer.Read(env)
+		return apigen.ReleaseStatement{
+			Digest: r.Digest, KeyID: r.KeyID, ExpiresAt: r.ExpiresAt, Matches: err == nil && said.Manifest == manifest, AddedBy: r.AddedBy, AddedAt: r.AddedAt,
+		}
+	}), nil
+}
