@@ -19,6 +19,7 @@ const (
 	EffectDigest      Defence = "effect-digest"      // what is applied is what was planned
 	Fence             Defence = "fence"              // a change holds the lock that it was granted
 	Scripts           Defence = "scripts"            // a script runs that was accepted
+	VendorKey         Defence = "vendor-key"         // the vendor's key signed the release
 	Consent           Defence = "consent"            // the customer agreed
 	Guardrails        Defence = "guardrails"         // guardrails that ask are heeded
 	Roles             Defence = "roles"              // a role is switched on

@@ -17,7 +17,7 @@ import (
 // groups are all attacks with their scenes. Those that wait for the clock come first.
 func groups() []group {
 	return []group{
-		settingsGroup(), orderGroup(), scriptGroup(), changeGroup(), consentGroup(), denyGroup(), askGroup(), roleGroup(),
+		settingsGroup(), orderGroup(), scriptGroup(), changeGroup(), consentGroup(), releaseGroup(), denyGroup(), askGroup(), roleGroup(),
 		engineGroup(), sealGroup(), switchGroup(), registryGroup(), hostGroup(), chainGroup(), diskGroup(),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -116,9 +117,9 @@ func inDirectory(name string, a artifact) jobspec.Script {
 	}}}}
 }
 
-// acceptAndRun has a release with the script accepted, and runs it.
-func (s *scene) acceptAndRun(ctx context.Context, script jobspec.Script) (jobspec.Result, error) {
-	release := jobspec.Release{ID: id.New(id.Release), Number: 1, Scripts: append(append([]jobspec.Script(nil), s.accepted...), script)}
+// takes has a release planned and accepted, and then runs a script of it. The result is that
+// of the first step that does not succeed.
+func (s *scene) takes(ctx context.Context, release jobspec.Release, script jobspec.Script) (jobspec.Result, error) {
 	spec := jobspec.Spec{Kind: jobspec.KindRelease, Operation: jobspec.OperationPlan, ChangeID: id.New(id.Change), Release: &release}
 	job, err := s.give(spec)
 	if err != nil {
@@ -136,6 +137,11 @@ func (s *scene) acceptAndRun(ctx context.Context, script jobspec.Script) (jobspe
 		return result, err
 	}
 	return s.do(ctx, run(script))
+}
+
+// acceptAndRun is takes for a release with one script more.
+func (s *scene) acceptAndRun(ctx context.Context, script jobspec.Script) (jobspec.Result, error) {
+	return s.takes(ctx, jobspec.Release{ID: id.New(id.Release), Number: firstRelease, Scripts: append(slices.Clone(s.accepted), script)}, script)
 }
 
 // runs is the text of a script that leaves a line.

@@ -34,6 +34,7 @@ type scene struct {
 	dir     datadir.Dir
 	runner  Runner
 	holder  signer // of the customer's consent
+	vendor  signer // of releases, where they have to be signed
 	log     *tail
 	process *exec.Cmd
 	ended   chan struct{}
@@ -52,6 +53,8 @@ type shape struct {
 	strict  bool
 	scripts []jobspec.Script
 	roles   []string
+	// signed: only releases are taken that the vendor's key signed.
+	signed bool
 }
 
 // Runner is what is attacked.
@@ -85,13 +88,20 @@ func newScene(ctx context.Context, base string, r Runner, sh shape) (s *scene, s
 	if err != nil {
 		return nil, nil, err
 	}
-	s = &scene{plane: p, dir: dir, runner: r, holder: holder, log: &tail{}}
+	vendor, vendorKey, err := newSigner("")
+	if err != nil {
+		return nil, nil, err
+	}
+	s = &scene{plane: p, dir: dir, runner: r, holder: holder, vendor: vendor, log: &tail{}}
 	trust := datadir.Trust{
 		RunnerAPIURL: p.url, LogURL: p.url, Registry: p.url,
 		DispatchKeys: []datadir.TrustedKey{{KeyID: dispatch.id, PublicKey: capsule.EncodePublicKey(public)}},
 	}
 	if sh.consent != "" {
 		trust.Consent = &consent.Config{Mode: sh.consent, Holders: []consent.Holder{{Name: "ada", Keys: []string{capsule.EncodePublicKey(holderKey)}}}}
+	}
+	if sh.signed {
+		trust.Vendor = &datadir.Vendor{AppID: vendorApp, Keys: []string{capsule.EncodePublicKey(vendorKey)}}
 	}
 	files := map[string]string{guardrail.AnswersFile: `{"only_warn": true, "reason": "the drill attacks something else here"}`}
 	if sh.strict {
@@ -320,7 +330,12 @@ func (s *scene) accept(ctx context.Context, sh shape) error {
 	s.accepted = append(s.accepted, sh.scripts...)
 	spec := jobspec.Spec{
 		Kind: jobspec.KindRelease, Operation: jobspec.OperationPlan, ChangeID: id.New(id.Change),
-		Release: &jobspec.Release{ID: id.New(id.Release), Number: 1, Scripts: s.accepted, Roles: rolesOf(sh.roles)},
+		Release: &jobspec.Release{ID: id.New(id.Release), Number: firstRelease, Scripts: s.accepted, Roles: rolesOf(sh.roles)},
+	}
+	if sh.signed {
+		if err := s.sign(spec.Release, s.vendor, asSigned); err != nil {
+			return err
+		}
 	}
 	plan, err := s.plan(ctx, spec)
 	if err != nil {

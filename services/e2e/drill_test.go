@@ -74,6 +74,7 @@ var openDoors = map[string]string{
 	"effect-digest":      "change-with-another-effect",
 	"fence":              "change-with-another-fence",
 	"scripts":            "script-never-accepted",
+	"vendor-key":         "release-unsigned",
 	"consent":            "consent-missing",
 	"guardrails":         "guardrail-asks",
 	"roles":              "role-off",
