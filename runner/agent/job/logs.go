@@ -17,6 +17,7 @@ type logs struct {
 	secrets *secrets
 	log     *slog.Logger
 	token   atomic.Pointer[string]
+	withholding
 
 	ended chan struct{} // closed when nobody writes to the files any more
 	given chan struct{} // closed when the spool takes no end: what it has is not waited for
@@ -42,7 +43,7 @@ func (l *logs) remark(text string, at time.Time) {
 func (l *logs) follow(ctx context.Context, stdout, stderr string) {
 	for source, path := range map[logship.Source]string{logship.Stdout: stdout, logship.Stderr: stderr} {
 		l.tails.Go(func() {
-			tail := logship.Tail{Spool: l.spool, Path: path, Source: source, Redact: l.secrets}
+			tail := logship.Tail{Spool: l.spool, Path: path, Source: source, Redact: &withheld{secrets: l.secrets, withholding: l.withholding, log: l.log}}
 			if err := tail.Run(ctx, l.ended); err != nil && ctx.Err() == nil {
 				l.log.WarnContext(ctx, "output of the engine cannot be followed", "source", source, "err", err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/egress"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/shown"
 )
@@ -37,7 +38,12 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
-	summary := shown.Of(whole, shown.Limit)
+	limit := shown.Limit
+	if j.off(egress.PlanDetails) {
+		limit = 0
+		j.remark("the customer has switched off plan details: counts and the effect digest are shown, the rest stays with the customer")
+	}
+	summary := shown.Of(whole, limit)
 	if summary.NotShownBytes > 0 {
 		if err := datadir.WriteJSON(j.deps.Dir.PlanSummary(j.spec.ChangeID), whole); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/runner/agent/disk"
@@ -21,6 +22,7 @@ func (j *job) openLogs() error {
 		spool, err := j.newSpool(dir, "lines may be missing here: the log spool of this attempt is gone from the runner's disk", j.written())
 		if err == nil {
 			j.logs = newLogs(spool, j.secrets, j.log)
+			j.logs.withholding = withholding{off: j.off, path: filepath.Join(j.deps.Dir.Egress(), "withheld", j.attempt.Name()+".log")}
 		}
 		return err
 	}
@@ -36,6 +38,7 @@ func (j *job) openLogs() error {
 		return err
 	}
 	j.logs = newLogs(spool, j.secrets, j.log)
+	j.logs.withholding = withholding{off: j.off, path: filepath.Join(j.deps.Dir.Egress(), "withheld", j.attempt.Name()+".log")}
 	return nil
 }
 
