@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/berth-dev/berth/pkg/capsule"
@@ -30,6 +31,7 @@ const (
 const usage = `berth-verify chain FILE [--key FILE] [--head FILE] [--head-key FILE] [--anchor-key FILE]
                          [-o text|json]
 berth-verify release FILE --key FILE
+berth-verify evidence DIR [--key FILE] [--head FILE] [--head-key FILE] [-o text|json]
 
 Checks a chain, as "berth-runner" writes it, without any network. FILE may be
 "-" for standard input.
@@ -47,6 +49,9 @@ A FILE with keys is PEM, base64, or a runner's trust.json, whose dispatch keys c
 
 "release" checks the signed list of a release, release.json, and the files next to it. The
 key must come from somewhere else than the list.
+
+"evidence" checks a folder of berth-runner evidence: every file against the signed index, and
+the files against each other. --key is the machine's, from berth-runner chain key.
 
 Exit codes: 0 the chain is good, 1 it is not, 64 wrong usage.
 `
@@ -84,8 +89,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitOK
 	case err == nil && format != "text" && format != "json":
 		err = fmt.Errorf("-o is text or json, not %q", format)
-	case err == nil && (len(positional) != 2 || (positional[0] != "chain" && positional[0] != "release")):
-		err = errors.New(`want "chain" or "release", and one file`)
+	case err == nil && (len(positional) != 2 || !slices.Contains([]string{"chain", "release", "evidence"}, positional[0])):
+		err = errors.New(`want "chain", "release" or "evidence", and one file or directory`)
+	case err == nil && positional[0] == "evidence" && len(anchorKeys) > 0:
+		err = errors.New("evidence takes no --anchor-key")
 	case err == nil && positional[0] == "release" && (len(keys) == 0 || len(heads)+len(headKeys)+len(anchorKeys) > 0):
 		err = errors.New("release takes --key, and no other flag")
 	}
@@ -100,6 +107,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return exitBad
 		}
 		return exitOK
+	}
+	if positional[0] == "evidence" {
+		return verifyEvidence(positional[1], given{keys: keys, heads: heads, headKeys: headKeys}, output{format: format, out: stdout, err: stderr})
 	}
 	report, err := verify(positional[1], stdin, given{keys: keys, heads: heads, headKeys: headKeys, anchorKeys: anchorKeys})
 	if err != nil {

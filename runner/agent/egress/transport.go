@@ -77,7 +77,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(req)
 	}
 	sent := req.Clone(req.Context())
-	sent.GetBody = nil // what is sent again comes through here again
+	sent.GetBody = nil                                           // what is sent again comes through here again
 	if req.ContentLength <= 0 || req.ContentLength > maxAtOnce { // 0: not known
 		e.bytes = max(req.ContentLength, 0)
 		begun := t.ledger.begin(e)
