@@ -77,6 +77,9 @@ func printEvidence(w io.Writer, r evidence.Report) (err error) {
 	}
 	line("evidence of %s · %d files as the index says · %s records · %d changes since %s · %d orders and %d consents with good signatures · egress vouched for up to line %s",
 		r.Index.InstallID, len(r.Index.Files), thousands(r.Chain.Records), r.Changes, r.Index.Since.Format("2006-01-02"), r.Orders, r.Answers, thousands(r.Egress.Agreed))
+	if err == nil {
+		err = printKeys(w, r.Chain.Keys)
+	}
 	for _, absent := range r.Absent {
 		line("  not here: %s", absent)
 	}

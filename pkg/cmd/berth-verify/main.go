@@ -15,6 +15,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
@@ -29,7 +31,7 @@ const (
 )
 
 const usage = `berth-verify chain FILE [--key FILE] [--head FILE] [--head-key FILE] [--anchor-key FILE]
-                         [-o text|json]
+                         [--keys] [-o text|json]
 berth-verify release FILE --key FILE
 berth-verify evidence DIR [--key FILE] [--head FILE] [--head-key FILE] [-o text|json]
 
@@ -46,6 +48,7 @@ Checks a chain, as "berth-runner" writes it, without any network. FILE may be
 A FILE with keys is PEM, base64, or a runner's trust.json, whose dispatch keys count.
 
   -o text|json       what to print (text)
+  --keys             also say from when to when each key stands behind the chain; -o json always does
 
 "release" checks the signed list of a release, release.json, and the files next to it. The
 key must come from somewhere else than the list.
@@ -74,6 +77,7 @@ func (f *files) Set(v string) error { *f = append(*f, v); return nil }
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var keys, headKeys, anchorKeys, heads files
 	var format string
+	var withKeys bool
 	flags := flag.NewFlagSet("berth-verify", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Var(&keys, "key", "")
@@ -81,6 +85,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.Var(&heads, "head", "")
 	flags.Var(&headKeys, "head-key", "")
 	flags.StringVar(&format, "o", "text", "")
+	flags.BoolVar(&withKeys, "keys", false, "")
 
 	positional, err := parse(flags, args)
 	switch {
@@ -119,7 +124,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if format == "json" {
 		err = printJSON(stdout, report)
 	} else {
-		err = printText(stdout, report, len(heads) > 0)
+		if err = printText(stdout, report, len(heads) > 0); withKeys && err == nil {
+			err = printKeys(stdout, report.Keys)
+		}
 	}
 	if err != nil || !report.OK() {
 		return exitBad
@@ -260,6 +267,10 @@ func printText(w io.Writer, report chain.Report, headsGiven bool) error {
 		} else {
 			_, _ = fmt.Fprintf(&out, "bad: %s\n", visible.Line(report.Problem))
 		}
+		if f := report.Fork; f != nil {
+			_, _ = fmt.Fprintf(&out, "fork at record %s: here %s, kept by %s at %s: %s; both have record %s\n", thousands(f.Seq), f.Here, visible.Line(f.By),
+				f.KeptAt.Format(time.RFC3339), visible.Line(f.Kept), thousands(f.Common))
+		}
 		_, _ = fmt.Fprintf(&out, "%s records before it are good\n", thousands(report.Records))
 		_, err := w.Write(out.Bytes())
 		return err
@@ -303,6 +314,21 @@ func printText(w io.Writer, report chain.Report, headsGiven bool) error {
 	}
 	if !headsGiven {
 		_, _ = fmt.Fprintln(&out, "no kept head was given (--head): records cut off the end would not be seen")
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// printKeys says from when to when each key stands behind the chain.
+func printKeys(w io.Writer, keys []chain.Vouched) error {
+	var out bytes.Buffer
+	for _, k := range keys {
+		ended := ""
+		if k.EndedBy > 0 {
+			ended = fmt.Sprintf(", ended by record %s", thousands(k.EndedBy))
+		}
+		_, _ = fmt.Fprintf(&out, "  key %s vouches as %s from %s to %s, records %s to %s%s\n", visible.Line(k.KeyID), visible.Line(strings.TrimSpace(k.As+" "+k.Holder)),
+			k.From.UTC().Format("2006-01-02 15:04:05Z"), k.Until.UTC().Format("2006-01-02 15:04:05Z"), thousands(k.FirstSeq), thousands(k.LastSeq), ended)
 	}
 	_, err := w.Write(out.Bytes())
 	return err
