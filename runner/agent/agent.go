@@ -206,6 +206,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
 		g.Go(func() error { return a.recordRuns(lifeLoops) })
 		g.Go(func() error { return a.recordEgress(lifeLoops) })
+		g.Go(func() error { return a.recordDisclosures(lifeLoops) })
 		g.Go(func() error { return a.keepRoles(lifeLoops) })
 		g.Go(func() error { return a.guards.Tell(lifeLoops) })
 		g.Go(func() error { return a.keepConsents(lifeLoops) })

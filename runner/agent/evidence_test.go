@@ -172,7 +172,9 @@ func TestAttackEvidence(t *testing.T) {
 			return os.Truncate(filepath.Join(dir, name), info.Size()-1)
 		})
 	}
-	try("add", "orders/more.json", func(dir string) error { return os.WriteFile(filepath.Join(dir, "orders", "more.json"), []byte("{}"), 0o600) })
+	try("add", "orders/more.json", func(dir string) error {
+		return os.WriteFile(filepath.Join(dir, "orders", "more.json"), []byte("{}"), 0o600)
+	})
 	try("swap", evidence.ChangesCSV, func(dir string) error {
 		tmp, a, b := filepath.Join(dir, "tmp"), filepath.Join(dir, evidence.ChangesCSV), filepath.Join(dir, evidence.ChangesJSON)
 		if err := os.Rename(a, tmp); err != nil {

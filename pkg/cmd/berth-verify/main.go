@@ -33,6 +33,7 @@ const (
 const usage = `berth-verify chain FILE [--key FILE] [--head FILE] [--head-key FILE] [--anchor-key FILE]
                          [--keys] [-o text|json]
 berth-verify release FILE --key FILE
+berth-verify disclosure NAME.release.json --key FILE
 berth-verify evidence DIR [--key FILE] [--head FILE] [--head-key FILE] [-o text|json]
 
 Checks a chain, as "berth-runner" writes it, without any network. FILE may be
@@ -55,6 +56,9 @@ key must come from somewhere else than the list.
 
 "evidence" checks a folder of berth-runner evidence: every file against the signed index, and
 the files against each other. --key is the machine's, from berth-runner chain key.
+
+"disclosure" checks that the customer released exactly the bytes of NAME, which is next to the
+file. --key is a trust.json with consent holders, a holder's public key, or the machine's.
 
 Exit codes: 0 the chain is good, 1 it is not, 64 wrong usage.
 `
@@ -94,20 +98,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitOK
 	case err == nil && format != "text" && format != "json":
 		err = fmt.Errorf("-o is text or json, not %q", format)
-	case err == nil && (len(positional) != 2 || !slices.Contains([]string{"chain", "release", "evidence"}, positional[0])):
-		err = errors.New(`want "chain", "release" or "evidence", and one file or directory`)
+	case err == nil && (len(positional) != 2 || !slices.Contains([]string{"chain", "release", "evidence", "disclosure"}, positional[0])):
+		err = errors.New(`want "chain", "release", "evidence" or "disclosure", and one file or directory`)
 	case err == nil && positional[0] == "evidence" && len(anchorKeys) > 0:
 		err = errors.New("evidence takes no --anchor-key")
-	case err == nil && positional[0] == "release" && (len(keys) == 0 || len(heads)+len(headKeys)+len(anchorKeys) > 0):
-		err = errors.New("release takes --key, and no other flag")
+	case err == nil && (positional[0] == "release" || positional[0] == "disclosure") && (len(keys) == 0 || len(heads)+len(headKeys)+len(anchorKeys) > 0):
+		err = errors.New(positional[0] + " takes --key, and no other flag")
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "berth-verify: %v\n\n%s", err, usage)
 		return exitUsage
 	}
 
-	if positional[0] == "release" {
-		if err := verifyRelease(positional[1], keys, stdout); err != nil {
+	if check, alone := map[string]func(string, []string, io.Writer) error{"release": verifyRelease, "disclosure": verifyDisclosure}[positional[0]]; alone {
+		if err := check(positional[1], keys, stdout); err != nil {
 			_, _ = fmt.Fprintf(stderr, "berth-verify: %v\n", err)
 			return exitBad
 		}

@@ -37,6 +37,7 @@
 //	  consents/           what the customer's side agreed to, and its standing rules: see package consents
 //	  egress/             what left the agent: see package egress
 //	  kept/orders/<job>.json, kept/logs/<attempt>.json  for berth-runner evidence
+//	  support/            bundles for support, and which of them the customer released
 //	  egress-off.json     which classes of it the customer has switched off
 //	  claim.json          the claim whose answer is still awaited
 //	  status.json         what `berth-runner status` shows of the running agent
@@ -85,7 +86,7 @@ func At(path string) (Dir, error) {
 // With an engine group, its members may pass through to the directories that
 // are theirs, without being able to list anything.
 func (d Dir) Make(engineGID int) error {
-	for _, name := range []string{"", "secrets", "plans", "runs", "spool", "evidence", "locks", "guardrails", "kept", "kept/orders", "kept/logs"} {
+	for _, name := range []string{"", "secrets", "plans", "runs", "spool", "evidence", "locks", "guardrails", "kept", "kept/orders", "kept/logs", "support"} {
 		if err := os.MkdirAll(d.join(name), 0o700); err != nil {
 			return fmt.Errorf("data directory: %w", err)
 		}
@@ -289,6 +290,9 @@ func (d Dir) Egress() string { return d.join("egress") }
 // how the log of an attempt ended.
 func (d Dir) KeptOrder(job string) string   { return d.join("kept", "orders", job+".json") }
 func (d Dir) KeptLog(attempt string) string { return d.join("kept", "logs", attempt+".json") }
+
+// Support has bundles for support, and what the customer released of them.
+func (d Dir) Support() string { return d.join("support") }
 
 // EgressOff are classes of bytes that the customer switched off.
 func (d Dir) EgressOff() string { return d.join("egress-off.json") }

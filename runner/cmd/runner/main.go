@@ -116,7 +116,7 @@ func newRoot() *cobra.Command {
 	s.flags(root.PersistentFlags())
 	root.AddCommand(
 		s.runCommand(), s.statusCommand(), s.preflightCommand(), s.manifestCommand(), s.chainCommand(), s.scriptsCommand(), s.stateCommand(), s.secretsCommand(), s.rolesCommand(), s.guardrailsCommand(), s.registryCommand(), s.enginePodCommand(), buildkitdCommand(),
-		s.egressCommand(), s.evidenceCommand(), s.reviewCommand(), s.changesCommand(), s.showCommand(), s.approveCommand(), s.denyCommand(), s.consentCommand(), s.consentKeyCommand(),
+		s.egressCommand(), s.evidenceCommand(), s.reviewCommand(), s.supportCommand(), s.changesCommand(), s.showCommand(), s.approveCommand(), s.denyCommand(), s.consentCommand(), s.consentKeyCommand(),
 		s.recoveryCommand(), s.trustCommand(), s.replaceCommand(), s.resealCommand(),
 		&cobra.Command{
 			Use: "version", Short: "Show the version", Args: noArgs,
