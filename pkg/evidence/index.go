@@ -115,6 +115,8 @@ func Seal(dir string, index Index, key ed25519.PrivateKey) error {
 	return os.WriteFile(filepath.Join(dir, IndexFile), raw, 0o600)
 }
 
-// OrderFile and PlanFile name the documents of a job and of a change.
-func OrderFile(job string) string   { return path.Join(OrdersDir, job+".json") }
+// OrderFile names the order of a job.
+func OrderFile(job string) string { return path.Join(OrdersDir, job+".json") }
+
+// PlanFile names the plan of a change.
 func PlanFile(change string) string { return path.Join(PlansDir, change+".json") }

@@ -48,6 +48,9 @@ func TestLogBodiesAreSwitchedOff(t *testing.T) {
 	if text, err := os.ReadFile(kept[0]); err != nil || !strings.Contains(string(text), "after-the-switch") {
 		t.Errorf("withheld: %q, %v", text, err)
 	}
+	r.plane.until(t, "the head of the ledger in the chain", func() bool {
+		return slices.ContainsFunc(r.plane.chain, func(rec runnerapi.ChainRecord) bool { return strings.Contains(string(rec.Body), ledger.AnchorWhat) })
+	})
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

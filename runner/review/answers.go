@@ -134,7 +134,7 @@ func chainAnswer(f Facts) func(*Answer) {
 		f.ChainRecords, f.ChainHead, f.ChainAnchors, f.Unfinished)
 }
 
-func clear(f Facts) func(*Answer) {
+func inClear(f Facts) func(*Answer) {
 	form := "states and outputs are sealed to your keys before they leave; plans are sealed too"
 	if f.FirstForm {
 		form += ", but what was sealed before purposes existed still opens: run berth-runner reseal"

@@ -23,7 +23,7 @@ var questions = []question{
 		[]string{"berth-runner preflight"}, []string{"TestAttackSessionNamesOtherHosts"}, []string{"CC6.6", "A.8.20", "SC-7(8)"}},
 	{"Is every class of bytes that leaves known, and can it be switched off?", egressAnswer,
 		[]string{"berth-runner egress list", "berth-runner egress verify"}, []string{"TestEveryCallHasAClass", "TestAttackClientWithoutTheLedger", "TestAttackRewrittenLedger", "TestLogBodiesAreSwitchedOff"}, []string{"CC6.7", "A.5.14", "SC-7(10)"}},
-	{"Are plans, states and logs never in clear at the vendor?", clear,
+	{"Are plans, states and logs never in clear at the vendor?", inClear,
 		[]string{"berth-runner egress off log-bodies", "berth-runner egress off plan-details", "berth-runner state list"}, []string{"TestAttackSealedThingsPassedOffAsAnother", "TestAttackSecretsInTheLogOfAnApply"}, []string{"CC6.7", "A.8.24", "SC-28"}},
 	{"Are secrets and keys kept on your side, in your KMS?", secretsAnswer,
 		[]string{"berth-runner secrets", "berth-runner status"}, []string{"TestAttackEngine", "TestAttackNeighbour"}, []string{"CC6.1", "A.8.24", "SC-12"}},

@@ -286,9 +286,10 @@ func (d Dir) Deprovision() string { return d.join("deprovision.json") }
 // Egress has the egress ledger, and logs that were withheld.
 func (d Dir) Egress() string { return d.join("egress") }
 
-// KeptOrder is the vendor's signed order of a job that changed something; KeptLog says
-// how the log of an attempt ended.
-func (d Dir) KeptOrder(job string) string   { return d.join("kept", "orders", job+".json") }
+// KeptOrder is the vendor's signed order of a job that changed something.
+func (d Dir) KeptOrder(job string) string { return d.join("kept", "orders", job+".json") }
+
+// KeptLog says how the log of an attempt ended.
 func (d Dir) KeptLog(attempt string) string { return d.join("kept", "logs", attempt+".json") }
 
 // Support has bundles for support, and what the customer released of them.

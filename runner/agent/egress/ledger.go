@@ -102,8 +102,7 @@ func Open(o Options) (*Ledger, error) {
 		return nil, fmt.Errorf("egress ledger: %w", err)
 	}
 	if err := l.recover(); err != nil {
-		l.closeFiles()
-		return nil, fmt.Errorf("egress ledger: %w", err)
+		return nil, errors.Join(fmt.Errorf("egress ledger: %w", err), l.closeFiles())
 	}
 	return l, nil
 }
@@ -381,5 +380,9 @@ func (l *Ledger) Close() error {
 func (l *Ledger) closeFiles() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return errors.Join(l.file.Close(), l.open.Close())
+	err := l.file.Close()
+	if l.open != nil {
+		err = errors.Join(err, l.open.Close())
+	}
+	return err
 }

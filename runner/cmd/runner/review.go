@@ -122,8 +122,8 @@ func trustFacts(dir datadir.Dir, f *review.Facts) error {
 			f.Outbound = append(f.Outbound, u.Host)
 		}
 	}
-	if req, err := http.NewRequest(http.MethodGet, trust.RunnerAPIURL, nil); err == nil {
-		if p, err := http.ProxyFromEnvironment(req); err == nil && p != nil {
+	if u, err := url.Parse(trust.RunnerAPIURL); err == nil {
+		if p, err := http.ProxyFromEnvironment(&http.Request{URL: u}); err == nil && p != nil {
 			f.Proxy = p.Host
 		}
 	}
