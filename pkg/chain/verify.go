@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 )
 
 // VerifyOptions say what a chain is checked against. The zero value checks
@@ -57,10 +58,27 @@ type Report struct {
 	// abandoned: they agree with nothing here.
 	HeadsAbandoned int `json:"heads_abandoned,omitempty"`
 
+	// Keys are from when to when each key stands behind records.
+	Keys []Vouched `json:"keys"`
+	// Fork is where the chain and a kept head part: another record stands there than the
+	// one whose head was kept.
+	Fork *Fork `json:"fork,omitempty"`
+
 	// FirstBad is the number of the first bad record, and Problem says in a
 	// sentence what is wrong. A problem without number is about the whole.
 	FirstBad int64  `json:"first_bad,omitempty"`
 	Problem  string `json:"problem,omitempty"`
+}
+
+// Fork is two histories under one name.
+type Fork struct {
+	Seq  int64  `json:"seq"`
+	Here string `json:"here"` // hash of the record in the file
+	Kept string `json:"kept"` // that was kept by KeyID at that time
+	By   string `json:"by"`
+	// Common is the last record that a kept head vouches for before, 0 for none.
+	Common int64     `json:"common"`
+	KeptAt time.Time `json:"kept_at"`
 }
 
 // OK reports whether nothing is wrong. Effects without outcome do not count:
@@ -87,6 +105,7 @@ func Verify(r io.Reader, o VerifyOptions) (Report, error) {
 		switch {
 		case errors.Is(err, io.EOF) && len(raw) == 0:
 			v.finish()
+			v.report.Keys = v.vouching.list()
 			return v.report, nil
 		case errors.Is(err, io.EOF):
 			v.bad("last line is cut off")
@@ -99,6 +118,7 @@ func Verify(r io.Reader, o VerifyOptions) (Report, error) {
 		}
 		if !v.report.OK() {
 			v.unfinished()
+			v.report.Keys = v.vouching.list()
 			return v.report, nil
 		}
 	}
@@ -111,7 +131,8 @@ type verifier struct {
 	writer   string                 // key id of the record before
 	recovery ed25519.PublicKey      // that the chain names, nil without one
 	heads    map[int64][]SignedHead // kept heads that were not met yet, by seq
-	anchors  map[string]Head        // last anchored head of each other chain
+	vouching vouching
+	anchors  map[string]Head // last anchored head of each other chain
 }
 
 // begin takes the heads that were kept of this chain.
@@ -184,6 +205,7 @@ func (v *verifier) line(raw []byte) {
 		v.report.Head = head
 		v.writer = rec.KeyID
 		v.names(rec)
+		v.vouching.record(rec, v.report.Signed)
 	}
 }
 
@@ -193,6 +215,7 @@ func (v *verifier) agrees(head Head, accepted *Acceptance) bool {
 	for _, kept := range v.heads[head.Seq] {
 		if kept.Hash != head.Hash {
 			if !v.abandoned(kept.Seq) && (accepted == nil || head.Seq > Decision{Acceptance: *accepted}.last()) {
+				v.report.Fork = &Fork{Seq: head.Seq, Here: head.Hash, Kept: kept.Hash, By: kept.KeyID, Common: v.report.LastAgreed, KeptAt: kept.Time}
 				return false
 			}
 			v.report.HeadsAbandoned++

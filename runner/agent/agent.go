@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
+	"github.com/berth-dev/berth/runner/agent/egress"
 	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/job"
@@ -53,7 +53,7 @@ type agent struct {
 	keys   datadir.Keys
 	runner datadir.Runner
 	trust  datadir.Trust
-	http   *http.Client
+	http   egress.Client
 	api    *control.Client
 	power  *power.Switch
 	disk   *disk.Guard
@@ -62,6 +62,8 @@ type agent struct {
 	iso    isolation
 	jobs   *job.Set
 
+	ledger   *egress.Ledger
+	switches *egress.Switches
 	consents *consents.Gate // nil for a Build Runner
 	link     *link
 	stand    *stand          // why mutations are stopped
@@ -114,11 +116,15 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return fmt.Errorf("%s: %w", cfg.Data, err)
 	}
 	defer datadir.Unlock(lock)
+	a.disk = disk.Open(a.dir.Path(), cfg.MinFree, cfg.Log)
+	if err := a.openEgress(); err != nil {
+		return err
+	}
+	defer a.closeEgress()
 	a.provideTerraform(ctx)
 	if err := a.provideProviders(); err != nil {
 		return err
 	}
-	a.disk = disk.Open(a.dir.Path(), cfg.MinFree, cfg.Log)
 	if err := a.isolate(); err != nil {
 		return err
 	}
@@ -164,9 +170,11 @@ func (a *agent) open() (err error) {
 		return damaged(a.dir.Path(), err, "restore the file from a copy; without it this is another runner, and the install needs a new enrolment")
 	}
 	a.power = power.Open(a.dir, a.cfg.Log)
-	if a.http, err = control.NewHTTP(first(a.cfg.CAFile, a.trust.PrivateCAFile)); err != nil {
+	base, err := control.NewHTTP(first(a.cfg.CAFile, a.trust.PrivateCAFile))
+	if err != nil {
 		return err
 	}
+	a.http = a.ledger.Client(base)
 	a.api, err = control.New(a.trust.RunnerAPIURL, a.keys.Sign, a.http, a.power)
 	return err
 }
@@ -199,6 +207,8 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
 		g.Go(func() error { return a.recordRuns(lifeLoops) })
+		g.Go(func() error { return a.recordEgress(lifeLoops) })
+		g.Go(func() error { return a.recordDisclosures(lifeLoops) })
 		g.Go(func() error { return a.keepRoles(lifeLoops) })
 		g.Go(func() error { return a.guards.Tell(lifeLoops) })
 		g.Go(func() error { return a.keepConsents(lifeLoops) })

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/berth-dev/berth/pkg/tfprogram"
+	"github.com/berth-dev/berth/runner/agent/egress"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
@@ -15,6 +16,7 @@ func (a *agent) provideTerraform(ctx context.Context) {
 		Named: a.cfg.Terraform, Mirror: a.cfg.TerraformMirror, Downloads: a.cfg.TerraformDownloads == DownloadsAllow,
 		SameMinor: a.cfg.TerraformMatch == MatchMinor, SearchPath: a.cfg.SearchPath, Dir: a.dir.Tools(),
 		Copy: a.cfg.Engines == EnginesJobs, Key: a.cfg.TerraformKey,
+		Client: a.ledger.ClientOf(toolchain.Client(), egress.Tools, "HTTP GET").HTTP(),
 	}
 	if cfg.Named == TerraformFetch {
 		cfg.Named = ""

@@ -13,7 +13,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
@@ -28,8 +31,10 @@ const (
 )
 
 const usage = `berth-verify chain FILE [--key FILE] [--head FILE] [--head-key FILE] [--anchor-key FILE]
-                         [-o text|json]
+                         [--keys] [-o text|json]
 berth-verify release FILE --key FILE
+berth-verify disclosure NAME.release.json --key FILE
+berth-verify evidence DIR [--key FILE] [--head FILE] [--head-key FILE] [-o text|json]
 
 Checks a chain, as "berth-runner" writes it, without any network. FILE may be
 "-" for standard input.
@@ -44,9 +49,16 @@ Checks a chain, as "berth-runner" writes it, without any network. FILE may be
 A FILE with keys is PEM, base64, or a runner's trust.json, whose dispatch keys count.
 
   -o text|json       what to print (text)
+  --keys             also say from when to when each key stands behind the chain; -o json always does
 
 "release" checks the signed list of a release, release.json, and the files next to it. The
 key must come from somewhere else than the list.
+
+"evidence" checks a folder of berth-runner evidence: every file against the signed index, and
+the files against each other. --key is the machine's, from berth-runner chain key.
+
+"disclosure" checks that the customer released exactly the bytes of NAME, which is next to the
+file. --key is a trust.json with consent holders, a holder's public key, or the machine's.
 
 Exit codes: 0 the chain is good, 1 it is not, 64 wrong usage.
 `
@@ -69,6 +81,7 @@ func (f *files) Set(v string) error { *f = append(*f, v); return nil }
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var keys, headKeys, anchorKeys, heads files
 	var format string
+	var withKeys bool
 	flags := flag.NewFlagSet("berth-verify", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Var(&keys, "key", "")
@@ -76,6 +89,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.Var(&heads, "head", "")
 	flags.Var(&headKeys, "head-key", "")
 	flags.StringVar(&format, "o", "text", "")
+	flags.BoolVar(&withKeys, "keys", false, "")
 
 	positional, err := parse(flags, args)
 	switch {
@@ -84,22 +98,27 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitOK
 	case err == nil && format != "text" && format != "json":
 		err = fmt.Errorf("-o is text or json, not %q", format)
-	case err == nil && (len(positional) != 2 || (positional[0] != "chain" && positional[0] != "release")):
-		err = errors.New(`want "chain" or "release", and one file`)
-	case err == nil && positional[0] == "release" && (len(keys) == 0 || len(heads)+len(headKeys)+len(anchorKeys) > 0):
-		err = errors.New("release takes --key, and no other flag")
+	case err == nil && (len(positional) != 2 || !slices.Contains([]string{"chain", "release", "evidence", "disclosure"}, positional[0])):
+		err = errors.New(`want "chain", "release", "evidence" or "disclosure", and one file or directory`)
+	case err == nil && positional[0] == "evidence" && len(anchorKeys) > 0:
+		err = errors.New("evidence takes no --anchor-key")
+	case err == nil && (positional[0] == "release" || positional[0] == "disclosure") && (len(keys) == 0 || len(heads)+len(headKeys)+len(anchorKeys) > 0):
+		err = errors.New(positional[0] + " takes --key, and no other flag")
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "berth-verify: %v\n\n%s", err, usage)
 		return exitUsage
 	}
 
-	if positional[0] == "release" {
-		if err := verifyRelease(positional[1], keys, stdout); err != nil {
+	if check, alone := map[string]func(string, []string, io.Writer) error{"release": verifyRelease, "disclosure": verifyDisclosure}[positional[0]]; alone {
+		if err := check(positional[1], keys, stdout); err != nil {
 			_, _ = fmt.Fprintf(stderr, "berth-verify: %v\n", err)
 			return exitBad
 		}
 		return exitOK
+	}
+	if positional[0] == "evidence" {
+		return verifyEvidence(positional[1], given{keys: keys, heads: heads, headKeys: headKeys}, output{format: format, out: stdout, err: stderr})
 	}
 	report, err := verify(positional[1], stdin, given{keys: keys, heads: heads, headKeys: headKeys, anchorKeys: anchorKeys})
 	if err != nil {
@@ -109,7 +128,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if format == "json" {
 		err = printJSON(stdout, report)
 	} else {
-		err = printText(stdout, report, len(heads) > 0)
+		if err = printText(stdout, report, len(heads) > 0); withKeys && err == nil {
+			err = printKeys(stdout, report.Keys)
+		}
 	}
 	if err != nil || !report.OK() {
 		return exitBad
@@ -250,6 +271,10 @@ func printText(w io.Writer, report chain.Report, headsGiven bool) error {
 		} else {
 			_, _ = fmt.Fprintf(&out, "bad: %s\n", visible.Line(report.Problem))
 		}
+		if f := report.Fork; f != nil {
+			_, _ = fmt.Fprintf(&out, "fork at record %s: here %s, kept by %s at %s: %s; both have record %s\n", thousands(f.Seq), f.Here, visible.Line(f.By),
+				f.KeptAt.Format(time.RFC3339), visible.Line(f.Kept), thousands(f.Common))
+		}
 		_, _ = fmt.Fprintf(&out, "%s records before it are good\n", thousands(report.Records))
 		_, err := w.Write(out.Bytes())
 		return err
@@ -293,6 +318,21 @@ func printText(w io.Writer, report chain.Report, headsGiven bool) error {
 	}
 	if !headsGiven {
 		_, _ = fmt.Fprintln(&out, "no kept head was given (--head): records cut off the end would not be seen")
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// printKeys says from when to when each key stands behind the chain.
+func printKeys(w io.Writer, keys []chain.Vouched) error {
+	var out bytes.Buffer
+	for _, k := range keys {
+		ended := ""
+		if k.EndedBy > 0 {
+			ended = fmt.Sprintf(", ended by record %s", thousands(k.EndedBy))
+		}
+		_, _ = fmt.Fprintf(&out, "  key %s vouches as %s from %s to %s, records %s to %s%s\n", visible.Line(k.KeyID), visible.Line(strings.TrimSpace(k.As+" "+k.Holder)),
+			k.From.UTC().Format("2006-01-02 15:04:05Z"), k.Until.UTC().Format("2006-01-02 15:04:05Z"), thousands(k.FirstSeq), thousands(k.LastSeq), ended)
 	}
 	_, err := w.Write(out.Bytes())
 	return err

@@ -128,7 +128,7 @@ func TestRun(t *testing.T) {
 		{name: "no such file", args: []string{"chain", f.chain + "x"}, code: 1, stderr: "no such file"},
 		{name: "key file is no key", args: []string{"chain", f.chain, "--key", f.head}, code: 1, stderr: "public key is neither"},
 		{name: "head file is no head", args: []string{"chain", f.chain, "--head", f.key}, code: 1, stderr: "not a signed head"},
-		{name: "no arguments", code: 64, stderr: `want "chain" or "release", and one file`},
+		{name: "no arguments", code: 64, stderr: `want "chain", "release", "evidence" or "disclosure", and one file or directory`},
 		{name: "unknown command", args: []string{"plan", f.chain}, code: 64, stderr: `want "chain"`},
 		{name: "two files", args: []string{"chain", "a", "b"}, code: 64, stderr: "one file"},
 		{name: "unknown flag", args: []string{"chain", f.chain, "--force"}, code: 64, stderr: "-force"},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/runnerclient"
+	"github.com/berth-dev/berth/runner/agent/egress"
 )
 
 const (
@@ -46,12 +47,15 @@ type Client struct {
 }
 
 // New returns a client of the runner-api at url, for the runner with this key.
-// base carries the requests (see NewHTTP), when gate lets them.
-func New(url string, key ed25519.PrivateKey, base *http.Client, gate Gate) (*Client, error) {
-	c := &Client{signer: runnerclient.New(base.Transport, key)}
+// base carries the requests, when gate lets them.
+func New(url string, key ed25519.PrivateKey, base egress.Client, gate Gate) (*Client, error) {
+	c := &Client{}
 	// The gate comes first: a signature is good for a minute only.
-	doer := &http.Client{Transport: gatedTransport{base: c.signer, gate: gate}, CheckRedirect: base.CheckRedirect}
-	api, err := runnerapi.NewClientWithResponses(strings.TrimRight(url, "/"), runnerapi.WithHTTPClient(doer))
+	doer := base.Wrap(func(under http.RoundTripper) http.RoundTripper {
+		c.signer = runnerclient.New(under, key)
+		return gatedTransport{base: c.signer, gate: gate}
+	})
+	api, err := runnerapi.NewClientWithResponses(strings.TrimRight(url, "/"), runnerapi.WithHTTPClient(doer.HTTP()))
 	if err != nil {
 		return nil, fmt.Errorf("runner-api url: %w", err)
 	}
@@ -73,8 +77,8 @@ func (c *closer) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// NewHTTP returns the client for all requests of the agent: through the
-// environment's proxy, and trusting privateCAFile in addition to the system's
+// NewHTTP returns what the client for all requests of the agent is made of (see
+// egress.Ledger.Client): through the environment's proxy, and trusting privateCAFile in addition to the system's
 // authorities when it is not "".
 func NewHTTP(privateCAFile string) (*http.Client, error) {
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}

@@ -4,14 +4,13 @@ import (
 	"net/http"
 
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/runner/agent/egress"
 )
 
 // Gated returns a client like base whose requests leave only while gate lets
 // them: for the registry and the logs, which are not signed.
-func Gated(base *http.Client, gate Gate) *http.Client {
-	client := *base
-	client.Transport = gatedTransport{base: base.Transport, gate: gate}
-	return &client
+func Gated(base egress.Client, gate Gate) *http.Client {
+	return base.Wrap(func(under http.RoundTripper) http.RoundTripper { return gatedTransport{base: under, gate: gate} }).HTTP()
 }
 
 type gatedTransport struct {

@@ -35,6 +35,10 @@
 //	  switch.json         the customer's switch
 //	  roles/              which roles of the app the customer has switched on: see package roles
 //	  consents/           what the customer's side agreed to, and its standing rules: see package consents
+//	  egress/             what left the agent: see package egress
+//	  kept/orders/<job>.json, kept/logs/<attempt>.json  for berth-runner evidence
+//	  support/            bundles for support, and which of them the customer released
+//	  egress-off.json     which classes of it the customer has switched off
 //	  claim.json          the claim whose answer is still awaited
 //	  status.json         what `berth-runner status` shows of the running agent
 //	  plans/<change>.json what was planned, in the runner's own words
@@ -84,7 +88,7 @@ func At(path string) (Dir, error) {
 // With an engine group, its members may pass through to the directories that
 // are theirs, without being able to list anything.
 func (d Dir) Make(engineGID int) error {
-	for _, name := range []string{"", "secrets", "plans", "runs", "spool", "evidence", "locks", "guardrails"} {
+	for _, name := range []string{"", "secrets", "plans", "runs", "spool", "evidence", "locks", "guardrails", "kept", "kept/orders", "kept/logs", "support"} {
 		if err := os.MkdirAll(d.join(name), 0o700); err != nil {
 			return fmt.Errorf("data directory: %w", err)
 		}
@@ -286,6 +290,21 @@ func (d Dir) GuardrailsState() string { return d.join("guardrails-state.json") }
 
 // Deprovision is the customer's word that what holds data may be removed.
 func (d Dir) Deprovision() string { return d.join("deprovision.json") }
+
+// Egress has the egress ledger, and logs that were withheld.
+func (d Dir) Egress() string { return d.join("egress") }
+
+// KeptOrder is the vendor's signed order of a job that changed something.
+func (d Dir) KeptOrder(job string) string { return d.join("kept", "orders", job+".json") }
+
+// KeptLog says how the log of an attempt ended.
+func (d Dir) KeptLog(attempt string) string { return d.join("kept", "logs", attempt+".json") }
+
+// Support has bundles for support, and what the customer released of them.
+func (d Dir) Support() string { return d.join("support") }
+
+// EgressOff are classes of bytes that the customer switched off.
+func (d Dir) EgressOff() string { return d.join("egress-off.json") }
 
 // Claim is the claim whose answer is awaited.
 func (d Dir) Claim() string { return d.join("claim.json") }

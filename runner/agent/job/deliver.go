@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/egress"
 	"github.com/berth-dev/berth/runner/agent/jobdir"
 )
 
@@ -28,6 +29,9 @@ func (j *job) handResult(life context.Context, result jobspec.Result) error {
 	}
 	if err := j.handDenied(life, result); err != nil {
 		return err
+	}
+	if len(result.Metrics) > 0 && j.off(egress.Metrics) {
+		result.Metrics, result.MetricsError = nil, noMetrics
 	}
 	report := runnerapi.ResultReport{Attempt: j.attempt.Assignment.Attempt, Fence: j.attempt.Assignment.Fence, Result: result}
 	return control.Retry(life, j.log, "report result", func(ctx context.Context) error {
@@ -79,7 +83,7 @@ func (j *job) announce(life context.Context, run jobspec.Run) {
 }
 
 func (j *job) handRun(life context.Context, result jobspec.Result) error {
-	run := runOf(*j.tick, result)
+	run := j.allowed(runOf(*j.tick, result))
 	return control.Retry(life, j.log, "report run", func(ctx context.Context) error {
 		recorded, err := j.deps.API.ReportRun(ctx, j.spec.JobID, run)
 		if err == nil {

@@ -36,6 +36,9 @@ import (
 	"github.com/berth-dev/berth/runner/agent/versions"
 )
 
+// Off says which classes of bytes the customer has switched off.
+type Off interface{ Off(class string) bool }
+
 // API is what attempts need of the control plane.
 type API interface {
 	stateproxy.States
@@ -136,6 +139,8 @@ type Deps struct {
 	Cluster cluster.Source
 	// Contexts is how they reach clusters that components make.
 	Contexts cluster.Contexts
+	// Off says what the customer does not let leave; nil for nothing.
+	Off Off
 	// Pods runs engines in pods of their own, nil outside of a cluster.
 	Pods   *enginepod.Pods
 	Sinks  Sinks

@@ -17,6 +17,9 @@ type logs struct {
 	secrets *secrets
 	log     *slog.Logger
 	token   atomic.Pointer[string]
+	withholding
+	// keep writes down how a log ended that was delivered; nil for nothing.
+	keep func(stream string, end logship.Head) error
 
 	ended chan struct{} // closed when nobody writes to the files any more
 	given chan struct{} // closed when the spool takes no end: what it has is not waited for
@@ -42,7 +45,7 @@ func (l *logs) remark(text string, at time.Time) {
 func (l *logs) follow(ctx context.Context, stdout, stderr string) {
 	for source, path := range map[logship.Source]string{logship.Stdout: stdout, logship.Stderr: stderr} {
 		l.tails.Go(func() {
-			tail := logship.Tail{Spool: l.spool, Path: path, Source: source, Redact: l.secrets}
+			tail := logship.Tail{Spool: l.spool, Path: path, Source: source, Redact: &withheld{secrets: l.secrets, withholding: l.withholding, log: l.log}}
 			if err := tail.Run(ctx, l.ended); err != nil && ctx.Err() == nil {
 				l.log.WarnContext(ctx, "output of the engine cannot be followed", "source", source, "err", err)
 			}
@@ -87,6 +90,11 @@ func (l *logs) ship(ctx context.Context, sinks Sinks, stream string) {
 	case ctx.Err() != nil:
 		return
 	case err == nil, errors.Is(err, logship.ErrClosed), errors.Is(err, logship.ErrFinished):
+		if err == nil && l.keep != nil {
+			if err := l.keep(stream, l.spool.Position().Head); err != nil {
+				l.log.WarnContext(ctx, "digest of a log is not kept", "stream_id", stream, "err", err)
+			}
+		}
 		if err != nil { // the attempt is void, or was ended for this runner
 			l.log.InfoContext(ctx, "nobody takes lines of this attempt any more, its log ends here", "stream_id", stream, "reason", err)
 		}

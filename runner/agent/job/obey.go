@@ -266,6 +266,10 @@ func (j *job) commit(ctx context.Context, o capsule.Order) error {
 	if err != nil {
 		return err
 	}
+	// The intent names it by digest; this is for who has to show it.
+	if err := datadir.WriteJSON(j.deps.Dir.KeptOrder(j.spec.JobID), j.attempt.Assignment.Order); err != nil {
+		return fmt.Errorf("keep the order: %w", err)
+	}
 	if err := j.deps.Fences.Raise(o.ResourceID, o.Fence); err != nil {
 		return fmt.Errorf("fence: %w", err)
 	}

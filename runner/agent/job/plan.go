@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/egress"
 	"github.com/berth-dev/berth/runner/agent/guardrail"
 	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/order"
@@ -52,7 +53,15 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 			return err
 		}
 	}
-	summary := shown.Of(whole, shown.Limit)
+	limit, off := shown.Limit, j.off(egress.PlanDetails)
+	if off {
+		limit = 0
+		j.remark("the customer has switched off plan details: counts and the effect digest are shown, the rest stays with the customer")
+	}
+	summary := shown.Of(whole, limit)
+	if off {
+		summary.Footprint = nil // the effect digest covers it, and the customer's side shows it
+	}
 	if summary.NotShownBytes > 0 {
 		if err := datadir.WriteJSON(j.deps.Dir.PlanSummary(j.spec.ChangeID), whole); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/egress"
 )
 
 // Bounds of what we report of an engine's progress: the engine runs vendor code, and
@@ -20,6 +21,9 @@ const (
 // Progress is what the engines of the jobs do right now, of those that tell. It
 // reads their files; call it as often as leases are renewed.
 func (s *Set) Progress() []runnerapi.JobProgress {
+	if s.deps.Off != nil && s.deps.Off.Off(egress.Progress) {
+		return nil
+	}
 	s.mu.Lock()
 	var running []*job
 	for _, j := range s.jobs {

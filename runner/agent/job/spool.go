@@ -5,8 +5,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
+	"github.com/berth-dev/berth/pkg/evidence"
 	"github.com/berth-dev/berth/pkg/logship"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
@@ -20,7 +23,7 @@ func (j *job) openLogs() error {
 		// Of an earlier agent, which made it before anything else happened.
 		spool, err := j.newSpool(dir, "lines may be missing here: the log spool of this attempt is gone from the runner's disk", j.written())
 		if err == nil {
-			j.logs = newLogs(spool, j.secrets, j.log)
+			j.takeSpool(spool)
 		}
 		return err
 	}
@@ -35,8 +38,20 @@ func (j *job) openLogs() error {
 	if err != nil {
 		return err
 	}
-	j.logs = newLogs(spool, j.secrets, j.log)
+	j.takeSpool(spool)
 	return nil
+}
+
+// takeSpool makes the log of the attempt of its spool.
+func (j *job) takeSpool(spool *logship.Spool) {
+	j.logs = newLogs(spool, j.secrets, j.log)
+	j.logs.withholding = withholding{off: j.off, path: filepath.Join(j.deps.Dir.Egress(), "withheld", j.attempt.Name()+".log")}
+	if j.tick != nil {
+		return // there are too many of them
+	}
+	j.logs.keep = func(stream string, end logship.Head) error {
+		return datadir.WriteJSON(j.deps.Dir.KeptLog(j.attempt.Name()), evidence.Log{Job: j.spec.JobID, Stream: stream, Lines: end.NextSeq - 1, Hash: end.Hash.String()})
+	}
 }
 
 func (j *job) replaceSpool(dir string, why error) (*logship.Spool, error) {

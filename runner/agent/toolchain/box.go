@@ -88,12 +88,17 @@ type Digests interface {
 	Of(path string) (string, error)
 }
 
+// Client is what downloads: through the proxy of the environment.
+func Client() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = answerTimeout
+	return &http.Client{Transport: t}
+}
+
 // New returns a box. It looks at nothing yet.
 func New(cfg Config, digests Digests) *Box {
 	if cfg.Client == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone() // keeps the proxy of the environment
-		t.ResponseHeaderTimeout = answerTimeout
-		cfg.Client = &http.Client{Transport: t}
+		cfg.Client = Client()
 	}
 	if cfg.Vendor.Tool == "" {
 		cfg.Vendor = tfprogram.Terraform

@@ -117,7 +117,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		s.runCommand(), s.statusCommand(), s.preflightCommand(), s.manifestCommand(), s.chainCommand(), s.scriptsCommand(), s.stateCommand(), s.secretsCommand(), s.rolesCommand(), s.guardrailsCommand(), s.registryCommand(), s.enginePodCommand(), buildkitdCommand(),
 		s.drillCommand(),
-		s.changesCommand(), s.showCommand(), s.approveCommand(), s.denyCommand(), s.consentCommand(), s.consentKeyCommand(),
+		s.egressCommand(), s.evidenceCommand(), s.reviewCommand(), s.supportCommand(), s.changesCommand(), s.showCommand(), s.approveCommand(), s.denyCommand(), s.consentCommand(), s.consentKeyCommand(),
 		s.recoveryCommand(), s.trustCommand(), s.replaceCommand(), s.resealCommand(),
 		&cobra.Command{
 			Use: "version", Short: "Show the version", Args: noArgs,
