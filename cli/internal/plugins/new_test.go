@@ -64,7 +64,7 @@ func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for want, args := range map[string][]string{
-		"is none of go, python, sh": {"new", filepath.Join(dir, "x"), "--language", "cobol"},
+		"is none of go, python, sh":  {"new", filepath.Join(dir, "x"), "--language", "cobol"},
 		"becomes the component type": {"new", filepath.Join(dir, "My Plugin")},
 	} {
 		if _, err := run(t, args...); err == nil || !strings.Contains(err.Error(), want) {
