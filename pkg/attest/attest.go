@@ -52,7 +52,7 @@ type Statement struct {
 
 // About is a statement about one artifact.
 func About(name string, artifact digest.Digest, predicateType string, predicate any) (Statement, error) {
-	raw, err := json.Marshal(predicate)
+	raw, err := Encode(predicate)
 	if err != nil {
 		return Statement{}, fmt.Errorf("statement about %s: %w", artifact, err)
 	}
@@ -210,8 +210,8 @@ func (c Contents) Document(name string, artifact digest.Digest, created time.Tim
 	return d
 }
 
-// encode writes JSON as people read it: & and < stay.
-func encode(v any) ([]byte, error) {
+// Encode writes JSON as people read it: & and < stay.
+func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -65,7 +65,7 @@ type messageSign struct {
 
 // Sign makes a bundle around a statement.
 func Sign(key ed25519.PrivateKey, s Statement) ([]byte, error) {
-	raw, err := encode(s)
+	raw, err := Encode(s)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func SignRaw(key ed25519.PrivateKey, statement []byte) ([]byte, error) {
 		return nil, err
 	}
 	sig := ed25519.Sign(key, preAuth(StatementType, statement))
-	return encode(bundle{
+	return Encode(bundle{
 		MediaType: BundleType, VerificationMaterial: material{PublicKey: &publicKeyHint{Hint: hint}},
 		Envelope: &envelope{
 			Payload: base64.StdEncoding.EncodeToString(statement), PayloadType: StatementType,

@@ -43,7 +43,7 @@ func (j *job) attestFolder(ctx context.Context, to oci.Remote, result *jobspec.R
 		statements = append(statements, sbom)
 	}
 	for _, s := range statements {
-		raw, err := json.Marshal(s)
+		raw, err := attest.Encode(s)
 		if err != nil {
 			return err
 		}
