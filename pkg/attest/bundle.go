@@ -9,12 +9,15 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/berth-dev/berth/pkg/oci"
 )
 
 // BundleType is the media type of a bundle, and the artifact type of the manifest that it
@@ -247,34 +250,32 @@ func CheckSimple(key crypto.PublicKey, payload []byte, sig, image string) error 
 	return nil
 }
 
-// CheckBundle verifies a bundle that signs an image: a statement about it (cosign 3 writes
-// predicate type https://sigstore.dev/cosign/sign/v1), or a signature over its manifest. Of
-// a statement that says something else about the image (an SBOM, a scan) the key's owner
-// vouches for that alone: it is no signature of the image.
-func CheckBundle(key crypto.PublicKey, raw []byte, image string, manifest []byte) error {
+// CosignSign is the predicate type of a statement that cosign 3 writes when it signs an image.
+const CosignSign = "https://sigstore.dev/cosign/sign/v1"
+
+// checkBundle verifies a bundle that signs an image: a statement that signs it (CosignSign) or
+// says who built it (SLSA), or a signature over its manifest. Of a statement that says
+// something else about the image (an SBOM, a scan) the key's owner vouches for that alone.
+func checkBundle(key crypto.PublicKey, raw []byte, image digest.Digest, manifest []byte) error {
 	b, err := readBundle(raw)
 	if err != nil {
 		return err
 	}
-	algorithm, encoded, _ := strings.Cut(image, ":")
 	switch {
 	case b.Envelope != nil:
 		s, _, err := Open(raw, key)
 		if err != nil {
 			return err
 		}
-		if s.PredicateType != CosignSign {
+		if s.PredicateType != CosignSign && s.PredicateType != SLSA {
 			return fmt.Errorf("%w: it is a statement of type %.80q, and no signature of the image", ErrSignature, s.PredicateType)
 		}
-		for _, subject := range s.Subject {
-			if encoded != "" && subject.Digest[algorithm] == encoded {
-				return nil
-			}
+		if !s.Names(image) {
+			return fmt.Errorf("%w: it is of another image", ErrSignature)
 		}
-		return fmt.Errorf("%w: it is of another image", ErrSignature)
+		return nil
 	case b.Message != nil:
-		sum := sha256.Sum256(manifest)
-		if image != "sha256:"+hex.EncodeToString(sum[:]) {
+		if digest.FromBytes(manifest) != image {
 			return fmt.Errorf("%w: it is of another image", ErrSignature)
 		}
 		sig, err := base64.StdEncoding.DecodeString(b.Message.Signature)
@@ -286,5 +287,34 @@ func CheckBundle(key crypto.PublicKey, raw []byte, image string, manifest []byte
 	return fmt.Errorf("%w: the bundle holds neither a statement nor a signature", ErrSignature)
 }
 
-// CosignSign is the predicate type of a statement that cosign 3 writes when it signs an image.
-const CosignSign = "https://sigstore.dev/cosign/sign/v1"
+// Signed says whether one of keys signed an image, by what hangs on it: bundles of sigstore
+// and signatures of cosign. It asks nobody: neither a log nor a certificate counts. The error
+// says what was there.
+func Signed(keys []crypto.PublicKey, image digest.Digest, manifest []byte, hung []oci.Hanging) error {
+	var why []string
+	for _, h := range hung {
+		for _, layer := range h.Layers {
+			err := errors.New("")
+			for _, key := range keys {
+				switch {
+				case strings.HasPrefix(layer.MediaType, "application/vnd.dev.sigstore.bundle"):
+					err = checkBundle(key, layer.Data, image, manifest)
+				case layer.MediaType == SimpleSigningType:
+					err = CheckSimple(key, layer.Data, layer.Annotations[AnnotationSignature], image.String())
+				default:
+					continue
+				}
+				if err == nil {
+					return nil
+				}
+			}
+			if text := err.Error(); text != "" && len(why) < 5 {
+				why = append(why, h.Digest.String()+": "+text)
+			}
+		}
+	}
+	if len(why) == 0 {
+		return fmt.Errorf("%w: no signature hangs on it", ErrSignature)
+	}
+	return fmt.Errorf("%w: %s", ErrSignature, strings.Join(why, "; "))
+}

@@ -113,6 +113,8 @@ var actedOn = map[string][]string{
 		"action.steps", "action.steps[].name", "action.steps[].command", "action.steps[].inline_contents", "action.steps[].env_vars", "action.steps[].enable_kube_config",
 	},
 	"engine.TestActionNeedsTools":            {"action.berth.tools"},
+	"engine.TestBuildWantsAnImageSigned":     {"component.berth.image_key"},
+	"check.TestDiagnostics":                  {"sandbox.berth.image_key"},
 	"orders.TestScriptsOfAnApp":              {"action.inputs", "action.inputs[].name", "action.triggers[].type=cron", "action.triggers[].cron_schedule"},
 	"api.TestInstallTellsWhatHasNoEffectYet": {"action.description", "action.inputs[].description"},
 

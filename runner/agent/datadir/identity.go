@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/imagetrust"
 )
 
 // saltBytes is the length of the salt: as much as the digest under it.
@@ -248,6 +249,9 @@ type Trust struct {
 	Vouched *capsule.Envelope `json:"vouched,omitempty"`
 	// Consent says whose consent changes of this install need, and which.
 	Consent *consent.Config `json:"consent,omitempty"`
+	// Images says which images may come into the install, by who signed them; without any
+	// rule all may.
+	Images []imagetrust.Rule `json:"images,omitempty"`
 }
 
 // Panel is who agrees to changes here. machine is this machine's own key.
@@ -288,6 +292,9 @@ func (d Dir) LoadTrust() (Trust, error) {
 		return t, fmt.Errorf("%s: %w", d.Trust(), err)
 	}
 	if _, err := t.Panel(nil); err != nil {
+		return t, fmt.Errorf("%s: %w", d.Trust(), err)
+	}
+	if err := imagetrust.Check(t.Images); err != nil {
 		return t, fmt.Errorf("%s: %w", d.Trust(), err)
 	}
 	return t, nil

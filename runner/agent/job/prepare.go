@@ -112,6 +112,11 @@ func (j *job) bringArtifact(ctx context.Context, a jobspec.Artifact) error {
 	if err != nil {
 		return err
 	}
+	if !j.spec.Destroy {
+		if err := j.admitSigned(ctx, a, image); err != nil {
+			return err
+		}
+	}
 	return registry.Keep(ctx, j.deps.Layout, registry.Image{
 		Repository: oci.RepositoryOf(j.spec.Resource.Name, j.spec.Resource.ID), Tag: j.spec.ImageTag(), Digest: image,
 	})
