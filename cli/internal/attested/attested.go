@@ -4,7 +4,6 @@
 package attested
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -81,12 +80,7 @@ func verb(d Doors, use, short, predicate, long string) *cobra.Command {
 		if !bundle {
 			raw = statement.Predicate
 		}
-		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, raw, "", "  "); err != nil {
-			return err
-		}
-		_, err = output.Println(d.Out, pretty.String())
-		return err
+		return output.Program(d.Out, output.Options{Format: output.JSON}, json.RawMessage(raw))
 	})
 	return cmd
 }

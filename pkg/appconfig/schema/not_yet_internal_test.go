@@ -22,7 +22,7 @@ import (
 // PACKAGE.TEST to keys.
 var actedOn = map[string][]string{
 	// How a folder is read.
-	"check.TestDiagnostics":             {"metadata.version", "metadata.version=v1", "metadata.version=v2"}, // a folder without it is refused
+	"check.TestDiagnostics":             {"metadata.version", "metadata.version=v1", "metadata.version=v2", "sandbox.berth.image_key"}, // a folder without it is refused
 	"api.TestReadmeOfInstall":           {"metadata.readme"},
 	"appconfig.TestOneFileIsTheSameApp": {"full.config_vars"},
 	"appconfig.TestOneFileHasEveryBlock": {
@@ -114,7 +114,6 @@ var actedOn = map[string][]string{
 	},
 	"engine.TestActionNeedsTools":            {"action.berth.tools"},
 	"engine.TestBuildWantsAnImageSigned":     {"component.berth.image_key"},
-	"check.TestDiagnostics":                  {"sandbox.berth.image_key"},
 	"orders.TestScriptsOfAnApp":              {"action.inputs", "action.inputs[].name", "action.triggers[].type=cron", "action.triggers[].cron_schedule"},
 	"api.TestInstallTellsWhatHasNoEffectYet": {"action.description", "action.inputs[].description"},
 

@@ -38,7 +38,7 @@ func (j *job) admitSigned(ctx context.Context, a jobspec.Artifact, image digest.
 	if err == nil {
 		if err = j.signedBy(ctx, needed, image); errors.Is(err, attest.ErrSignature) {
 			// It may have been here before it was signed.
-			if pullErr := j.pull(ctx, a.Repository, image); pullErr != nil {
+			if pullErr := j.pull(ctx, a.Repository, image); pullErr != nil && !errors.Is(pullErr, oci.ErrNotFound) {
 				return pullErr
 			}
 			err = j.signedBy(ctx, needed, image)
