@@ -161,7 +161,7 @@ func (e envelope) open(key crypto.PublicKey) ([]byte, error) {
 // their own: Ed25519 of the message, ECDSA (ASN.1) or RSA (PKCS #1 v1.5, or PSS) of its SHA-256.
 func Check(key crypto.PublicKey, message, sig []byte) error {
 	sum := sha256.Sum256(message)
-	good := false
+	var good bool
 	switch k := key.(type) {
 	case ed25519.PublicKey:
 		good = len(k) == ed25519.PublicKeySize && ed25519.Verify(k, message, sig)

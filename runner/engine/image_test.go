@@ -94,8 +94,8 @@ func withTag(t *testing.T, host string, image digest.Digest, payload, signature 
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for path, body := range map[string]string{
 			"/v2/team/manifests/" + image.Algorithm().String() + "-" + image.Encoded() + ".sig": string(raw),
-			"/v2/team/blobs/" + layer.Digest.String():                                          payload,
-			"/v2/team/blobs/" + digest.FromString("{}").String():                               "{}",
+			"/v2/team/blobs/" + layer.Digest.String():                                           payload,
+			"/v2/team/blobs/" + digest.FromString("{}").String():                                "{}",
 		} {
 			if r.URL.Path == path {
 				w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
