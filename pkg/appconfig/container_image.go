@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/attest"
 )
 
 // ContainerImage holds the keys of a component of type container_image, also
@@ -108,5 +109,20 @@ func (c *checker) image(at place.Place, url, tag, policy string) {
 	case strings.Contains(url, "://") || strings.Contains(url, "@"):
 		c.Diags = append(c.Diags, c.At(place.Error, place.CodeValue, at.Below("image_url"), "image_url %q is not the name of an image", fetch.WithoutCredentials(url)).
 			WithRemedy(`write host and path, such as "registry.example.com/team/api"; the tag has a key of its own`))
+	}
+}
+
+// imageKey checks the key that must have signed an image of somebody else's.
+func (c *checker) imageKey(at place.Place, key string, image bool) {
+	if key == "" {
+		return
+	}
+	if !image {
+		c.Add(place.Error, place.CodeValue, at, "image_key is for components of type container_image: this one is made by its build")
+		return
+	}
+	if _, err := attest.ParseKey(key); err != nil {
+		c.Diags = append(c.Diags, c.At(place.Error, place.CodeValue, at, "image_key: %s", err).
+			WithRemedy("write the text of cosign.pub, in triple quotes"))
 	}
 }

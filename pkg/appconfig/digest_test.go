@@ -41,7 +41,7 @@ func TestEveryKeyIsBuildOrDeploy(t *testing.T) {
 			switch {
 			case f.Name == "Berth":
 				want = "mixed" // walked on its own, too
-			case typ.Name() == "BlockExtension" && f.Name == "OCISource":
+			case typ.Name() == "BlockExtension" && (f.Name == "OCISource" || f.Name == "ImageKey"):
 				want = "build"
 			case typ.Name() == "BlockExtension" && want == "deploy" && f.Name != "Plugin":
 				want = "config" // people and guardrails read it; nothing is made of it

@@ -15,6 +15,8 @@ type BlockExtension struct {
 	LocalSource string `toml:"local_source" json:"local_source,omitempty" digest:"build"`
 	// A plugin in a registry: "oci://host/path:tag", or "oci://host/path@sha256:…". Only for components whose type is a plugin's.
 	OCISource string `toml:"oci_source" json:"oci_source,omitempty" digest:"build"`
+	// The public key, in PEM, that must have signed the image of somebody else's, with cosign or another tool of sigstore. Only for components of type container_image. Its build verifies it, without asking a server; an image without such a signature is not taken.
+	ImageKey string `toml:"image_key" json:"image_key,omitempty" digest:"build"`
 	// Which tool works on the Terraform module: "terraform" or "opentofu". Without it, the one that the runner's operator chose, which is Terraform by default. Of OpenTofu, terraform_version is its own version.
 	Tool string `toml:"tool" json:"tool,omitempty" enum:"terraform,opentofu" digest:"build"`
 	// What going back to an earlier release costs: "reversible" nothing, "data_loss" what was written since, "irreversible" cannot be done.

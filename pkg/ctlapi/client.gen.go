@@ -2859,6 +2859,24 @@ type Artifact struct {
 	SizeBytes  *int64 `json:"size_bytes,omitempty"`
 }
 
+// Attestation A statement of in-toto about an artifact, in a bundle of sigstore, which is a referrer of the artifact in its repository.
+type Attestation struct {
+	// Digest Of its manifest.
+	//
+	// Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest string `json:"digest"`
+
+	// PredicateType What it says: provenance of SLSA, or an SPDX document.
+	//
+	// Example: https://slsa.dev/provenance/v1
+	PredicateType string `json:"predicate_type"`
+
+	// Subject The manifest that it is about: the artifact's, or that of one platform of an image.
+	//
+	// Example: sha256:60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752
+	Subject string `json:"subject"`
+}
+
 // BeforeFailure defines model for BeforeFailure.
 type BeforeFailure struct {
 	Failure *TimelineEntry `json:"failure,omitempty"`
@@ -2888,7 +2906,13 @@ type Build struct {
 	App Ref `json:"app"`
 
 	// Artifact What a build made, in the org's registry.
-	Artifact          *Artifact  `json:"artifact,omitempty"`
+	Artifact *Artifact `json:"artifact,omitempty"`
+
+	// Attestations What hangs on the artifact in the org's registry, signed by the machine that built it. Older builds have none.
+	Attestations []Attestation `json:"attestations,omitempty"`
+
+	// AttestedBy The public key of that machine, Ed25519 in base64.
+	AttestedBy        string     `json:"attested_by,omitempty"`
 	CancelRequestedAt *time.Time `json:"cancel_requested_at,omitempty"`
 
 	// Component A thing by id and name.

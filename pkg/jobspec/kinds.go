@@ -307,6 +307,8 @@ type Pulumi struct {
 
 // ContainerImage is what is known about an image in addition to its artifact.
 type ContainerImage struct {
+	// Image is the name that the app gives it, "host/path", for the customer's rules.
+	Image string `json:"image,omitempty"`
 	// Tag is the one that the build resolved, for people.
 	Tag string `json:"tag,omitempty"`
 }

@@ -144,6 +144,18 @@ type BuiltArtifact struct {
 	Repository string `json:"repository"`
 	Digest     string `json:"digest"`
 	SizeBytes  int64  `json:"size_bytes"`
+	// Attestations hang on the artifact in the same repository, each signed by the machine
+	// that built. SignedBy is that machine's public key, "" without any.
+	Attestations []Attestation `json:"attestations,omitempty"`
+	SignedBy     string        `json:"signed_by,omitempty"`
+}
+
+// Attestation is a signed statement about an artifact, or about one platform of an image.
+type Attestation struct {
+	// PredicateType says what it is: SLSA's provenance, an SPDX document.
+	PredicateType string `json:"predicate_type"`
+	Digest        string `json:"digest"`  // of its manifest
+	Subject       string `json:"subject"` // of the manifest that it is about
 }
 
 // StepResult is how one script of an action ended.

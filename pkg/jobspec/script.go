@@ -1,6 +1,7 @@
 package jobspec
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,13 +41,13 @@ type Script struct {
 func PluginScript(component string, p Plugin, a Artifact) Script {
 	may := []string{"uses no network", "does not see the install's directory"}
 	if p.Network {
-		may[0] = "may use the network"
+		may[0] = pluginMay["network"]
 	}
 	if p.InstallDir {
-		may[1] = "reads and writes the install's directory"
+		may[1] = pluginMay["install_dir"]
 	}
 	if p.State {
-		may = append(may, "keeps a state of its own, sealed, between its jobs")
+		may = append(may, pluginMay["state"])
 	}
 	return Script{Plugin: p.Type, Action: Action{
 		Name: "plugin " + p.Type + " of component " + component,
@@ -56,6 +57,26 @@ func PluginScript(component string, p Plugin, a Artifact) Script {
 				".\n# It " + strings.Join(may, ".\n# It ") + ".",
 		}},
 	}}
+}
+
+// pluginMay is what the text of a PluginScript says of a permission that it has. The text
+// is a part of what is accepted: it can only be added to.
+var pluginMay = map[string]string{
+	"network":     "may use the network",
+	"install_dir": "reads and writes the install's directory",
+	"state":       "keeps a state of its own, sealed, between its jobs",
+}
+
+// PluginPermissions names what the plugin of a PluginScript may, sorted. A script whose text
+// is not known may nothing that is known of.
+func (s Script) PluginPermissions() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(pluginMay)) {
+		if len(s.Action.Steps) == 1 && slices.Contains(strings.Split(s.Action.Steps[0].Command, "\n"), "# It "+pluginMay[name]+".") {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Digest names a script by all that decides what it does, "sha256:…". What a run

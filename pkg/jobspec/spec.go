@@ -165,6 +165,8 @@ type Source struct {
 	// behind Ref, its tag.
 	Image       string `json:"image,omitempty"`
 	ImageDigest string `json:"image_digest,omitempty"`
+	// ImageKey is a public key in PEM that must have signed the image, "" for none.
+	ImageKey string `json:"image_key,omitempty"`
 	// Chart is of an archive that holds one file, ChartFile: a packed chart of the
 	// chart repository Repo, of which Ref is the range as written.
 	Chart *Chart `json:"chart,omitempty"`

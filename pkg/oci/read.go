@@ -85,3 +85,16 @@ func OpenBlob(ctx context.Context, src Remote, dgst digest.Digest) (io.ReadClose
 	_, body, err := repo.Blobs().FetchReference(ctx, dgst.String())
 	return body, err
 }
+
+// Tag names an artifact of the repository, in place of what had the tag.
+func Tag(ctx context.Context, dst Remote, dgst digest.Digest, tag string) error {
+	repo, err := dst.open()
+	if err != nil {
+		return err
+	}
+	desc, err := repo.Resolve(ctx, dgst.String())
+	if err != nil {
+		return err
+	}
+	return repo.Tag(ctx, desc, tag)
+}

@@ -144,6 +144,8 @@ type Release struct {
 	Scripts []ReleaseScript `json:"scripts"`
 	// Plugins name the plugins that were not accepted before, each with its component.
 	Plugins []string `json:"plugins"`
+	// Grown are those of them that may more than the version accepted before.
+	Grown []GrownPlugin `json:"grown"`
 	// Roles are those that the customer may switch on, as the app writes them.
 	Roles []string `json:"roles"`
 	// Secrets are the names of the customer's secrets that the release reads.
@@ -154,6 +156,12 @@ type Release struct {
 type ReleaseArtifact struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"`
+}
+
+// GrownPlugin is a plugin with the permissions that its accepted version had not.
+type GrownPlugin struct {
+	Plugin      string   `json:"plugin"`
+	Permissions []string `json:"permissions"`
 }
 
 // ReleaseScript is a script that a release brings.

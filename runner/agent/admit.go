@@ -57,7 +57,7 @@ func (a *agent) admit() error {
 	if _, err := datadir.ReadJSON(a.dir.Trust(), &before); err != nil {
 		return err
 	}
-	trust := datadir.Trust{RunnerAPIURL: code.URL, OneHost: code.OneHost, Recovery: before.Recovery, Vouched: before.Vouched, Consent: before.Consent, Vendor: before.Vendor}
+	trust := datadir.Trust{RunnerAPIURL: code.URL, OneHost: code.OneHost, Recovery: before.Recovery, Vouched: before.Vouched, Consent: before.Consent, Vendor: before.Vendor, Images: before.Images}
 	for _, k := range code.DispatchKeys {
 		trust.DispatchKeys = append(trust.DispatchKeys, datadir.TrustedKey{KeyID: k.KeyID, PublicKey: k.PublicKey})
 	}

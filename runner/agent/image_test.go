@@ -3,7 +3,11 @@ package agent_test
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -18,11 +22,15 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/errdef"
 
+	"github.com/berth-dev/berth/pkg/attest"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/imagetrust"
 	"github.com/berth-dev/berth/runner/agent/registry"
 )
 
@@ -110,6 +118,113 @@ func TestImagesAreBroughtToTheOwnRegistry(t *testing.T) {
 	}
 	if result := deploy(plan); result.Outcome != jobspec.OutcomeFailed || !strings.Contains(result.Error, "not a container image") {
 		t.Errorf("a plan in the place of an image: %+v, want it refused", result)
+	}
+}
+
+// An image comes into an install only as the customer's trust.json wants it: signed by a key
+// that is named for it, whatever the control plane calls it; and one without a rule does not.
+func TestAttackUnsignedImage(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	defer gone.Close()
+	r.plane.change(func() { r.plane.registry = gone.Listener.Addr().String() })
+	layout, err := oci.Open(r.dir.Artifacts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := writeImage(t.Context(), layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pub, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(pub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := r.dir.LoadTrust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.Images = []imagetrust.Rule{{Match: "ghcr.io/team/*", Key: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))}}
+	trust.Registry = gone.URL
+	if err := datadir.WriteJSON(r.dir.Trust(), trust); err != nil {
+		t.Fatal(err)
+	}
+	withCluster(r)
+	deploy := func(name string) jobspec.Result {
+		return r.plane.result(t, r.plane.give(jobspec.Spec{
+			Kind: jobspec.KindContainerImage, Operation: jobspec.OperationPlan, ChangeID: id.New(id.Change),
+			Resource: &jobspec.Resource{ID: id.New(id.Resource), Kind: "component", Name: "web"},
+			Artifact: &jobspec.Artifact{Repository: "org/shop/web", Digest: image.String()},
+			Work:     jobspec.Work{ContainerImage: &jobspec.ContainerImage{Image: name, Tag: "1.2"}},
+		}))
+	}
+	refused := func(what string, result jobspec.Result, want string) {
+		t.Helper()
+		if result.Outcome != jobspec.OutcomeRefused || !strings.Contains(result.Error, want) || result.Remedy == "" {
+			t.Errorf("%s: %+v, want it refused: %s", what, result, want)
+		}
+		entries, err := layout.Artifacts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Annotations[ocispec.AnnotationRefName] != "" && e.Digest == image {
+				t.Errorf("%s: kubelets can pull it", what)
+			}
+		}
+	}
+	refused("unsigned", deploy("ghcr.io/team/web"), "no signature hangs on it")
+	refused("under a name that no rule has", deploy("docker.io/library/busybox"), "no rule in images")
+	refused("without a name", deploy(""), "no rule in images")
+
+	desc, err := layout.Resolve(t.Context(), image.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hang := func(predicate string, key ed25519.PrivateKey) {
+		t.Helper()
+		s, err := attest.About("web", image, predicate, map[string]any{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bundle, err := attest.Sign(key, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put := func(mediaType string, raw []byte) ocispec.Descriptor {
+			t.Helper()
+			d := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(raw), Size: int64(len(raw))}
+			if err := layout.Push(t.Context(), d, bytes.NewReader(raw)); err != nil && !errors.Is(err, errdef.ErrAlreadyExists) {
+				t.Fatal(err)
+			}
+			return d
+		}
+		raw, err := json.Marshal(ocispec.Manifest{
+			Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: attest.BundleType,
+			Config: put(ocispec.MediaTypeEmptyJSON, []byte("{}")), Layers: []ocispec.Descriptor{put(attest.BundleType, bundle)},
+			Subject: &ocispec.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest, Size: desc.Size},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(ocispec.MediaTypeImageManifest, raw)
+	}
+	_, other, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hang(attest.CosignSign, other)
+	refused("signed by somebody", deploy("ghcr.io/team/web"), "is of this key")
+	hang(attest.SPDX, key)
+	refused("an SBOM alone", deploy("ghcr.io/team/web"), "no signature of the image")
+	hang(attest.CosignSign, key)
+	if result := deploy("ghcr.io/team/web"); result.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("signed: %+v", result)
 	}
 }
 

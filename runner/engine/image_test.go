@@ -2,26 +2,33 @@ package engine_test
 
 import (
 	"bytes"
+	"crypto"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/berth-dev/berth/pkg/attest"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/runner/agent/registry"
 )
 
-// upstream serves one image for two platforms as team:1.2, from a registry.
-func upstream(t *testing.T) (host string, image digest.Digest) {
+// upstream serves one image for two platforms as team:1.2, from a registry, with bundles that
+// hang on it.
+func upstream(t *testing.T, hung ...[]byte) (host string, image digest.Digest) {
 	t.Helper()
 	layout, err := oci.Open(t.TempDir())
 	if err != nil {
@@ -53,9 +60,126 @@ func upstream(t *testing.T) (host string, image digest.Digest) {
 	if err := registry.Keep(t.Context(), layout, registry.Image{Repository: "team", Tag: "1.2", Digest: image}); err != nil {
 		t.Fatal(err)
 	}
+	of := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: image}
+	if desc, err := layout.Resolve(t.Context(), image.String()); err == nil {
+		of.Size = desc.Size
+	}
+	for _, bundle := range hung {
+		put(ocispec.MediaTypeImageManifest, ocispec.Manifest{
+			Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: attest.BundleType,
+			Config: put(ocispec.MediaTypeEmptyJSON, []byte("{}")), Layers: []ocispec.Descriptor{put(attest.BundleType, bundle)}, Subject: &of,
+		})
+	}
 	server := httptest.NewServer(registry.Handler(layout, slog.New(slog.NewTextHandler(t.Output(), nil))))
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String(), image
+}
+
+// withTag puts a registry in front of another, that has the signature of an image as a tag,
+// as cosign 1 and 2 write it.
+func withTag(t *testing.T, host string, image digest.Digest, payload, signature string) string {
+	t.Helper()
+	layer := ocispec.Descriptor{
+		MediaType: attest.SimpleSigningType, Digest: digest.FromString(payload), Size: int64(len(payload)),
+		Annotations: map[string]string{attest.AnnotationSignature: signature},
+	}
+	raw, err := json.Marshal(ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
+		Config: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageConfig, Digest: digest.FromString("{}"), Size: 2}, Layers: []ocispec.Descriptor{layer},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for path, body := range map[string]string{
+			"/v2/team/manifests/" + image.Algorithm().String() + "-" + image.Encoded() + ".sig": string(raw),
+			"/v2/team/blobs/" + layer.Digest.String():                                           payload,
+			"/v2/team/blobs/" + digest.FromString("{}").String():                                "{}",
+		} {
+			if r.URL.Path == path {
+				w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
+				w.Header().Set("Docker-Content-Digest", digest.FromString(body).String())
+				http.ServeContent(w, r, "", time.Time{}, strings.NewReader(body))
+				return
+			}
+		}
+		behind.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// The signatures in testdata/signatures are made by the libraries of sigstore (sigstore
+// v1.9, sigstore-go v1.1), with a new key for each: simple.json has what cosign 2 puts
+// into a tag, bundle.json is what cosign 3 hangs on an image, without any log or certificate.
+func TestBuildWantsAnImageSigned(t *testing.T) {
+	t.Parallel()
+	read := func(name string) string {
+		t.Helper()
+		raw, err := os.ReadFile(filepath.Join("testdata", "signatures", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	var simple struct{ Payload, Signature string }
+	if err := json.Unmarshal([]byte(read("simple.json")), &simple); err != nil {
+		t.Fatal(err)
+	}
+	bare, image := upstream(t)
+	hung, _ := upstream(t, []byte(read("bundle.json")))
+	tagged := withTag(t, bare, image, simple.Payload, simple.Signature)
+	forged := withTag(t, bare, image, strings.Replace(simple.Payload, "team", "evil", 1), simple.Signature)
+	elsewhere := withTag(t, bare, image, strings.Replace(simple.Payload, image.Encoded(), digest.FromString("x").Encoded(), 1), simple.Signature)
+	for _, tc := range []struct {
+		name, host, key, wrong string
+	}{
+		{"by a tag", tagged, read("cosign.pub"), ""},
+		{"by a bundle", hung, read("bundle.pub"), ""},
+		{"without a key nothing is asked", bare, "", ""},
+		{"not at all", bare, read("cosign.pub"), "no signature hangs on it"},
+		{"a tag by another key", tagged, read("bundle.pub"), "not of this key"},
+		{"a bundle by another key", hung, read("cosign.pub"), "is of this key"},
+		{"another payload", forged, read("cosign.pub"), "not of this key"},
+		{"of another image", elsewhere, read("cosign.pub"), "not of this key"},
+	} {
+		j := imageBuild(t, tc.host, image)
+		j.spec.Source.ImageKey = tc.key
+		r := j.run(t)
+		if tc.wrong == "" {
+			if r.Outcome != jobspec.OutcomeSucceeded {
+				t.Errorf("%s: %+v", tc.name, r)
+			}
+			continue
+		}
+		if r.Outcome != jobspec.OutcomeFailed || !strings.Contains(r.Error, tc.wrong) || r.Remedy == "" {
+			t.Errorf("%s: %+v, want %q", tc.name, r, tc.wrong)
+		}
+	}
+
+	// What was only a tag hangs on the copy, and verifies there for the customer.
+	j := imageBuild(t, tagged, image)
+	j.must(t)
+	root, err := os.OpenRoot(filepath.Join(j.path, "out/image"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	manifest, found, err := oci.HangingIn(t.Context(), root, image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := attest.ParseKey(read("cosign.pub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := attest.Signed([]crypto.PublicKey{key}, image, manifest, found); err != nil {
+		t.Error(err)
+	}
+	if err := attest.Signed([]crypto.PublicKey{key}, digest.FromString("other"), manifest, found); err == nil {
+		t.Error("it passes for the signature of another image")
+	}
 }
 
 func imageBuild(t *testing.T, host string, image digest.Digest) *jobDir {

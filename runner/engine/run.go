@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/reversal"
 	"github.com/berth-dev/berth/runner/engine/action"
 	"github.com/berth-dev/berth/runner/engine/build"
+	"github.com/berth-dev/berth/runner/engine/build/bom"
 	"github.com/berth-dev/berth/runner/engine/helm"
 	"github.com/berth-dev/berth/runner/engine/image"
 	"github.com/berth-dev/berth/runner/engine/job"
@@ -137,6 +138,9 @@ func work(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	result, err := do(ctx, j)
 	if err == nil && j.Spec.Operation == jobspec.OperationPlan {
 		err = errors.Join(j.PinNames(), classify(j))
+	}
+	if err == nil && j.Spec.Operation == jobspec.OperationBuild {
+		err = bom.Leave(j, result.Modules)
 	}
 	if err != nil {
 		err = explain(ctx, j, err)

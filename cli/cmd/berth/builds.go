@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/attested"
 	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
@@ -65,5 +66,6 @@ func (c *cli) buildsCommand() *cobra.Command {
 		}
 		return command.PrintOne(c.CLI, *build, table.Build(c.Now()))
 	})
-	return command.Noun("builds", "build", "Builds of components", list, show, create, cancel)
+	attestations := attested.Commands(attested.Doors{Call: c.Call, Args: command.Exactly("BUILD"), Out: c.Out, Err: c.Err})
+	return command.Noun("builds", "build", "Builds of components", append([]*cobra.Command{list, show, create, cancel}, attestations...)...)
 }

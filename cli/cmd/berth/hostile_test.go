@@ -258,7 +258,7 @@ func commandLines(dir string) [][]string {
 // ours are the commands that show nothing of a server's.
 var ours = []string{
 	"apps fmt", "apps graph", "apps init", "apps lint", "apps permissions", "apps render", "apps schema", "apps validate", // files of the caller
-	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front", "registry logout", "runners versions add", "releases keygen", "plugins pack", "plugins sign", "plugins test", "policies check", "policies test",
+	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front", "registry logout", "runners versions add", "releases keygen", "plugins new", "plugins pack", "plugins push", "plugins sign", "plugins test", "policies check", "policies test",
 	"create", "delete", "destroy", "events", "exec", "login", "open", "fmt", "graph", "init", "lint", "render", "schema", "validate", // words of other tools
 	"apply", "components", "deprovision", "pause", "remove", "resume", "rm", "secrets", "teardown", "uninstall", "update", "upgrade",
 }

@@ -28,6 +28,8 @@ import (
 type Doors struct {
 	Args   cobra.PositionalArgs // DIR
 	Packed cobra.PositionalArgs // DIR IMAGE
+	Pushed cobra.PositionalArgs // DIR REGISTRY/REPOSITORY:TAG
+	Getenv func(string) string
 	Out    io.Writer
 	Err    io.Writer
 	Format func() (output.Options, error)
@@ -35,7 +37,7 @@ type Doors struct {
 
 // Command is `berth plugins`. noun makes a command that only holds verbs.
 func Command(noun func(plural, singular, short string, verbs ...*cobra.Command) *cobra.Command, d Doors) *cobra.Command {
-	return noun("plugins", "plugin", "Component types of your own", pack(d), sign(d), test(d))
+	return noun("plugins", "plugin", "Component types of your own", create(d), pack(d), sign(d), test(d), push(d))
 }
 
 // test is `berth plugins test`.
@@ -154,40 +156,50 @@ components that use the plugin. Sign again after each change.`,
 			if err := isPlugin(args[0]); err != nil { // before a key is made for it
 				return err
 			}
-			if isInside(args[0], key) {
-				return usage.Errorf("the key is inside of the plugin's directory, and would be shipped with it")
-			}
-			private, err := readKey(key)
+			signer, err := signWith(d, args[0], key)
 			if err != nil {
 				return err
 			}
-			if private == nil {
-				if private, err = makeKey(key); err != nil {
-					return err
-				}
-				output.Printf(d.Err, "made a new key: %s\n", key)
-			}
-			envelope, err := plugin.Sign(private, os.DirFS(args[0]))
-			if err != nil {
-				return err
-			}
-			raw, err := json.MarshalIndent(envelope, "", "  ")
-			if err != nil {
-				return err
-			}
-			if err := durable.WriteFile(filepath.Join(args[0], plugin.SignatureFile), append(raw, '\n'), 0o644); err != nil {
-				return err
-			}
-			pub, ok := private.Public().(ed25519.PublicKey)
-			if !ok {
-				return errors.New("the key is not an Ed25519 key")
-			}
-			_, err = output.Println(d.Out, capsule.EncodePublicKey(pub))
+			_, err = output.Println(d.Out, signer)
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&key, "key", "", "file of the signing key")
 	return cmd
+}
+
+// signWith signs the plugin in a directory with the key in a file, which is made when it is
+// not there, and returns the public key.
+func signWith(d Doors, dir, key string) (signer string, err error) {
+	if isInside(dir, key) {
+		return "", usage.Errorf("the key is inside of the plugin's directory, and would be shipped with it")
+	}
+	private, err := readKey(key)
+	if err != nil {
+		return "", err
+	}
+	if private == nil {
+		if private, err = makeKey(key); err != nil {
+			return "", err
+		}
+		output.Printf(d.Err, "made a new key: %s\n", key)
+	}
+	envelope, err := plugin.Sign(private, os.DirFS(dir))
+	if err != nil {
+		return "", err
+	}
+	raw, err := json.MarshalIndent(envelope, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	if err := durable.WriteFile(filepath.Join(dir, plugin.SignatureFile), append(raw, '\n'), 0o644); err != nil {
+		return "", err
+	}
+	pub, ok := private.Public().(ed25519.PublicKey)
+	if !ok {
+		return "", errors.New("the key is not an Ed25519 key")
+	}
+	return capsule.EncodePublicKey(pub), nil
 }
 
 // isPlugin says what keeps a directory from being a plugin.

@@ -25,7 +25,7 @@ func run(t *testing.T, args ...string) (out string, err error) {
 		cmd := &cobra.Command{Use: plural, Short: short, SilenceErrors: true, SilenceUsage: true}
 		cmd.AddCommand(verbs...)
 		return cmd
-	}, plugins.Doors{Args: cobra.ExactArgs(1), Packed: cobra.ExactArgs(2), Out: &b, Err: io.Discard, Format: func() (output.Options, error) { return output.Options{}, nil }})
+	}, plugins.Doors{Args: cobra.ExactArgs(1), Packed: cobra.ExactArgs(2), Pushed: cobra.ExactArgs(2), Getenv: func(string) string { return "" }, Out: &b, Err: io.Discard, Format: func() (output.Options, error) { return output.Options{Format: output.Table}, nil }})
 	root.SetArgs(args)
 	err = root.ExecuteContext(t.Context())
 	return strings.TrimSpace(b.String()), err

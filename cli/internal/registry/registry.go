@@ -184,6 +184,16 @@ func configFile(named string, getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".docker", "config.json"), nil
 }
 
+// Stored opens Docker's configuration, where `berth registry login` and other clients keep
+// credentials. named is its file, "" for the usual one.
+func Stored(named string, getenv func(string) string) (credentials.Store, error) {
+	file, err := configFile(named, getenv)
+	if err != nil {
+		return nil, err
+	}
+	return open(file)
+}
+
 // open opens Docker's configuration, with the helpers that it names.
 func open(file string) (credentials.Store, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

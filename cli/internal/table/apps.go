@@ -1,13 +1,16 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/attest"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -111,9 +114,22 @@ func Build(now time.Time) output.View[ctlapi.Build] {
 			{Head: "AGE", Cell: func(b ctlapi.Build) string { return age(now, b.CreatedAt) }},
 			{Head: "WAITS FOR", Wide: true, Cell: func(b ctlapi.Build) string { return api.Value(b.Wait).Reason }},
 			{Head: "ARTIFACT", Wide: true, Cell: func(b ctlapi.Build) string { return output.ShortDigest(api.Value(b.Artifact).Digest) }},
+			{Head: "ATTESTED", Wide: true, Cell: attested},
 			{Head: "ERROR", Wide: true, Cell: func(b ctlapi.Build) string { return api.Value(b.Error) }},
 		},
 	}
+}
+
+// attested says what hangs on a build's artifact.
+func attested(b ctlapi.Build) string {
+	names := map[string]string{attest.SLSA: "provenance", attest.SPDX: "sbom"}
+	var all []string
+	for _, a := range b.Attestations {
+		if name := cmp.Or(names[a.PredicateType], a.PredicateType); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // Release shows the releases of an app.

@@ -36,6 +36,11 @@ func TestDiagnostics(t *testing.T) {
 		{"misspelt nested key", map[string]string{"sandbox.toml": "terraform_version = \"1.11.4\"\n[public_repo]\nrepo = \"a/b\"\ndir = \"x\"\n"}},
 		{"wrong types, all at once", map[string]string{"components/api.toml": "name = 3\ntype = \"terraform_module\"\nterraform_version = 1.11\n" +
 			"max_auto_retries = \"two\"\ntoggleable = \"yes\"\ndependencies = \"db\"\ndeploy_timeout = \"soon\"\npublic_repo = \"a/b\"\n[vars]\nlist = [1]\n"}},
+		{"keys of images", map[string]string{
+			"components/i.toml": "name = \"i\"\ntype = \"container_image\"\n[public]\nimage_url = \"a.test/b\"\ntag = \"1\"\n[berth]\nimage_key = \"cosign.pub\"\n",
+			"components/m.toml": "name = \"m\"\ntype = \"kubernetes_manifest\"\nmanifest = \"kind: Pod\"\n[berth]\nimage_key = \"cosign.pub\"\n",
+			"sandbox.toml":      "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\nimage_key = \"cosign.pub\"\n",
+		}},
 		{"misspelt file", map[string]string{"sandbx.toml": "x = 1\n"}},
 		{"whole file next to others", map[string]string{"nuon.shop.toml": "version = \"v1\"\n"}},
 		{"whole file", map[string]string{"metadata.toml": "", "sandbox.toml": "", "runner.toml": "", "stack.toml": "",

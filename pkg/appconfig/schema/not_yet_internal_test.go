@@ -22,7 +22,7 @@ import (
 // PACKAGE.TEST to keys.
 var actedOn = map[string][]string{
 	// How a folder is read.
-	"check.TestDiagnostics":             {"metadata.version", "metadata.version=v1", "metadata.version=v2"}, // a folder without it is refused
+	"check.TestDiagnostics":             {"metadata.version", "metadata.version=v1", "metadata.version=v2", "sandbox.berth.image_key"}, // a folder without it is refused
 	"api.TestReadmeOfInstall":           {"metadata.readme"},
 	"appconfig.TestOneFileIsTheSameApp": {"full.config_vars"},
 	"appconfig.TestOneFileHasEveryBlock": {
@@ -113,6 +113,7 @@ var actedOn = map[string][]string{
 		"action.steps", "action.steps[].name", "action.steps[].command", "action.steps[].inline_contents", "action.steps[].env_vars", "action.steps[].enable_kube_config",
 	},
 	"engine.TestActionNeedsTools":            {"action.berth.tools"},
+	"engine.TestBuildWantsAnImageSigned":     {"component.berth.image_key"},
 	"orders.TestScriptsOfAnApp":              {"action.inputs", "action.inputs[].name", "action.triggers[].type=cron", "action.triggers[].cron_schedule"},
 	"api.TestInstallTellsWhatHasNoEffectYet": {"action.description", "action.inputs[].description"},
 

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/imagetrust"
 )
 
 // saltBytes is the length of the salt: as much as the digest under it.
@@ -251,6 +252,9 @@ type Trust struct {
 	// Vendor says whose releases of the app this runner takes; nil for all that the
 	// control plane names.
 	Vendor *Vendor `json:"vendor,omitempty"`
+	// Images says which images may come into the install, by who signed them; without any
+	// rule all may.
+	Images []imagetrust.Rule `json:"images,omitempty"`
 }
 
 // Vendor is the vendor's key for releases of one app.
@@ -318,6 +322,9 @@ func (d Dir) LoadTrust() (Trust, error) {
 		return t, fmt.Errorf("%s: %w", d.Trust(), err)
 	}
 	if _, err := t.Panel(nil); err != nil {
+		return t, fmt.Errorf("%s: %w", d.Trust(), err)
+	}
+	if err := imagetrust.Check(t.Images); err != nil {
 		return t, fmt.Errorf("%s: %w", d.Trust(), err)
 	}
 	return t, nil

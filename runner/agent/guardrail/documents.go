@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
+	"github.com/berth-dev/berth/runner/agent/scripts"
 )
 
 // MaxDocuments is how many one plan may leave.
@@ -257,24 +258,31 @@ func script(spec jobspec.Spec, s policy.Script) policy.Document {
 	return policy.Document{Form: policy.FormScript, Of: string(spec.Kind), Component: s.Action, Name: "script " + s.Action + "/" + s.Step, Body: encode(s)}
 }
 
-// ReleaseDocument is that of accepting a release. accepted says which scripts and plugins were
-// accepted before, by digest.
-func ReleaseDocument(spec jobspec.Spec, accepted func(digest string) bool) policy.Document {
+// ReleaseDocument is that of accepting a release. accepted are the scripts and plugins that
+// were accepted before.
+func ReleaseDocument(spec jobspec.Spec, accepted []scripts.Accepted) policy.Document {
 	r := spec.Release
+	known := map[string]bool{}
+	for _, a := range accepted {
+		known[a.Digest] = true
+	}
 	body := policy.Release{
 		ID: r.ID, Number: r.Number, Forgets: spec.Destroy,
-		Artifacts: []policy.ReleaseArtifact{}, Scripts: []policy.ReleaseScript{}, Plugins: []string{}, Roles: roleNames(r.Roles), Secrets: []string{},
+		Artifacts: []policy.ReleaseArtifact{}, Scripts: []policy.ReleaseScript{}, Plugins: []string{}, Grown: []policy.GrownPlugin{}, Roles: roleNames(r.Roles), Secrets: []string{},
 	}
 	for _, a := range r.Artifacts {
 		body.Artifacts = append(body.Artifacts, policy.ReleaseArtifact(a))
 	}
 	for _, s := range r.Scripts {
 		digest, err := s.Digest()
-		if err == nil && accepted(digest) {
+		if err == nil && known[digest] {
 			continue
 		}
 		if s.Plugin != "" {
 			body.Plugins = append(body.Plugins, s.Action.Name)
+			if grown := scripts.Grown(accepted, s); len(grown) > 0 {
+				body.Grown = append(body.Grown, policy.GrownPlugin{Plugin: s.Action.Name, Permissions: grown})
+			}
 			continue
 		}
 		texts := []string{}

@@ -14,11 +14,13 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/guardrail"
 	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/judge"
+	"github.com/berth-dev/berth/runner/agent/scripts"
 )
 
 // executable is berth-policy, as `make build` made it.
@@ -216,6 +218,9 @@ func TestStandard(t *testing.T) {
 		{"a script that was not", script(false, false), policy.Deny, "unaccepted-script"},
 		{"a script for this one time", script(false, true), policy.Ask, "ad-hoc-script"},
 		{"a release", policy.Document{Form: policy.FormRelease, Of: "release", Name: "release 3", Body: []byte(`{"id":"rel_x","number":3,"forgets":false,"artifacts":[],"scripts":[],"plugins":[],"roles":[],"secrets":[]}`)}, policy.Allow, ""},
+		{"a new plugin", bringsPlugin(t, jobspec.Plugin{Network: true}), policy.Allow, ""},
+		{"a plugin that grows", bringsPlugin(t, jobspec.Plugin{Network: true, State: true}, jobspec.Plugin{State: true}), policy.Ask, "plugin-grows"},
+		{"a plugin that shrinks", bringsPlugin(t, jobspec.Plugin{State: true}, jobspec.Plugin{Network: true, State: true}), policy.Allow, ""},
 		{"an image", policy.Document{Form: policy.FormImage, Of: "container_image", Component: "web", Name: "image web", Body: []byte(`{"image":"registry.shop.example:5000/web","tag":"1","digest":"sha256:aa","metadata":{"signed":false}}`)}, policy.Allow, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -230,6 +235,28 @@ func TestStandard(t *testing.T) {
 			}
 		})
 	}
+}
+
+// bringsPlugin is the document of a release with a version of a plugin, where versions before
+// it were accepted.
+func bringsPlugin(t testing.TB, is jobspec.Plugin, before ...jobspec.Plugin) policy.Document {
+	t.Helper()
+	of := func(p jobspec.Plugin, version int) jobspec.Script {
+		p.Type, p.Signer = "greeting", "key"
+		return jobspec.PluginScript("hello", p, jobspec.Artifact{Digest: fmt.Sprintf("sha256:%064d", version)})
+	}
+	var accepted []scripts.Accepted
+	for i, p := range before {
+		script := of(p, i)
+		digest, err := script.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted = append(accepted, scripts.Accepted{Digest: digest, Script: script})
+	}
+	spec := jobspec.Spec{Kind: jobspec.KindRelease}
+	spec.Release = &jobspec.Release{ID: "rel_x", Number: 3, Scripts: []jobspec.Script{of(is, 9)}}
+	return guardrail.ReleaseDocument(spec, accepted)
 }
 
 // Every standard guardrail is a file, and every file one of them.

@@ -65,8 +65,7 @@ func (j *job) hold(ctx context.Context, result jobspec.Result, p guards.Plan) he
 func (j *job) planCase(canonical []byte) (c policy.Case, doubts []string, err error) {
 	if j.kind().ByAgent {
 		if j.spec.Release != nil {
-			accepted := func(digest string) bool { _, found := j.deps.Scripts.Get(digest); return found }
-			c.Documents = []policy.Document{guardrail.ReleaseDocument(j.spec, accepted)}
+			c.Documents = []policy.Document{guardrail.ReleaseDocument(j.spec, j.deps.Scripts.List())}
 		}
 		return c, nil, nil
 	}
@@ -211,8 +210,7 @@ func (j *job) judgeAgain(ctx context.Context, record order.Record) error {
 	p := guards.Plan{Guarded: true}
 	switch c, found, err := j.readCase("in/pinned/"); {
 	case j.spec.Release != nil:
-		accepted := func(digest string) bool { _, found := j.deps.Scripts.Get(digest); return found }
-		p.Documents = []policy.Document{guardrail.ReleaseDocument(j.spec, accepted)}
+		p.Documents = []policy.Document{guardrail.ReleaseDocument(j.spec, j.deps.Scripts.List())}
 	case j.kind().ByAgent:
 	case err != nil || !found:
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "what the plan was judged by cannot be read")

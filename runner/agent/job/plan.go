@@ -192,13 +192,19 @@ func (j *job) pinnedPurpose(change string) seal.Purpose {
 
 // pushBuild pushes what a build made to the org's registry.
 func (j *job) pushBuild(ctx context.Context, result *jobspec.Result) error {
+	var err error
 	switch j.kind().Artifact {
 	case jobspec.ArtifactImage:
-		return j.pushImage(ctx, result)
+		err = j.pushImage(ctx, result)
 	case jobspec.ArtifactFolder:
-		return j.pushFolder(ctx, result)
+		err = j.pushFolder(ctx, result)
+	default:
+		err = fmt.Errorf("a build of kind %s makes no artifact", j.spec.Kind)
 	}
-	return fmt.Errorf("a build of kind %s makes no artifact", j.spec.Kind)
+	if err != nil {
+		return err
+	}
+	return j.attest(ctx, result)
 }
 
 // pushFolder packs a folder as an artifact, which is of the component's kind, and

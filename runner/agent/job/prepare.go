@@ -112,6 +112,11 @@ func (j *job) bringArtifact(ctx context.Context, a jobspec.Artifact) error {
 	if err != nil {
 		return err
 	}
+	if !j.spec.Destroy {
+		if err := j.admitSigned(ctx, a, image); err != nil {
+			return err
+		}
+	}
 	return registry.Keep(ctx, j.deps.Layout, registry.Image{
 		Repository: oci.RepositoryOf(j.spec.Resource.Name, j.spec.Resource.ID), Tag: j.spec.ImageTag(), Digest: image,
 	})
@@ -157,7 +162,9 @@ func (j *job) bringSource(ctx context.Context, a jobspec.Artifact) error {
 func (j *job) pull(ctx context.Context, repository string, want digest.Digest) error {
 	started, last := time.Now(), time.Now()
 	var total int64
-	opt := oci.TransferOptions{Referrers: j.spec.Kind == jobspec.KindContainerImage, Progress: func(done, all int64) {
+	// What hangs on an artifact comes along: signatures, provenance, SBOM. Of what a build
+	// works from nothing is kept.
+	opt := oci.TransferOptions{Referrers: j.spec.Operation != jobspec.OperationBuild, Progress: func(done, all int64) {
 		total = all
 		if time.Since(last) >= progressEvery {
 			last = time.Now()

@@ -2,10 +2,13 @@ package plugins_test
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/plugins"
@@ -147,6 +150,59 @@ func TestPluginsStayAccepted(t *testing.T) {
 	}
 	if !strings.Contains(text, "plugin greeting of component hello update") {
 		t.Errorf("shown as\n%s", text)
+	}
+}
+
+// What grew is told by comparing with the version that was accepted last, whatever was
+// accepted before that and whatever the component is called now; and it is shown.
+func TestPluginsGrow(t *testing.T) {
+	t.Parallel()
+	accepted := func(at int, component string, p jobspec.Plugin) scripts.Accepted {
+		p.Type, p.Signer = "greeting", "key"
+		script := jobspec.PluginScript(component, p, jobspec.Artifact{Digest: "sha256:" + strconv.Itoa(at)})
+		digest, err := script.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scripts.Accepted{Digest: digest, Script: script, Since: time.Unix(int64(at), 0)}
+	}
+	all := jobspec.Plugin{Network: true, InstallDir: true, State: true}
+	noText := accepted(1, "hello", all)
+	noText.NoText, noText.Script.Action.Steps = true, nil
+	for _, tc := range []struct {
+		name   string
+		before []scripts.Accepted
+		is     jobspec.Plugin
+		want   []string
+	}{
+		{"a new one", nil, all, nil},
+		{"the same", []scripts.Accepted{accepted(1, "hello", all)}, all, nil},
+		{"less", []scripts.Accepted{accepted(1, "hello", all)}, jobspec.Plugin{}, nil},
+		{"from nothing", []scripts.Accepted{accepted(1, "hello", jobspec.Plugin{})}, all, []string{"install_dir", "network", "state"}},
+		{"back to what it had once", []scripts.Accepted{accepted(1, "hello", all), accepted(2, "hello", jobspec.Plugin{State: true})}, jobspec.Plugin{Network: true, State: true}, []string{"network"}},
+		{"under another name", []scripts.Accepted{accepted(1, "other", jobspec.Plugin{State: true})}, jobspec.Plugin{Network: true}, []string{"network"}},
+		{"from what nobody knows", []scripts.Accepted{noText}, jobspec.Plugin{Network: true}, []string{"network"}},
+	} {
+		is := accepted(9, "hello", tc.is).Script
+		if diff := cmp.Diff(tc.want, scripts.Grown(tc.before, is), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: -want +got\n%s", tc.name, diff)
+		}
+	}
+
+	before := []scripts.Accepted{accepted(1, "hello", all), accepted(2, "hello", jobspec.Plugin{State: true})}
+	review, err := scripts.Compare(before, jobspec.Release{Scripts: []jobspec.Script{accepted(9, "hello", jobspec.Plugin{Network: true, State: true}).Script}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []jobspec.FieldChange
+	for _, f := range review.Summary().Objects[0].Fields {
+		if strings.HasPrefix(f.Path, "permission ") {
+			shown = append(shown, f)
+		}
+	}
+	want := []jobspec.FieldChange{{Path: "permission network", Before: "no", After: "yes"}, {Path: "permission state", After: "yes"}}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("shown: -want +got\n%s", diff)
 	}
 }
 

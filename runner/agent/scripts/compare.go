@@ -49,6 +49,8 @@ func Compare(accepted []Accepted, release jobspec.Release) (Review, error) {
 			r.Gone = append(r.Gone, a)
 		}
 	}
+	// Of versions of a plugin that stay accepted the latest is what a new one is shown next to.
+	slices.SortStableFunc(r.Gone, latestFirst)
 	r.pair(func(before, after jobspec.Script) bool { return before.Cron == after.Cron })
 	r.pair(func(jobspec.Script, jobspec.Script) bool { return true })
 	// A plugin stays accepted: what it made is removed with it, by then maybe without
@@ -61,6 +63,28 @@ func Compare(accepted []Accepted, release jobspec.Release) (Review, error) {
 	slices.SortStableFunc(r.Gone, func(a, b Accepted) int { return byName(a.Script, b.Script) })
 	slices.SortStableFunc(r.Changed, func(a, b Pair) int { return byName(a.After, b.After) })
 	return r, nil
+}
+
+func latestFirst(a, b Accepted) int { return b.Since.Compare(a.Since) }
+
+// Grown names the permissions of a plugin that is not accepted and that the version accepted
+// last had not: of the same component, or else of the same type. A plugin of which none was
+// accepted is new and has not grown. Of one whose text is not here nothing is known, so that
+// all permissions of the next one count.
+func Grown(accepted []Accepted, is jobspec.Script) []string {
+	if is.Plugin == "" {
+		return nil
+	}
+	list := slices.SortedStableFunc(slices.Values(accepted), latestFirst)
+	i := slices.IndexFunc(list, func(a Accepted) bool { return a.Script.Action.Name == is.Action.Name })
+	if i < 0 {
+		i = slices.IndexFunc(list, func(a Accepted) bool { return a.Script.Plugin == is.Plugin })
+	}
+	if i < 0 {
+		return nil
+	}
+	had := list[i].Script.PluginPermissions()
+	return slices.DeleteFunc(is.PluginPermissions(), func(name string) bool { return slices.Contains(had, name) })
 }
 
 // pair turns new scripts into changed ones where one of the same name goes.
@@ -122,6 +146,9 @@ func fields(accepted *Accepted, is jobspec.Script) []jobspec.FieldChange {
 			out = append(out, jobspec.FieldChange{Path: path, Before: before, After: after})
 		}
 	}
+	if is.Plugin != "" {
+		out = append(out, permissions(was, is)...)
+	}
 	add("runs", runs(was), runs(&is))
 	add("schedule", before.Cron, is.Cron)
 	add("role", before.Role, is.Role)
@@ -166,6 +193,31 @@ func digestField(was *Accepted, is *jobspec.Script) jobspec.FieldChange {
 		f.After, _ = is.Digest()
 	}
 	return f
+}
+
+// permissions tells what a plugin may, one field each, next to what it might before: who
+// reads nothing else sees what grew.
+func permissions(was *jobspec.Script, is jobspec.Script) []jobspec.FieldChange {
+	var had []string
+	if was != nil {
+		had = was.PluginPermissions()
+	}
+	has := is.PluginPermissions()
+	var out []jobspec.FieldChange
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(had, has)))) {
+		before, after := "no", "yes"
+		if slices.Contains(had, name) {
+			before = "yes"
+		}
+		if !slices.Contains(has, name) {
+			after = "no"
+		}
+		if was == nil || before == after {
+			before = ""
+		}
+		out = append(out, jobspec.FieldChange{Path: "permission " + name, Before: before, After: after})
+	}
+	return out
 }
 
 // runs says when a script runs.

@@ -2,12 +2,15 @@ package build
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/berth-dev/berth/pkg/attest"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/reach"
@@ -53,7 +56,36 @@ func ContainerImage(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return jobspec.Result{}, explainCopy(j, want, err)
 	}
 	j.Logf("copied %s: %d bytes in %s", name, size, time.Since(began).Round(time.Millisecond))
-	return jobspec.Result{}, nil
+	if err := from.AdoptInto(ctx, want, layout); err != nil {
+		j.Logf("signatures that are a tag do not come along: %v", err)
+	}
+	return jobspec.Result{}, signedAs(ctx, j, want)
+}
+
+// signedAs refuses an image that the app's key has not signed.
+func signedAs(ctx context.Context, j *job.Job, image digest.Digest) error {
+	s := j.Spec.Source
+	if s.ImageKey == "" {
+		return nil
+	}
+	key, err := attest.ParseKey(s.ImageKey)
+	if err != nil {
+		return job.Wrongf(correct(j, "berth.image_key"), "image_key: %v", err)
+	}
+	root, err := os.OpenRoot(j.Out("image"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	manifest, hung, err := oci.HangingIn(ctx, root, image)
+	if err != nil {
+		return err
+	}
+	if err := attest.Signed([]crypto.PublicKey{key}, image, manifest, hung); err != nil {
+		return job.Failf("have it signed with that key, or correct image_key below [berth]", "image %s:%s, which is %s, is not signed by image_key: %v", s.Image, s.Ref, image, err)
+	}
+	j.Logf("image %s is signed by image_key", image)
+	return nil
 }
 
 // copyImage pulls an image, again while its registry does not answer.

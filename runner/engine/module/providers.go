@@ -12,6 +12,8 @@ import (
 type Provider struct {
 	// Source is where it comes from, such as "hashicorp/aws".
 	Source string
+	// Version is which ones will do, as the module writes it; "" for any.
+	Version string
 	// Aliases are the further configurations that the module has or asks for.
 	Aliases []string
 }
@@ -49,6 +51,10 @@ func (m *Module) addRequired(block *hcl.Block) {
 			case "source":
 				if v, diags := pair.Value.Value(nil); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
 					p.Source = strings.TrimPrefix(strings.TrimPrefix(v.AsString(), defaultHost), defaultTofuHost)
+				}
+			case "version":
+				if v, diags := pair.Value.Value(nil); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+					p.Version = v.AsString()
 				}
 			case "configuration_aliases":
 				list, _ := hcl.ExprList(pair.Value)

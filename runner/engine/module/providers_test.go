@@ -25,7 +25,7 @@ terraform {
     mine = { source = "registry.terraform.io/acme/cloud", version = "~> 1" }
   }
 }
-resource "cloud_thing" "a" { provider = mine.west }`, map[string]module.Provider{"mine": {Source: "acme/cloud"}}},
+resource "cloud_thing" "a" { provider = mine.west }`, map[string]module.Provider{"mine": {Source: "acme/cloud", Version: "~> 1"}}},
 		{"with further configurations", "main.tf", `
 terraform {
   required_providers {

@@ -3119,6 +3119,24 @@ export interface components {
             /** Format: int64 */
             size_bytes?: number;
         };
+        /** @description A statement of in-toto about an artifact, in a bundle of sigstore, which is a referrer of the artifact in its repository. */
+        Attestation: {
+            /**
+             * @description Of its manifest.
+             * @example sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
+            digest: string;
+            /**
+             * @description What it says: provenance of SLSA, or an SPDX document.
+             * @example https://slsa.dev/provenance/v1
+             */
+            predicate_type: string;
+            /**
+             * @description The manifest that it is about: the artifact's, or that of one platform of an image.
+             * @example sha256:60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752
+             */
+            subject: string;
+        };
         BeforeFailure: {
             failure?: components["schemas"]["TimelineEntry"];
             good?: components["schemas"]["TimelineEntry"];
@@ -3139,6 +3157,10 @@ export interface components {
         Build: {
             app: components["schemas"]["Ref"];
             artifact?: components["schemas"]["Artifact"];
+            /** @description What hangs on the artifact in the org's registry, signed by the machine that built it. Older builds have none. */
+            attestations?: components["schemas"]["Attestation"][];
+            /** @description The public key of that machine, Ed25519 in base64. */
+            attested_by?: string;
             /** Format: date-time */
             cancel_requested_at?: string;
             component: components["schemas"]["Ref"];

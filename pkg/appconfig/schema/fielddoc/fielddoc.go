@@ -37,6 +37,7 @@ var Of = map[string]string{
 	"BlockExtension":                         "The [berth] table of a sandbox or a component: what Berth adds to the public format.",
 	"BlockExtension.AutoRollback":            "Takes it back to the release and the inputs of before, once, when its deploy fails and the plan says that this is reversible. The rollback is planned and needs the same approval as any other.",
 	"BlockExtension.Guardrails":              "What its changes may do that customers' guardrails stop by default: \"deletes_data\", \"changes_iam\", \"changes_rbac\".",
+	"BlockExtension.ImageKey":                "The public key, in PEM, that must have signed the image of somebody else's, with cosign or another tool of sigstore. Only for components of type container_image. Its build verifies it, without asking a server; an image without such a signature is not taken.",
 	"BlockExtension.LocalSource":             "A directory of the app folder that holds the source.",
 	"BlockExtension.OCISource":               "A plugin in a registry: \"oci://host/path:tag\", or \"oci://host/path@sha256:…\". Only for components whose type is a plugin's.",
 	"BlockExtension.Plugin":                  "Which plugin deploys the component; needed when its type is none of ours.",

@@ -95,6 +95,7 @@ func buildOf(row builderdb.BuilderLockBuildRow, app string) (Build, error) {
 	b.File, b.Directory = placeOf(row.Spec)
 	b.Kustomize, b.Docker, b.Pulumi = kustomizeOf(row.Spec), dockerOf(row.Spec), pulumiOf(row.Spec)
 	b.Signer, b.Tool = extensionOf(row.Spec)
+	b.ImageKey = imageKeyOf(row.Spec)
 	if b.Source, err = source.Parse(row.Build.Source); err != nil {
 		b.SourceFault = err.Error()
 	}

@@ -2,13 +2,16 @@ package build
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/berth-dev/berth/pkg/attest"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 )
@@ -50,6 +53,9 @@ func (w *Worker) copyImage(ctx context.Context, b Build) (Copied, error) {
 	to := jobspec.Artifact{Repository: repositoryOf(b), Digest: dgst.String()}
 	w.Log.InfoContext(ctx, "private image is being copied", "org_id", b.OrgID, "build_id", b.ID, "component", b.Component)
 	began := time.Now().UTC()
+	if err := signedAs(wanted, b, from, dgst); err != nil && ctx.Err() == nil {
+		return Copied{}, err
+	}
 	size, err := w.Registry.CopyImage(wanted, b.OrgID, from, to)
 	switch {
 	case err == nil:
@@ -87,4 +93,23 @@ func (w *Worker) watch(ctx context.Context, b Build, stop context.CancelCauseFun
 			return
 		}
 	}
+}
+
+// signedAs refuses a private image that the app's key has not signed, before it is copied.
+func signedAs(ctx context.Context, b Build, from oci.Remote, image digest.Digest) error {
+	if b.ImageKey == "" {
+		return nil
+	}
+	key, err := attest.ParseKey(b.ImageKey)
+	if err != nil {
+		return source.Refuse("image_key: %s", err)
+	}
+	manifest, hung, err := from.Hanging(ctx, image)
+	if err != nil {
+		return err
+	}
+	if err := attest.Signed([]crypto.PublicKey{key}, image, manifest, hung); err != nil {
+		return source.Refuse("image %s, which is %s, is not signed by image_key below [berth]: %s", b.Source.Repo, image, err)
+	}
+	return nil
 }

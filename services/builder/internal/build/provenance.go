@@ -25,9 +25,12 @@ type Provenance struct {
 	// Tool is what the engine used.
 	Tool *jobspec.Tool `json:"tool,omitempty"`
 	// Modules are what the build fetched from elsewhere.
-	Modules    []jobspec.Module `json:"modules,omitempty"`
-	StartedAt  time.Time        `json:"started_at,omitzero"`
-	FinishedAt time.Time        `json:"finished_at,omitzero"`
+	Modules []jobspec.Module `json:"modules,omitempty"`
+	// Attestations hang on the artifact, signed by SignedBy.
+	Attestations []jobspec.Attestation `json:"attestations,omitempty"`
+	SignedBy     string                `json:"signed_by,omitempty"`
+	StartedAt    time.Time             `json:"started_at,omitzero"`
+	FinishedAt   time.Time             `json:"finished_at,omitzero"`
 }
 
 // ProvenanceSource is what the artifact was made from, exactly.
@@ -56,7 +59,7 @@ func provenanceOfCopy(b Build, c Copied) Provenance {
 
 // provenanceOf is that of a build whose job has succeeded.
 func provenanceOf(b Build, job Job) Provenance {
-	return Provenance{
+	p := Provenance{
 		BuildID: b.ID, ResolvedDigest: b.Resolved,
 		Source: ProvenanceSource{
 			Kind: string(b.Source.Kind), Digest: b.Source.Digest, Archive: b.Provenance.Source.Archive,
@@ -65,4 +68,8 @@ func provenanceOf(b Build, job Job) Provenance {
 		RunnerID: job.RunnerID, JobID: job.ID, Attempt: job.Attempt, Remade: b.Provenance.Remade, Tool: job.Result.Tool, Modules: job.Result.Modules,
 		StartedAt: job.Result.StartedAt, FinishedAt: job.Result.FinishedAt,
 	}
+	if a := job.Result.Artifact; a != nil {
+		p.Attestations, p.SignedBy = a.Attestations, a.SignedBy
+	}
+	return p
 }

@@ -93,6 +93,19 @@ func extensionOf(revision json.RawMessage) (signer, tool string) {
 	return keys.Berth.Plugin.Signer, keys.Berth.Tool
 }
 
+// imageKeyOf reads from a revision which key must have signed the image, "" for none.
+func imageKeyOf(revision json.RawMessage) string {
+	var keys struct {
+		Berth struct {
+			ImageKey string `json:"image_key"`
+		} `json:"berth"`
+	}
+	if err := json.Unmarshal(revision, &keys); err != nil {
+		return ""
+	}
+	return keys.Berth.ImageKey
+}
+
 // specOf is the job that builds b. What to deploy with it (variables, values) is
 // no part of it. url is what a git source is cloned from.
 func specOf(b Build, url string) jobspec.Spec {
@@ -114,7 +127,7 @@ func specOf(b Build, url string) jobspec.Spec {
 			src.Chart = &jobspec.Chart{Name: b.Source.Directory, Version: pin.Version, Digest: pin.Digest, Before: b.Before}
 		}
 	case b.Source.Kind == source.KindImage:
-		src.Kind, src.Image, src.Ref, src.ImageDigest = "image", b.Source.Repo, b.Source.Ref, b.Source.Content(b.Commit)
+		src.Kind, src.Image, src.Ref, src.ImageDigest, src.ImageKey = "image", b.Source.Repo, b.Source.Ref, b.Source.Content(b.Commit), b.ImageKey
 		if pin, ok := source.ReadPin(b.Commit); ok {
 			src.Ref = pin.Version
 		}
@@ -151,6 +164,9 @@ func resolvedDigest(b Build, commit string) string {
 	switch b.Source.Kind {
 	case source.KindImage, source.KindChart:
 		what = string(b.Source.Kind)
+		if b.ImageKey != "" { // who must have signed it was checked by the build that copied it
+			what += " " + b.ImageKey
+		}
 	case source.KindOCI: // who must have signed it is checked when it is fetched
 		what = string(b.Source.Kind) + " " + b.Type + " " + b.Signer
 	}

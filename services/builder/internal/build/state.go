@@ -54,6 +54,8 @@ type Build struct {
 	KeepCache bool
 	// Tool is what a Terraform module is for; "" where the app does not say it.
 	Tool string
+	// ImageKey must have signed an image of somebody else's; "" for none.
+	ImageKey string
 	// Pulumi says how a program is built of the source; nil for anything else.
 	Pulumi *jobspec.PulumiBuild
 	// Signer is the public key that must have signed a plugin, "" for anything else.

@@ -17,5 +17,13 @@ func (d *Depot) CopyImage(ctx context.Context, orgID string, from oci.Remote, to
 	if err != nil {
 		return 0, err
 	}
-	return from.Copy(ctx, dgst, d.remote(orgID, to.Repository), oci.TransferOptions{Referrers: true})
+	repository := d.remote(orgID, to.Repository)
+	size, err := from.Copy(ctx, dgst, repository, oci.TransferOptions{Referrers: true})
+	if err != nil {
+		return 0, err
+	}
+	if err := from.AdoptBy(ctx, dgst, repository); err != nil && !oci.Denied(err) { // many answer so for what they do not have
+		return 0, err
+	}
+	return size, nil
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -154,6 +155,14 @@ func buildView(r ctldb.ShowBuildsRow) (apigen.Build, error) {
 	}
 	if len(b.Provenance) > 0 {
 		view.Provenance = &b.Provenance
+		var said struct {
+			Attestations []apigen.Attestation `json:"attestations"`
+			SignedBy     string               `json:"signed_by"`
+		}
+		if wrong := json.Unmarshal(b.Provenance, &said); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("provenance of build %s: %w", b.ID, wrong))
+		}
+		view.Attestations, view.AttestedBy = said.Attestations, said.SignedBy
 	}
 	return view, err
 }

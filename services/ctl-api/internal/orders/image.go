@@ -15,6 +15,6 @@ func containerImage(c component) (work jobspec.Work, deployable bool) {
 	if c.ContainerImage.Public.UpdatePolicy != "" {
 		tag, _, _ = strings.Cut(c.commit, "@") // TAG@DIGEST
 	}
-	work.ContainerImage = &jobspec.ContainerImage{Tag: tag}
+	work.ContainerImage = &jobspec.ContainerImage{Image: c.ContainerImage.Public.ImageURL, Tag: tag}
 	return work, true
 }
