@@ -14,11 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/enrolcode"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/imagetrust"
 )
 
 // phoneHome takes reports of a stack. The first one's answer is lost.
@@ -137,11 +139,32 @@ func TestNewerCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What the customer decided stays.
+	trust, err := r.dir.LoadTrust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder, _, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	vendor, _, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.Consent = &consent.Config{Mode: consent.ModeEach, Holders: []consent.Holder{{Name: "ada", Keys: []string{capsule.EncodePublicKey(holder)}}}}
+	trust.Vendor = &datadir.Vendor{AppID: vendorApp, Keys: []string{capsule.EncodePublicKey(vendor)}}
+	trust.Images = []imagetrust.Rule{{Match: "*", Unsigned: true}}
+	if err := datadir.WriteJSON(r.dir.Trust(), trust); err != nil {
+		t.Fatal(err)
+	}
+	decided := trust
 	newer := code
 	newer.PhoneHomeSecret = "bph_" + strings.Repeat("d", 43)
 	newer.DispatchKeys = []enrolcode.Key{{KeyID: "next", PublicKey: capsule.EncodePublicKey(public)}}
 	live(newer, 3)
-	if trust, err := r.dir.LoadTrust(); err != nil || trust.DispatchKeys[0].KeyID != "next" {
+	if trust, err := r.dir.LoadTrust(); err != nil || trust.DispatchKeys[0].KeyID != "next" ||
+		!cmp.Equal(trust.Consent, decided.Consent) || !cmp.Equal(trust.Vendor, decided.Vendor) || !cmp.Equal(trust.Images, decided.Images) {
 		t.Errorf("trust: %+v, %v", trust, err)
 	}
 	r.plane.mu.Lock()

@@ -192,6 +192,26 @@ func alone(f Facts) func(*Answer) {
 	return say(Yes, "no: %s", f.consentText())
 }
 
+func signedArtifacts(f Facts) func(*Answer) {
+	const always = "artifacts are fetched by the digest that the signed order names, and one that differs is refused; signed provenance, and an SBOM where Berth knows the parts, come along with them"
+	images := "no rule in trust.json says who must have signed images"
+	if f.Images > 0 {
+		images = fmt.Sprintf("%d rules in trust.json say who must have signed images, verified here, offline", f.Images)
+	}
+	if len(f.Vendor) == 0 {
+		return say(Partly, "%s. You pinned no vendor key, so releases are taken unsigned; %s", always, images)
+	}
+	return say(Yes, "%s. Releases are taken that %s signed, which you pinned; %s", always, names(f.Vendor), images)
+}
+
+func downgrades(f Facts) func(*Answer) {
+	const always = "an older runner, older settings, older standing rules, a lower fence and an older state are refused"
+	if len(f.Vendor) == 0 {
+		return say(Partly, "%s. An app's release that is older and was never accepted is refused only with a vendor key, and you pinned none", always)
+	}
+	return say(Yes, "%s; so is a signed release that is older and was never accepted, that you revoked, or of which anything was exchanged", always)
+}
+
 func updates(f Facts) func(*Answer) {
 	if len(f.Release) == 0 {
 		return say(Yes, "you pinned no release key: the runner takes no update by itself")

@@ -37,6 +37,10 @@ type Facts struct {
 	Dispatch []string `json:"dispatch_keys"`
 	Recovery string   `json:"recovery_key,omitempty"`
 	Release  []string `json:"release_keys"`
+	// Vendor are the keys that must have signed the app's releases, Images how many rules say
+	// who must have signed images.
+	Vendor []string `json:"vendor_keys"`
+	Images int      `json:"image_rules"`
 
 	Consent  string   `json:"consent_mode"`
 	Need     int      `json:"consent_need"`

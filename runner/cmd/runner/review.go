@@ -109,7 +109,16 @@ func trustFacts(dir datadir.Dir, f *review.Facts) error {
 	for _, k := range trust.DispatchKeys {
 		f.Dispatch = append(f.Dispatch, k.KeyID)
 	}
-	f.PrivateCA = trust.PrivateCAFile
+	f.PrivateCA, f.Images = trust.PrivateCAFile, len(trust.Images)
+	if trust.Vendor != nil {
+		keys, err := trust.Vendor.Parse()
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			f.Vendor = append(f.Vendor, k.ID)
+		}
+	}
 	var first struct {
 		LogURL   string `json:"log_url"`
 		Registry string `json:"registry"`
