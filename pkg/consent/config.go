@@ -21,7 +21,7 @@ const (
 	ModeEach Mode = "each"
 )
 
-// Machine is the holder of an install that names none: whoever works on the runner's own
+// Machine is the holder of an install that names none: the person who works on the runner's own
 // command line as the agent's user signs with the machine's key.
 const Machine = "machine key"
 

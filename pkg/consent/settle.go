@@ -53,7 +53,7 @@ type Stand struct {
 	Signed []capsule.Envelope
 }
 
-// Settle decides how a change stands. A denial counts in each mode: whoever may agree
+// Settle decides how a change stands. A denial counts in each mode: anybody who may agree
 // may also stop.
 func (p Panel) Settle(c Case) Stand {
 	people := p.count(c)

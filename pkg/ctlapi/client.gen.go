@@ -9322,7 +9322,7 @@ type ClientInterface interface {
 
 	// GetReleaseContents Show everything that a release brings
 	//
-	// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so whoever signs a release computes what it signs from this.
+	// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so who signs a release computes what it signs from this.
 	//
 	// Corresponds with GET /releases/{release}/contents (the `GetReleaseContents` operationId).
 	GetReleaseContents(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -12242,7 +12242,7 @@ func (c *Client) GetRelease(ctx context.Context, release string, reqEditors ...R
 
 // GetReleaseContents Show everything that a release brings
 //
-// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so whoever signs a release computes what it signs from this.
+// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so who signs a release computes what it signs from this.
 //
 // Corresponds with GET /releases/{release}/contents (the `GetReleaseContents` operationId).
 func (c *Client) GetReleaseContents(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -22585,7 +22585,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetReleaseContentsWithResponse Show everything that a release brings
 	//
-	// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so whoever signs a release computes what it signs from this.
+	// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so who signs a release computes what it signs from this.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -31833,7 +31833,7 @@ func (c *ClientWithResponses) GetReleaseWithResponse(ctx context.Context, releas
 
 // GetReleaseContentsWithResponse Show everything that a release brings
 //
-// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so whoever signs a release computes what it signs from this.
+// What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so who signs a release computes what it signs from this.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -42,7 +42,7 @@ const (
 	TypeHelmChart          Type = "helm_chart"
 	TypeKubernetesManifest Type = "kubernetes_manifest"
 	TypeTerraformModule    Type = "terraform_module"
-	TypeKubernetesCluster  Type = "kubernetes_cluster" // every object, whoever brings it
+	TypeKubernetesCluster  Type = "kubernetes_cluster" // every object, no matter what brings it
 	TypeSandbox            Type = "sandbox"
 	TypeTerraformJob       Type = "runner_job_terraform_deploy"
 	TypeHelmJob            Type = "runner_job_helm_deploy"

@@ -82,7 +82,7 @@ func (f Facts) guardrailText() string {
 func (f Facts) consentText() string {
 	text := fmt.Sprintf("consent mode is %s", f.Consent)
 	if f.ByMachine {
-		return text + ", without holders: whoever has this machine's account answers what guardrails ask"
+		return text + ", without holders: the person who has this machine's account answers what guardrails ask"
 	}
 	return text + fmt.Sprintf(", %d of %d holders have to agree (%s; %d with security keys only)", f.Need, len(f.Holders), names(f.Holders), f.Hardware)
 }

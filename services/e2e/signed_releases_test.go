@@ -15,7 +15,7 @@ import (
 )
 
 // TestSignedReleases: an install whose customer pinned the vendor's key. What the vendor
-// has not signed is not planned, whoever holds the control plane and its database; what it
+// has not signed is not planned, no matter who holds the control plane and its database; what it
 // signed and the customer accepted may return; and the key can be replaced.
 func TestSignedReleases(t *testing.T) {
 	t.Parallel()

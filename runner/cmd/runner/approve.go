@@ -76,7 +76,7 @@ func (s *settings) denyCommand() *cobra.Command {
 	a := answering{answer: consent.Deny}
 	cmd := &cobra.Command{
 		Use: "deny CHANGE…", Short: "Refuse a change, or take an approval back",
-		Long: "Signs that a change may not be brought about. One denial is enough, whoever else agrees, before or after it; it can not be taken back. " +
+		Long: "Signs that a change may not be brought about. One denial is enough, no matter who else agrees, before or after it; it can not be taken back. " +
 			"The vendor can propose the same again as a new change. What has begun is not interrupted: berth-runner stop-now does that.",
 		Example: "  berth-runner deny chg_01jd2x7q9zr8w3v5k6m4n0tgha --key ada.key --reason \"not before the audit\"",
 		RunE: func(cmd *cobra.Command, args []string) error {

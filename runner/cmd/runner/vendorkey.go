@@ -205,7 +205,7 @@ func (s *settings) revokeReleaseCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "revoke-release NUMBER", Short: "Never install a release again", Args: oneArg("the number of a release"),
-		Long: "Writes down that a release may not be planned or applied here any more, whoever signed it. What it has installed keeps running, and can be removed or replaced. It cannot be undone.",
+		Long: "Writes down that a release may not be planned or applied here any more, no matter who signed it. What it has installed keeps running, and can be removed or replaced. It cannot be undone.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := strconv.Atoi(args[0])
 			if err != nil || number < 1 {

@@ -300,7 +300,7 @@ func TestChangedRules(t *testing.T) {
 	}
 	words := strings.Fields("{ } [ ] ( ) : - | > & * ! , \" ' 0 -1 1e309 null true apiVersion: kind: spec: rules: match: any: all: validate: pattern: deny: foreach: cel: expressions: expression: " +
 		"object.spec has( .orValue( {{request.object}} {{ }} import default contains some every if else := == package data.lib input http.send( opa.runtime() \t \n \u0000 \xff")
-	random := rand.New(rand.NewPCG(14, 9)) //nolint:gosec // a test repeats
+	random := rand.New(rand.NewPCG(14, 9))
 	all := seeds()
 	for range n {
 		r := all[random.IntN(len(all))]

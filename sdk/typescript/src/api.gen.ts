@@ -2079,7 +2079,7 @@ export interface paths {
         };
         /**
          * Show everything that a release brings
-         * @description What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so whoever signs a release computes what it signs from this.
+         * @description What a runner accepts, as it is sent there: artifacts and configs by digest, scripts with their whole text. The manifest follows from it alone, so who signs a release computes what it signs from this.
          */
         get: operations["getReleaseContents"];
         put?: never;

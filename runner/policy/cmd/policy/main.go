@@ -120,7 +120,7 @@ type request struct {
 	err error
 }
 
-// requests reads ahead, so that the process ends with whoever started it also while it works.
+// requests reads ahead, so that the process ends with the process that started it, also while it works.
 func requests(in io.Reader) <-chan request {
 	all := make(chan request)
 	go func() {

@@ -129,7 +129,7 @@ func TestNextOfOneChange(t *testing.T) {
 		{name: "the customer denies what was approved", change: change(model.ChangeApproved, approved("sha256:a"), consent(model.ConsentDenied, "ada denied it: not now")),
 			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeDenied, EndedBy: flow.ByCustomer, Error: "ada denied it: not now",
 				Remedy: "talk to the customer, then retry the step, which makes a new plan"}},
-		{name: "and what is only proposed, whoever approves it", change: change(model.ChangeProposed, consent(model.ConsentDenied, "")), state: func(s *flow.State) { s.ApproveAll = true },
+		{name: "and what is only proposed, no matter who approves it", change: change(model.ChangeProposed, consent(model.ConsentDenied, "")), state: func(s *flow.State) { s.ApproveAll = true },
 			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeDenied, EndedBy: flow.ByCustomer, Error: "the customer denied it",
 				Remedy: "talk to the customer, then retry the step, which makes a new plan"}},
 		{name: "a proposal waits for a decision, whether the customer agrees or not", change: change(model.ChangeProposed, consent(model.ConsentGiven, "")),
