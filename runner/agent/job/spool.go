@@ -45,12 +45,13 @@ func (j *job) openLogs() error {
 // takeSpool makes the log of the attempt of its spool.
 func (j *job) takeSpool(spool *logship.Spool) {
 	j.logs = newLogs(spool, j.secrets, j.log)
-	j.logs.withholding = withholding{off: j.off, path: filepath.Join(j.deps.Dir.Egress(), "withheld", j.attempt.Name()+".log")}
+	name, job := j.attempt.Name(), j.spec.JobID // the log is shipped while the attempt moves on
+	j.logs.withholding = withholding{off: j.off, path: filepath.Join(j.deps.Dir.Egress(), "withheld", name+".log")}
 	if j.tick != nil {
 		return // there are too many of them
 	}
 	j.logs.keep = func(stream string, end logship.Head) error {
-		return datadir.WriteJSON(j.deps.Dir.KeptLog(j.attempt.Name()), evidence.Log{Job: j.spec.JobID, Stream: stream, Lines: end.NextSeq - 1, Hash: end.Hash.String()})
+		return datadir.WriteJSON(j.deps.Dir.KeptLog(name), evidence.Log{Job: job, Stream: stream, Lines: end.NextSeq - 1, Hash: end.Hash.String()})
 	}
 }
 
