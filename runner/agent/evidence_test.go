@@ -27,9 +27,11 @@ func exported(t *testing.T) (dir string, o evidence.Options) {
 	t.Helper()
 	var stop func() error
 	c := newChange(t, func(r *runner) { stop = r.start() }, "print "+planted, "secret")
-	if result := c.plane.result(t, c.order(asItIs)); result.Outcome != jobspec.OutcomeSucceeded {
+	job := c.order(asItIs)
+	if result := c.plane.result(t, job); result.Outcome != jobspec.OutcomeSucceeded {
 		t.Fatalf("result = %+v", result)
 	}
+	c.appears(c.dir.KeptLog(job + ".1")) // once the log has left, which may be after the result
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
