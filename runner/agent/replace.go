@@ -55,6 +55,10 @@ func Replace(ctx context.Context, cfg Config, key *recovery.Key) (done Replaced,
 	}
 	defer datadir.Unlock(lock)
 	a.disk = disk.Open(a.dir.Path(), cfg.MinFree, cfg.Log)
+	if err := a.openEgress(); err != nil {
+		return done, err
+	}
+	defer a.closeEgress()
 	if err := a.isolate(); err != nil {
 		return done, err
 	}

@@ -222,7 +222,7 @@ func commandLines(dir string) [][]string {
 		{"apps", "list"}, {"apps", "show", "hello"}, {"apps", "create", "hello"}, {"apps", "delete", "hello"},
 		{"apps", "variables", "list", "hello"}, {"apps", "variables", "show", "hello", "X"}, {"apps", "variables", "delete", "hello", "X"},
 		{"apps", "variables", "set", "hello", "X=longenough", "--plain"},
-		{"builds", "list"}, {"builds", "show", "bld_1"}, {"builds", "create", "hello"}, {"builds", "cancel", "bld_1"},
+		{"builds", "list"}, {"builds", "show", "bld_1"}, {"builds", "create", "hello"}, {"builds", "cancel", "bld_1"}, {"builds", "provenance", "bld_1"}, {"builds", "sbom", "bld_1"},
 		{"configs", "list", "hello"}, {"configs", "show", "cfg_1"}, {"configs", "diff", "cfg_1", "cfg_2"},
 		{"releases", "list", "hello"}, {"releases", "show", "rel_1"}, {"releases", "diff", "rel_1", "rel_2"}, {"releases", "create", "hello"}, {"releases", "sign", "rel_1", "--dry-run"}, {"releases", "rotate-key", "hello", "--new-key", filepath.Join(dir, "metadata.toml")},
 		{"customers", "list"}, {"customers", "show", "acme"}, {"customers", "create", "acme"},

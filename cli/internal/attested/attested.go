@@ -52,7 +52,8 @@ along to the registry of each install.`
 func verb(d Doors, use, short, predicate, long string) *cobra.Command {
 	var subject string
 	var bundle bool
-	cmd := &cobra.Command{Use: use, Short: short, Long: long + how, Args: d.Args}
+	word, _, _ := strings.Cut(use, " ")
+	cmd := &cobra.Command{Use: use, Short: short, Long: long + how, Args: d.Args, Example: fmt.Sprintf("  berth builds %[1]s bld_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth builds %[1]s bld_01jd2x7q9zr8w3v5k6m4n0tgha --bundle > %[1]s.json", word)}
 	cmd.Flags().StringVar(&subject, "subject", "", "of which manifest: the artifact's digest, or that of one platform")
 	cmd.Flags().BoolVar(&bundle, "bundle", false, "print it with its signature, as a bundle of sigstore")
 	cmd.RunE = d.Call(func(ctx context.Context, client *api.Client, args []string) error {
