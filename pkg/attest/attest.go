@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/berth-dev/berth/pkg/attest/spdx"
 )
 
 // Types of predicates and of what they are in.
@@ -136,76 +138,17 @@ type Contents struct {
 	Comment string `json:"comment"`
 }
 
-const (
-	noAssertion = "NOASSERTION"
-	idDocument  = "SPDXRef-DOCUMENT"
-	idArtifact  = "SPDXRef-artifact"
-)
-
-type spdxDocument struct {
-	Version       string             `json:"spdxVersion"`
-	DataLicense   string             `json:"dataLicense"`
-	ID            string             `json:"SPDXID"`
-	Name          string             `json:"name"`
-	Namespace     string             `json:"documentNamespace"`
-	Comment       string             `json:"comment,omitempty"`
-	CreationInfo  spdxCreation       `json:"creationInfo"`
-	Packages      []spdxPackage      `json:"packages"`
-	Relationships []spdxRelationship `json:"relationships"`
-}
-
-type spdxCreation struct {
-	Created  time.Time `json:"created"`
-	Creators []string  `json:"creators"`
-}
-
-type spdxPackage struct {
-	ID       string    `json:"SPDXID"`
-	Name     string    `json:"name"`
-	Version  string    `json:"versionInfo,omitempty"`
-	Download string    `json:"downloadLocation"`
-	Analyzed bool      `json:"filesAnalyzed"`
-	Refs     []spdxRef `json:"externalRefs,omitempty"`
-	Purpose  string    `json:"primaryPackagePurpose,omitempty"`
-}
-
-type spdxRef struct {
-	Category string `json:"referenceCategory"`
-	Type     string `json:"referenceType"`
-	Locator  string `json:"referenceLocator"`
-}
-
-type spdxRelationship struct {
-	Element string `json:"spdxElementId"`
-	Type    string `json:"relationshipType"`
-	Related string `json:"relatedSpdxElement"`
-}
-
 // Document is the SPDX document of an artifact. It is the same for the same artifact; its
 // time is that of the build that made it first here.
 func (c Contents) Document(name string, artifact digest.Digest, created time.Time) any {
-	d := spdxDocument{
-		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: idDocument, Name: name, Comment: c.Comment,
-		Namespace:     "https://berth.dev/spdx/" + name + "/" + artifact.Encoded(),
-		CreationInfo:  spdxCreation{Created: created.UTC().Truncate(time.Second), Creators: []string{"Tool: berth-runner"}},
-		Packages:      []spdxPackage{{ID: idArtifact, Name: name, Version: artifact.String(), Download: noAssertion, Purpose: "ARCHIVE"}},
-		Relationships: []spdxRelationship{{idDocument, "DESCRIBES", idArtifact}},
-	}
-	for i, p := range c.Packages {
-		id := fmt.Sprintf("SPDXRef-package-%d", i+1)
-		one := spdxPackage{ID: id, Name: p.Name, Version: p.Version, Download: p.From, Purpose: p.Purpose}
-		if one.Download == "" {
-			one.Download = noAssertion
-		}
-		if p.PURL != "" {
-			one.Refs = []spdxRef{{"PACKAGE-MANAGER", "purl", p.PURL}}
-		}
-		d.Packages = append(d.Packages, one)
-		relation := "CONTAINS"
+	d := spdx.New(spdx.Subject{ID: "SPDXRef-artifact", Name: name, Digest: artifact, Purpose: "ARCHIVE"}, created.UTC().Truncate(time.Second), "Tool: berth-runner")
+	d.Comment = c.Comment
+	for _, p := range c.Packages {
+		relation := spdx.Contains
 		if p.Named {
-			relation = "DEPENDS_ON"
+			relation = spdx.DependsOn
 		}
-		d.Relationships = append(d.Relationships, spdxRelationship{idArtifact, relation, id})
+		d.Add(spdx.Package{Name: p.Name, Version: p.Version, Download: p.From, Purpose: p.Purpose}, relation, p.PURL)
 	}
 	return d
 }

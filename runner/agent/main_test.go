@@ -159,7 +159,7 @@ func (e testEngine) plan() error {
 }
 
 // judged leaves what rules are held against, for a module that replaces something: the kind
-// of resource is in its vars. What "exposes" is made anew and public. With "lies" the documents tell of nothing that happens.
+// of resource is in its vars. What "exposes" is made for the first time, and public. With "lies" the documents tell of nothing that happens.
 func (e testEngine) judged() {
 	if kind, ok := e.spec.TerraformModule.Vars["exposes"].(string); ok {
 		e.leavePlan([]any{map[string]any{

@@ -177,9 +177,7 @@ func consentGroup() group {
 					if result, err := s.result(ctx, job); err != nil || result.Outcome != jobspec.OutcomeSucceeded {
 						return finding{}, fmt.Errorf("the second plan: %s %s: %w", result.Outcome, result.Error, err)
 					}
-					s.plane.mu.Lock()
-					plan = s.plane.plans[job]
-					s.plane.mu.Unlock()
+					plan = s.planOf(job)
 					apply, granted = applyOf(again, plan)
 					return ran(s, "consent-twice", func() (jobspec.Result, error) {
 						return s.do(ctx, apply, granted, func(d *draft) { d.order.OriginID = spec.ChangeID })
@@ -252,9 +250,7 @@ func guarded(name, try, line string, edits ...edit) Attack {
 		if err != nil {
 			return finding{}, err
 		}
-		s.plane.mu.Lock()
-		plan := s.plane.plans[job]
-		s.plane.mu.Unlock()
+		plan := s.planOf(job)
 		if plan.EffectDigest == "" {
 			return finding{rule: ruleOf(planned)}, nil
 		}

@@ -129,9 +129,7 @@ func (s *scene) takes(ctx context.Context, release jobspec.Release, script jobsp
 	if err != nil || planned.Outcome != jobspec.OutcomeSucceeded {
 		return planned, err
 	}
-	s.plane.mu.Lock()
-	plan := s.plane.plans[job]
-	s.plane.mu.Unlock()
+	plan := s.planOf(job)
 	apply, granted := applyOf(spec, plan)
 	if result, err := s.do(ctx, apply, granted); err != nil || result.Outcome != jobspec.OutcomeSucceeded {
 		return result, err

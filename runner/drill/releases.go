@@ -92,9 +92,7 @@ func releaseGroup() group {
 					if err != nil {
 						return finding{}, err
 					}
-					s.plane.mu.Lock()
-					plan := s.plane.plans[job]
-					s.plane.mu.Unlock()
+					plan := s.planOf(job)
 					if plan.Pinned == "" {
 						n, err := s.lines("release-less")
 						return finding{effect: n > 0, rule: ruleOf(planned)}, err

@@ -306,9 +306,14 @@ func (s *scene) plan(ctx context.Context, spec jobspec.Spec) (runnerapi.Plan, er
 	if result.Outcome != jobspec.OutcomeSucceeded {
 		return runnerapi.Plan{}, fmt.Errorf("the plan ended %s: %s", result.Outcome, result.Error)
 	}
+	return s.planOf(job), nil
+}
+
+// planOf is what a job handed in as its plan, nothing where it handed in none.
+func (s *scene) planOf(job string) runnerapi.Plan {
 	s.plane.mu.Lock()
 	defer s.plane.mu.Unlock()
-	return s.plane.plans[job], nil
+	return s.plane.plans[job]
 }
 
 // apply is the job that applies a plan.

@@ -12,6 +12,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/berth-dev/berth/pkg/attest"
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
@@ -33,13 +34,8 @@ type Made struct {
 	Notes []string
 }
 
-// Media types of what refers to an image: statements of in-toto.
-const (
-	typeStatement = "application/vnd.in-toto+json"
-	predicateNote = "in-toto.io/predicate-type"
-	predicateSLSA = "https://slsa.dev/provenance/v1"
-	predicateSPDX = "https://spdx.dev/Document"
-)
+// predicateNote is the annotation that names the predicate of what refers to an image.
+const predicateNote = "in-toto.io/predicate-type"
 
 // layout is an OCI image layout on disk.
 type layout string
@@ -58,7 +54,7 @@ func Attach(dir string, o Origin) (Made, error) {
 	image := bare(index.Manifests[0])
 	made := Made{Digest: image.Digest}
 	statement := newStatement(o, image.Digest)
-	provenance, err := l.refer(image, predicateSLSA, statement)
+	provenance, err := l.refer(image, attest.SLSA, statement)
 	if err != nil {
 		return made, err
 	}
@@ -73,7 +69,7 @@ func Attach(dir string, o Origin) (Made, error) {
 			return made, fmt.Errorf("packages of %s: %w", p.Digest, err)
 		}
 		document := found.document(o, p.Digest)
-		sbom, err := l.refer(bare(p), predicateSPDX, newSBOM(o.Name, p.Digest, document))
+		sbom, err := l.refer(bare(p), attest.SPDX, newSBOM(o.Name, p.Digest, document))
 		if err != nil {
 			return made, err
 		}
@@ -144,7 +140,7 @@ func (l layout) refer(subject ocispec.Descriptor, predicate string, statement an
 	if err := enc.Encode(statement); err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	layer, err := l.put(typeStatement, text.Bytes())
+	layer, err := l.put(attest.StatementType, text.Bytes())
 	if err != nil {
 		return layer, err
 	}
@@ -154,7 +150,7 @@ func (l layout) refer(subject ocispec.Descriptor, predicate string, statement an
 		return config, err
 	}
 	raw, err := json.Marshal(ocispec.Manifest{
-		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: typeStatement,
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: attest.StatementType,
 		Config: config, Layers: []ocispec.Descriptor{layer}, Subject: &subject, Annotations: map[string]string{predicateNote: predicate},
 	})
 	if err != nil {

@@ -5,17 +5,15 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/berth-dev/berth/pkg/attest"
 )
 
 // The types below are in-toto's Statement (v1) and SLSA's provenance (v1), as far as
 // they are filled in.
 
 // Resource is a resource descriptor: something that the build was made from.
-type Resource struct {
-	Name   string            `json:"name,omitempty"`
-	URI    string            `json:"uri,omitempty"`
-	Digest map[string]string `json:"digest,omitempty"`
-}
+type Resource = attest.Resource
 
 // statement says something about an image.
 type statement struct {
@@ -28,7 +26,7 @@ type statement struct {
 func about(name string, image digest.Digest, predicate string, v any) statement {
 	return statement{
 		Type:          "https://in-toto.io/Statement/v1",
-		Subject:       []Resource{{Name: name, Digest: map[string]string{image.Algorithm().String(): image.Encoded()}}},
+		Subject:       []Resource{{Name: name, Digest: attest.DigestSet(image)}},
 		PredicateType: predicate, Predicate: v,
 	}
 }
@@ -90,5 +88,5 @@ func newStatement(o Origin, image digest.Digest) statement {
 	p.RunDetails.Builder.Version = map[string]string{"buildkit": o.BuildKit}
 	p.RunDetails.Metadata.InvocationID = o.Build
 	p.RunDetails.Metadata.StartedOn, p.RunDetails.Metadata.FinishedOn = o.Started.Truncate(time.Second), o.Finished.Truncate(time.Second)
-	return about(o.Name, image, predicateSLSA, p)
+	return about(o.Name, image, attest.SLSA, p)
 }
