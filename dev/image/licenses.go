@@ -111,6 +111,11 @@ func (l Licenses) texts(dir string) ([]string, error) {
 		texts = append(texts, found...)
 	}
 	if len(texts) == 0 {
+		if texts, err = statedTerms(dir); err != nil {
+			return nil, err
+		}
+	}
+	if len(texts) == 0 {
 		return nil, errors.New("it has none")
 	}
 	slices.Sort(texts)

@@ -61,3 +61,48 @@ func TestLicenses(t *testing.T) {
 		t.Errorf("code is no license: %v", err)
 	}
 }
+
+// Some modules have no file with their license, and name it elsewhere.
+func TestStatedTerms(t *testing.T) {
+	t.Parallel()
+	const apache = "Licensed under the Apache License, Version 2.0 (the \"License\");"
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  string // "" for none
+	}{
+		{"nothing", map[string]string{"README.md": "# A module\n", "a.go": "package a\n"}, ""},
+		{"the README", map[string]string{"README.md": "# A\r\n## License\r\n[Apache-2.0](http://x)\r\n\r\n(c) A\r\n# More\r\ntext"}, "[Apache-2.0](http://x)\n\n(c) A"},
+		{"a README that only speaks of one", map[string]string{"README.md": "# A\nThis is no license\n## Licenses of others\nnone\n"}, ""},
+		{"above the code", map[string]string{"in/a.go": "/*\nCopyright A\n\n   " + apache + "\n*/\n\n// Package a does.\npackage a\n"}, "Copyright A\n" + apache},
+		{"below the code", map[string]string{"a.go": "package a\n\n// " + apache + "\n"}, ""},
+		{"code that does not parse", map[string]string{"a.go": "// " + apache + "\npackage\n"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range c.files {
+				file := filepath.Join(dir, name)
+				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := image.StatedTerms(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.want == "" {
+				if len(got) != 0 {
+					t.Errorf("terms are %q, want none", got)
+				}
+				return
+			}
+			if len(got) != 1 || !strings.HasSuffix(got[0], "\n\n"+c.want) {
+				t.Errorf("terms are %q, want %q", got, c.want)
+			}
+		})
+	}
+}

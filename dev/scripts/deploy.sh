@@ -73,11 +73,11 @@ secrets() {
 # images builds and pushes, and prints an entry of kustomize for each.
 images() {
   local name digest list postgres
-  list=$(ARCH=$(go env GOARCH) PUSH="$registry/berth" dev/scripts/images.sh ctl-api runner-api log-ingest builder berth)
+  list=$(ARCH=$(go env GOARCH) PUSH="$registry/berth" dev/scripts/images.sh ctl-api runner-api log-ingest builder berth) || return 1
   while read -r name digest; do
     echo "  - {name: berth/$name, newName: $registry/berth/$name, digest: \"${digest##*@}\"}"
   done <<<"$list"
-  postgres=$(dev/scripts/postgres-image.sh "$registry/berth/postgres:dev")
+  postgres=$(dev/scripts/postgres-image.sh "$registry/berth/postgres:dev") || return 1
   echo "  - {name: berth/postgres, newName: $registry/berth/postgres, digest: \"${postgres##*@}\"}"
 }
 
@@ -185,7 +185,7 @@ up() {
   reach
   locate
   secrets
-  pushed=$(images)
+  pushed=$(images) || fail "the images were not made"
   runner=$(runner_image) || say "installs here need --image: the runner's image was not made"
   overlay local "$pushed"
   say "images are pushed after $((SECONDS - began)) s"

@@ -78,6 +78,10 @@ can_deploy() {
 at_once=$(($(nproc) * 3 / 2))
 readonly at_once
 
+# failed PART says that a part of the suite failed outside of any test, as an event
+# that the report counts.
+failed() { printf '{"Action":"fail","Package":"%s"}\n' "$1"; }
+
 # test_deployed runs the tests of services/e2e/deployed.txt on what `make deploy`,
 # whose process is $1, makes.
 test_deployed() {
@@ -85,6 +89,7 @@ test_deployed() {
   if ! wait "$1"; then
     echo "make deploy failed:"
     tail -n 40 "$deploy_log"
+    failed 'make deploy'
     return 1
   fi
   list=$(awk '!/^(#|$)/{print $1}' services/e2e/deployed.txt | paste -sd'|')

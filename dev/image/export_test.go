@@ -1,0 +1,4 @@
+package image
+
+// StatedTerms is for the tests.
+var StatedTerms = statedTerms
