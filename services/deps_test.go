@@ -175,7 +175,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"csvlist":      {},
 		"fleetapi":     {"apigen", "apiref", "bulk", "database", "installs", "paging", "plantree", "readme", "releaseview"},
 		"policies":     {"database"},
-		"policyapi":    {"apigen", "database", "flow", "installs", "orders", "paging"},
+		"policyapi":    {"apigen", "database", "flow", "installs", "orders", "paging", "policies"},
 		"metricsapi":   {"apigen", "database", "installs", "paging"},
 		"treediff":     {},
 		"snapshot":     {"database", "treediff"},

@@ -128,6 +128,47 @@ func Open(raw []byte, key crypto.PublicKey) (Statement, []byte, error) {
 	return s, payload, err
 }
 
+// Said is a statement with the bytes that were signed.
+type Said struct {
+	Statement Statement
+	Raw       []byte
+}
+
+// Statements are those about subject in bundles that hang on it, in their order: with keys
+// those that one of them signed, without any key all. What cannot be read is left out.
+func Statements(keys []crypto.PublicKey, subject digest.Digest, hung []oci.Hanging) []Said {
+	var all []Said
+	for _, h := range hung {
+		for _, layer := range h.Layers {
+			if !strings.HasPrefix(layer.MediaType, "application/vnd.dev.sigstore.bundle") {
+				continue
+			}
+			if s, ok := readSaid(keys, layer.Data); ok && s.Statement.Names(subject) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+func readSaid(keys []crypto.PublicKey, raw []byte) (Said, bool) {
+	for _, key := range keys {
+		if s, payload, err := Open(raw, key); err == nil {
+			return Said{s, payload}, true
+		}
+	}
+	b, err := readBundle(raw)
+	if len(keys) > 0 || err != nil || b.Envelope == nil || b.Envelope.PayloadType != StatementType {
+		return Said{}, false
+	}
+	payload, err := base64.StdEncoding.DecodeString(b.Envelope.Payload)
+	if err != nil {
+		return Said{}, false
+	}
+	s, err := ReadStatement(payload)
+	return Said{s, payload}, err == nil
+}
+
 func readBundle(raw []byte) (bundle, error) {
 	var b bundle
 	if len(raw) > 2*MaxBytes {

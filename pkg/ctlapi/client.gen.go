@@ -2927,6 +2927,9 @@ type Build struct {
 	// Job A piece of work that a runner was given.
 	Job *Job `json:"job,omitempty"`
 
+	// Policies What the app's policies say of the image, one for each that looked at it; also of an image that they denied.
+	Policies []BuildPolicy `json:"policies,omitempty"`
+
 	// Provenance Commit, tools and times, as recorded with the artifact.
 	Provenance *json.RawMessage `json:"provenance,omitempty"`
 
@@ -2955,6 +2958,28 @@ type BuildPage struct {
 
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
+}
+
+// BuildPolicy What one policy says of the image of a build.
+type BuildPolicy struct {
+	// Answer What follows: nothing, a warning, the customer is asked, or the change is denied. A vendor's policy that cannot tell denies, a customer's asks.
+	Answer PolicyAnswer `json:"answer"`
+
+	// Counts How many verdicts of each kind a policy gave.
+	Counts PolicyCounts `json:"counts"`
+
+	// Engine What judged, with the versions of its languages.
+	Engine string `json:"engine"`
+
+	// Findings The verdicts that stand against the image, the worst first.
+	Findings []PolicyFinding `json:"findings"`
+
+	// FindingsLeft How many more there are than are listed.
+	FindingsLeft int `json:"findings_left"`
+
+	// Policy Example: signed-images
+	Policy   string  `json:"policy"`
+	Severity *string `json:"severity,omitempty"`
 }
 
 // BuildRequest defines model for BuildRequest.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/footprint"
+	"github.com/berth-dev/berth/pkg/policy"
 )
 
 // MaxAhead is how far ahead of the control plane's clock a reported time may be.
@@ -82,6 +83,8 @@ type Result struct {
 	Outputs Outputs `json:"outputs,omitempty"`
 	// Artifact is what a build pushed.
 	Artifact *BuiltArtifact `json:"artifact,omitempty"`
+	// Judgement is what the vendor's policies say of the image of a build.
+	Judgement *policy.Judgement `json:"judgement,omitempty"`
 	// Modules are what a build fetched from elsewhere and packed.
 	Modules []Module `json:"modules,omitempty"`
 	// Metrics are the numbers that the scripts of an action wrote; MetricsError says what

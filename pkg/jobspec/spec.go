@@ -72,9 +72,13 @@ type Spec struct {
 	// InputsVersion is the version of the install's inputs in State.
 	InputsVersion  int `json:"inputs_version,omitempty"`
 	TimeoutSeconds int `json:"timeout_seconds"`
-	// Policies are the vendor's rules that a plan is held against, only those that look
-	// at what the job is about. Their texts may be templates.
+	// Policies are the vendor's rules that a plan or a build is held against, only those
+	// that look at what the job is about. For a plan their texts may be templates.
 	Policies []policy.Rules `json:"policies,omitempty"`
+	// ImageKeys are the public keys that the vendor's policies take signatures of an image
+	// from, in PEM, or for the machine that built it as package capsule writes keys. They
+	// count for no rule of the customer's.
+	ImageKeys []string `json:"image_keys,omitempty"`
 	// File is the file of the app folder that defines the sandbox or the component
 	// that the job works on. It is for errors, as are the names of other files
 	// below.

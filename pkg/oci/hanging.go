@@ -51,6 +51,43 @@ func HangingIn(ctx context.Context, layout *os.Root, artifact digest.Digest) (ma
 	return readHanging(ctx, f, desc)
 }
 
+// HangingOn is what refers to one manifest.
+type HangingOn struct {
+	Subject digest.Digest
+	Hung    []Hanging
+}
+
+// HangingOnPartsIn reads what an image layout has of the manifests that an index lists, which
+// are an image's platforms, in its order. An artifact that is no index has none.
+func HangingOnPartsIn(ctx context.Context, layout *os.Root, artifact digest.Digest) ([]HangingOn, error) {
+	f := folder{layout}
+	desc, err := f.resolve(artifact)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := fetchManifest(ctx, f, desc)
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Manifests []ocispec.Descriptor `json:"manifests"`
+	}
+	if err := json.Unmarshal(raw, &index); err != nil {
+		return nil, fmt.Errorf("manifest %s: %w", artifact, err)
+	}
+	var all []HangingOn
+	for _, part := range index.Manifests[:min(len(index.Manifests), maxHanging)] {
+		_, hung, err := readHanging(ctx, f, plain(part))
+		if err != nil {
+			return nil, err
+		}
+		if len(hung) > 0 {
+			all = append(all, HangingOn{Subject: part.Digest, Hung: hung})
+		}
+	}
+	return all, nil
+}
+
 // Hanging reads what a repository has of an artifact, as HangingIn does, and signatures that
 // are only a tag.
 func (r Remote) Hanging(ctx context.Context, artifact digest.Digest) (manifest []byte, hung []Hanging, err error) {

@@ -31,7 +31,18 @@ type Rules struct {
 	Type Type `json:"type,omitempty"`
 	// Components are the names of the components that they are for; none, or "*", is all.
 	Components []string `json:"components,omitempty"`
+	// Side says whose rules they are, for documents that each side sees in its own way.
+	Side Side `json:"side,omitempty"`
 }
+
+// Side is who rules belong to.
+type Side string
+
+// The sides.
+const (
+	SideVendor   Side = "vendor"
+	SideCustomer Side = "customer"
+)
 
 // Type says what a vendor's policy looks at, as app folders name it.
 type Type string
@@ -92,6 +103,9 @@ type Document struct {
 	Sandbox bool   `json:"sandbox,omitempty"`
 	// Component is the component's name, or the action's.
 	Component string `json:"component,omitempty"`
+	// Side is set where the sides see different things: of an image each knows other keys.
+	// Only rules of that side look at it.
+	Side Side `json:"side,omitempty"`
 	// Name is what people call it: "Deployment shop/web", "plan of database".
 	Name      string    `json:"name"`
 	Operation Operation `json:"operation,omitempty"` // of an object
@@ -112,9 +126,11 @@ type Image struct {
 type ImageMetadata struct {
 	// Signed says that a signature which a given key verifies hangs on the image.
 	Signed bool `json:"signed"`
-	// SBOM is its bill of materials as it hangs on the image, null for none.
+	// SBOM is the first bill of materials among Attestations (SPDX or CycloneDX), null for none.
 	SBOM json.RawMessage `json:"sbom,omitempty"`
-	// Attestations are the statements that hang on it, in the order of the registry.
+	// Attestations are the statements (in-toto) about the image and its platforms, in the
+	// order of the registry: those that a given key signed. A vendor who gives no key sees
+	// all, and trusts none of them.
 	Attestations []json.RawMessage `json:"attestations,omitempty"`
 }
 
@@ -229,6 +245,9 @@ type Request struct {
 
 // Applies says whether rules look at a document.
 func (r Rules) Applies(d Document) bool {
+	if d.Side != "" && d.Side != r.Side {
+		return false
+	}
 	if d.Form == FormFootprint && !strings.Contains(r.Text, string(FormFootprint)) {
 		return false // rules for plans and objects would not expect it
 	}

@@ -77,6 +77,8 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 	if a.runner.InstallID == "" {
 		deps.Engine.BuildKit = a.buildKit()
 		opened = append(opened, deps.Engine.BuildKit.Close)
+		rules, end := a.openRules()
+		deps.Guards, opened = rules, append(opened, end)
 	}
 	a.jobs = job.NewSet(life, deps, a.cfg.Slots)
 	return opened.close, nil

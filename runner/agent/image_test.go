@@ -58,13 +58,69 @@ func writeImage(ctx context.Context, layout *oci.Layout) (digest.Digest, error) 
 	return manifest.Digest, err
 }
 
-// image is an engine that copies an image, or plans one.
+// hangOn signs a statement about an image and puts it into its layout.
+func hangOn(ctx context.Context, layout *oci.Layout, image digest.Digest, predicate string, key ed25519.PrivateKey) error {
+	desc, err := layout.Resolve(ctx, image.String())
+	if err != nil {
+		return err
+	}
+	s, err := attest.About("web", image, predicate, map[string]any{"of": predicate})
+	if err != nil {
+		return err
+	}
+	bundle, err := attest.Sign(key, s)
+	if err != nil {
+		return err
+	}
+	put := func(mediaType string, raw []byte) ocispec.Descriptor {
+		d := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(raw), Size: int64(len(raw))}
+		if wrong := layout.Push(ctx, d, bytes.NewReader(raw)); wrong != nil && !errors.Is(wrong, errdef.ErrAlreadyExists) {
+			err = wrong
+		}
+		return d
+	}
+	raw, wrong := json.Marshal(ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: attest.BundleType,
+		Config: put(ocispec.MediaTypeEmptyJSON, []byte("{}")), Layers: []ocispec.Descriptor{put(attest.BundleType, bundle)},
+		Subject: &ocispec.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest, Size: desc.Size},
+	})
+	if wrong != nil {
+		return wrong
+	}
+	put(ocispec.MediaTypeImageManifest, raw)
+	return err
+}
+
+// upstreamKey signs the image that the engine copies, always the same.
+var upstreamKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+
+// pemOf writes a public key as cosign does.
+func pemOf(t *testing.T, key ed25519.PrivateKey) string {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+}
+
+// image is an engine that copies an image with what hangs on it when a key is named, or plans
+// one.
 func (e testEngine) image() error {
 	if e.spec.Operation == jobspec.OperationBuild {
 		layout, err := oci.Open(filepath.Join(e.dir, "out", "image"))
-		if err == nil {
-			_, err = writeImage(context.Background(), layout)
+		if err != nil {
+			return err
 		}
+		made, err := writeImage(context.Background(), layout)
+		if err != nil || e.spec.Source.ImageKey == "" {
+			return err
+		}
+		return errors.Join(
+			hangOn(context.Background(), layout, made, attest.CosignSign, upstreamKey),
+			hangOn(context.Background(), layout, made, attest.SPDX, upstreamKey))
+	}
+	if err := e.leaveImage(); err != nil {
 		return err
 	}
 	e.result.NoChange = true
@@ -137,11 +193,7 @@ func TestAttackUnsignedImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pub, key, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKIXPublicKey(pub)
+	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +201,7 @@ func TestAttackUnsignedImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust.Images = []imagetrust.Rule{{Match: "ghcr.io/team/*", Key: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))}}
+	trust.Images = []imagetrust.Rule{{Match: "ghcr.io/team/*", Key: pemOf(t, key)}}
 	trust.Registry = gone.URL
 	if err := datadir.WriteJSON(r.dir.Trust(), trust); err != nil {
 		t.Fatal(err)
@@ -182,37 +234,11 @@ func TestAttackUnsignedImage(t *testing.T) {
 	refused("under a name that no rule has", deploy("docker.io/library/busybox"), "no rule in images")
 	refused("without a name", deploy(""), "no rule in images")
 
-	desc, err := layout.Resolve(t.Context(), image.String())
-	if err != nil {
-		t.Fatal(err)
-	}
 	hang := func(predicate string, key ed25519.PrivateKey) {
 		t.Helper()
-		s, err := attest.About("web", image, predicate, map[string]any{})
-		if err != nil {
+		if err := hangOn(t.Context(), layout, image, predicate, key); err != nil {
 			t.Fatal(err)
 		}
-		bundle, err := attest.Sign(key, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		put := func(mediaType string, raw []byte) ocispec.Descriptor {
-			t.Helper()
-			d := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(raw), Size: int64(len(raw))}
-			if err := layout.Push(t.Context(), d, bytes.NewReader(raw)); err != nil && !errors.Is(err, errdef.ErrAlreadyExists) {
-				t.Fatal(err)
-			}
-			return d
-		}
-		raw, err := json.Marshal(ocispec.Manifest{
-			Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: attest.BundleType,
-			Config: put(ocispec.MediaTypeEmptyJSON, []byte("{}")), Layers: []ocispec.Descriptor{put(attest.BundleType, bundle)},
-			Subject: &ocispec.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest, Size: desc.Size},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(ocispec.MediaTypeImageManifest, raw)
 	}
 	_, other, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -255,6 +281,10 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.found[want] = r.Header.Get("Content-Type")
+		var m ocispec.Manifest
+		if json.Unmarshal(body, &m) == nil && m.Subject != nil { // it would list it as a referrer
+			w.Header().Set("OCI-Subject", m.Subject.Digest.String())
+		}
 		w.Header().Set("Docker-Content-Digest", want)
 		w.WriteHeader(http.StatusCreated)
 	}

@@ -115,6 +115,7 @@ func Build(now time.Time) output.View[ctlapi.Build] {
 			{Head: "WAITS FOR", Wide: true, Cell: func(b ctlapi.Build) string { return api.Value(b.Wait).Reason }},
 			{Head: "ARTIFACT", Wide: true, Cell: func(b ctlapi.Build) string { return output.ShortDigest(api.Value(b.Artifact).Digest) }},
 			{Head: "ATTESTED", Wide: true, Cell: attested},
+			{Head: "POLICIES", Wide: true, Cell: buildPolicies},
 			{Head: "ERROR", Wide: true, Cell: func(b ctlapi.Build) string { return api.Value(b.Error) }},
 		},
 	}
@@ -130,6 +131,27 @@ func attested(b ctlapi.Build) string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// buildPolicies says what policies say against an image, and of how many nothing.
+func buildPolicies(b ctlapi.Build) string {
+	var against []string
+	passed := 0
+	for _, p := range b.Policies {
+		if p.Answer == ctlapi.PolicyAnswerAllow {
+			passed++
+			continue
+		}
+		text := p.Policy + " " + string(p.Answer)
+		if len(p.Findings) > 0 {
+			text += ": " + cmp.Or(api.Value(p.Findings[0].Message), string(p.Findings[0].Result))
+		}
+		against = append(against, text)
+	}
+	if passed > 0 {
+		against = append(against, fmt.Sprintf("%d passed", passed))
+	}
+	return strings.Join(against, "; ")
 }
 
 // Release shows the releases of an app.

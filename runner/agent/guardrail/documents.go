@@ -318,3 +318,39 @@ func encode(v any) json.RawMessage {
 	}
 	return raw
 }
+
+// Seen is how one side sees an image.
+type Seen struct {
+	Side policy.Side
+	// Image is its name, "" for the one by which this install pulls it.
+	Image    string
+	Metadata policy.ImageMetadata
+}
+
+// ImageDocuments gives each document of an image once for each side; others stay.
+func ImageDocuments(documents []policy.Document, sides []Seen) ([]policy.Document, error) {
+	var out []policy.Document
+	for _, d := range documents {
+		if d.Form != policy.FormImage {
+			out = append(out, d)
+			continue
+		}
+		for _, seen := range sides {
+			var body policy.Image
+			err := json.Unmarshal(d.Body, &body)
+			if err != nil {
+				return nil, fmt.Errorf("document %s: %w", d.Name, err)
+			}
+			of := d
+			of.Side, body.Metadata = seen.Side, seen.Metadata
+			if seen.Image != "" {
+				body.Image, of.Name = seen.Image, "image "+seen.Image
+			}
+			if of.Body, err = json.Marshal(body); err != nil {
+				return nil, err
+			}
+			out = append(out, of)
+		}
+	}
+	return out, nil
+}

@@ -24,7 +24,7 @@ const Everything = "the whole plan"
 func (s Set) Request(c policy.Case, guarded bool) policy.Request {
 	r := policy.Request{Documents: c.Documents}
 	for _, rules := range c.Rules {
-		rules.Name = ofVendor + rules.Name
+		rules.Name, rules.Side = ofVendor+rules.Name, policy.SideVendor
 		r.Rules = append(r.Rules, rules)
 	}
 	if !guarded {
@@ -32,7 +32,7 @@ func (s Set) Request(c policy.Case, guarded bool) policy.Request {
 	}
 	for _, rule := range s.Rules {
 		rules := rule.Rules
-		rules.Name = ofGuardrail + rules.Name
+		rules.Name, rules.Side = ofGuardrail+rules.Name, policy.SideCustomer
 		r.Rules = append(r.Rules, rules)
 	}
 	return r

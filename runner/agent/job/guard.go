@@ -62,7 +62,7 @@ func (j *job) hold(ctx context.Context, result jobspec.Result, p guards.Plan) he
 
 // planCase is what a plan is judged by: the documents that the engine pinned, and those that
 // the agent makes itself.
-func (j *job) planCase(canonical []byte) (c policy.Case, doubts []string, err error) {
+func (j *job) planCase(ctx context.Context, canonical []byte) (c policy.Case, doubts []string, err error) {
 	if j.kind().ByAgent {
 		if j.spec.Release != nil {
 			c.Documents = []policy.Document{guardrail.ReleaseDocument(j.spec, j.deps.Scripts.List())}
@@ -76,7 +76,11 @@ func (j *job) planCase(canonical []byte) (c policy.Case, doubts []string, err er
 		c = policy.Case{Rules: j.spec.Policies}
 		return c, []string{"the engine left no documents that can be read, so nothing of this plan was judged"}, nil //nolint:nilerr // it is a doubt
 	case j.spec.Kind != jobspec.KindAction:
-		return c, guardrail.Doubts(j.spec, canonical, c.Documents), nil
+		doubts = guardrail.Doubts(j.spec, canonical, c.Documents)
+		if len(doubts) == 0 && j.kind().Artifact == jobspec.ArtifactImage {
+			c.Documents, err = j.imageDocuments(ctx, c.Documents)
+		}
+		return c, doubts, err
 	}
 	pinned, _, err := j.dir.ReadOut("out/pinned/"+jobspec.PinnedAction, maxPlan)
 	if err != nil {

@@ -94,6 +94,9 @@ func (j *job) pushImage(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return fmt.Errorf("image of the engine: %w", err)
 	}
+	if err := j.judgeBuild(ctx, root, images[0], result); err != nil {
+		return err
+	}
 	to, err := j.deps.Registry.Remote(ctx, j.spec.Source.Push, runnerapi.RegistryActionPush)
 	if err != nil {
 		return fmt.Errorf("push image: %w", err)

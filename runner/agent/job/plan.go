@@ -44,7 +44,7 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
-	judged, doubts, err := j.planCase(plan)
+	judged, doubts, err := j.planCase(ctx, plan)
 	if err != nil {
 		return err
 	}

@@ -3172,6 +3172,8 @@ export interface components {
             /** @example bld_01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             job?: components["schemas"]["Job"];
+            /** @description What the app's policies say of the image, one for each that looked at it; also of an image that they denied. */
+            policies?: components["schemas"]["BuildPolicy"][];
             /** @description Commit, tools and times, as recorded with the artifact. */
             provenance?: Record<string, never>;
             /**
@@ -3196,6 +3198,20 @@ export interface components {
         BuildPage: {
             items: components["schemas"]["Build"][];
             next?: components["schemas"]["Next"];
+        };
+        /** @description What one policy says of the image of a build. */
+        BuildPolicy: {
+            answer: components["schemas"]["PolicyAnswer"];
+            counts: components["schemas"]["PolicyCounts"];
+            /** @description What judged, with the versions of its languages. */
+            engine: string;
+            /** @description The verdicts that stand against the image, the worst first. */
+            findings: components["schemas"]["PolicyFinding"][];
+            /** @description How many more there are than are listed. */
+            findings_left: number;
+            /** @example signed-images */
+            policy: string;
+            severity?: string;
         };
         BuildRequest: {
             /** @description By id or name. */

@@ -96,6 +96,11 @@ func buildOf(row builderdb.BuilderLockBuildRow, app string) (Build, error) {
 	b.Kustomize, b.Docker, b.Pulumi = kustomizeOf(row.Spec), dockerOf(row.Spec), pulumiOf(row.Spec)
 	b.Signer, b.Tool = extensionOf(row.Spec)
 	b.ImageKey = imageKeyOf(row.Spec)
+	if len(row.Policies) > 0 {
+		if err := json.Unmarshal(row.Policies, &b.Policies); err != nil {
+			return Build{}, fmt.Errorf("policies of build %s: %w", b.ID, err)
+		}
+	}
 	if b.Source, err = source.Parse(row.Build.Source); err != nil {
 		b.SourceFault = err.Error()
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -64,6 +65,8 @@ type Decision struct {
 	Artifact jobspec.BuiltArtifact // Look, Succeed
 	Copied   Copied                // RecordCopy
 	Error    string                // Fail, Note; Cancel, when the job failed on the way
+	// Judgement is what policies said of an image, with Fail.
+	Judgement *policy.Judgement
 }
 
 // Next decides the one thing to do now for a build. It does no I/O.
@@ -168,7 +171,7 @@ func follow(s State) Decision {
 	case otherMachine(*job):
 		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner was lost %d times during this build", maxRemade+1)}
 	}
-	return Decision{Act: Fail, Error: jobError(*job)}
+	return Decision{Act: Fail, Error: jobError(*job), Judgement: job.Result.Judgement}
 }
 
 // maxRemade is how often a build is begun again because its machine was lost. One
@@ -193,6 +196,9 @@ func accept(s State, job Job) Decision {
 	if want := s.Build.Source.Content(s.Build.Commit); s.Build.Source.Kind == source.KindImage && made.Digest != want {
 		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner named the image %s instead of %s", made.Digest, want)}
 	}
+	if text := denied(s.Build, job.Result.Judgement); text != "" {
+		return Decision{Act: Fail, Error: text, Judgement: job.Result.Judgement}
+	}
 	there, asked := s.Facts.There[made.Digest]
 	switch {
 	case !asked:
@@ -201,6 +207,18 @@ func accept(s State, job Job) Decision {
 		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner reported artifact %s, but it is not in the registry", made.Digest)}
 	}
 	return Decision{Act: Succeed, Artifact: *made}
+}
+
+// denied says why an image may not be used, by the app's policies; "" when it may. The Build
+// Runner fails what they deny: this is for one that does not hold images against them.
+func denied(b Build, said *policy.Judgement) string {
+	switch {
+	case len(b.Policies) == 0:
+		return ""
+	case said == nil:
+		return "the app has policies for images, and the Build Runner did not hold the image against them: update the Build Runner, and build again"
+	}
+	return said.Denies()
 }
 
 func jobError(job Job) string {

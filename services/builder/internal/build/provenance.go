@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 )
 
 // Provenance says how an artifact came to be, as stored in builds.provenance
@@ -29,6 +30,8 @@ type Provenance struct {
 	// Attestations hang on the artifact, signed by SignedBy.
 	Attestations []jobspec.Attestation `json:"attestations,omitempty"`
 	SignedBy     string                `json:"signed_by,omitempty"`
+	// Judgement is what the app's policies said of the image, also of one that they denied.
+	Judgement *policy.Judgement `json:"judgement,omitempty"`
 	StartedAt    time.Time             `json:"started_at,omitzero"`
 	FinishedAt   time.Time             `json:"finished_at,omitzero"`
 }
@@ -68,6 +71,7 @@ func provenanceOf(b Build, job Job) Provenance {
 		RunnerID: job.RunnerID, JobID: job.ID, Attempt: job.Attempt, Remade: b.Provenance.Remade, Tool: job.Result.Tool, Modules: job.Result.Modules,
 		StartedAt: job.Result.StartedAt, FinishedAt: job.Result.FinishedAt,
 	}
+	p.Judgement = job.Result.Judgement
 	if a := job.Result.Artifact; a != nil {
 		p.Attestations, p.SignedBy = a.Attestations, a.SignedBy
 	}

@@ -137,7 +137,7 @@ func specOf(b Build, url string) jobspec.Spec {
 	return jobspec.Spec{
 		Version: jobspec.Version, OrgID: b.OrgID, BuildID: b.ID, File: b.File,
 		Kind: kindOf(b.Type), Operation: jobspec.OperationBuild,
-		Source: &src, TimeoutSeconds: int(b.Timeout.Seconds()),
+		Source: &src, TimeoutSeconds: int(b.Timeout.Seconds()), Policies: b.Policies,
 	}
 }
 
@@ -166,6 +166,9 @@ func resolvedDigest(b Build, commit string) string {
 		what = string(b.Source.Kind)
 		if b.ImageKey != "" { // who must have signed it was checked by the build that copied it
 			what += " " + b.ImageKey
+		}
+		if len(b.Policies) > 0 { // and what they say was asked for that build
+			what += " " + capsule.DigestBytes(mustJSON(b.Policies))
 		}
 	case source.KindOCI: // who must have signed it is checked when it is fetched
 		what = string(b.Source.Kind) + " " + b.Type + " " + b.Signer

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -56,6 +57,9 @@ type Build struct {
 	Tool string
 	// ImageKey must have signed an image of somebody else's; "" for none.
 	ImageKey string
+	// Policies are the vendor's rules that the image is held against, as the builder's
+	// order carries them.
+	Policies []policy.Rules
 	// Pulumi says how a program is built of the source; nil for anything else.
 	Pulumi *jobspec.PulumiBuild
 	// Signer is the public key that must have signed a plugin, "" for anything else.

@@ -50,6 +50,13 @@ func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision
 	case Fail:
 		b.Status = model.BuildFailed
 		w.ended(ctx, tx, b, d.Error)
+		if d.Judgement != nil {
+			p := b.Provenance
+			p.Judgement = d.Judgement
+			if err := tx.BuilderSetProvenance(ctx, builderdb.BuilderSetProvenanceParams{ID: b.ID, Provenance: mustJSON(p)}); err != nil {
+				return fmt.Errorf("keep what policies say: %w", err)
+			}
+		}
 		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildFailed, Error: &d.Error})
 	case Cancel:
 		b.Status = model.BuildCancelled

@@ -8,10 +8,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
+	"github.com/berth-dev/berth/services/ctl-api/internal/policyapi"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -158,11 +160,15 @@ func buildView(r ctldb.ShowBuildsRow) (apigen.Build, error) {
 		var said struct {
 			Attestations []apigen.Attestation `json:"attestations"`
 			SignedBy     string               `json:"signed_by"`
+			Judgement    *policy.Judgement    `json:"judgement"`
 		}
 		if wrong := json.Unmarshal(b.Provenance, &said); wrong != nil {
 			err = errors.Join(err, fmt.Errorf("provenance of build %s: %w", b.ID, wrong))
 		}
 		view.Attestations, view.AttestedBy = said.Attestations, said.SignedBy
+		if said.Judgement != nil {
+			view.Policies = policyapi.OfBuild(*said.Judgement)
+		}
 	}
 	return view, err
 }

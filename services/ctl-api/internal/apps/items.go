@@ -10,6 +10,8 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -40,6 +42,7 @@ type item struct {
 	DeployDigest string
 	Source       Source
 	Spec         json.RawMessage // appconfig.Sandbox or appconfig.Component
+	Policies     json.RawMessage // []policy.Rules that its build is held against; null for none
 }
 
 // key tells the sandbox from a component called sandbox.
@@ -85,7 +88,9 @@ func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bo
 	for i := range app.Components {
 		c := &app.Components[i]
 		src, ok := c.Source()
-		add(item{Kind: model.KindComponent, Name: c.Name, Type: string(c.Type), DeployDigest: c.DeployDigest(), Spec: mustJSON(c)}, src, ok, c.BuildDigest)
+		rules := orders.BuildPolicies(app, c)
+		it := item{Kind: model.KindComponent, Name: c.Name, Type: string(c.Type), DeployDigest: c.DeployDigest(), Spec: mustJSON(c), Policies: mustJSON(rules)}
+		add(it, src, ok, func(content string) string { return heldAgainst(c.BuildDigest(content), rules) })
 	}
 	for _, src := range appconfig.ScriptSources(app) {
 		it := item{Kind: model.KindScripts, Name: src.Name, Type: string(jobspec.KindScripts), Spec: scriptsSpec(app, src.Name)}
@@ -165,4 +170,17 @@ func sandboxKind(s *appconfig.Sandbox) jobspec.Kind {
 		return jobspec.KindPulumi
 	}
 	return jobspec.KindTerraformModule
+}
+
+// heldAgainst is the build digest of what is built under rules: other rules want another
+// build, which is judged again.
+func heldAgainst(buildDigest string, rules []policy.Rules) string {
+	if len(rules) == 0 {
+		return buildDigest
+	}
+	what := []any{"component.build.policies", buildDigest}
+	for _, r := range rules {
+		what = append(what, []string{r.Name, string(r.Language), r.Text})
+	}
+	return capsule.DigestBytes(mustJSON(what))
 }

@@ -397,6 +397,7 @@ func (s *syncing) writeRevisions(ctx context.Context, items []ItemDecision) erro
 			rows.BuildDigests = append(rows.BuildDigests, it.BuildDigest)
 			rows.DeployDigests = append(rows.DeployDigests, it.DeployDigest)
 			rows.Specs = append(rows.Specs, it.Spec)
+			rows.Policies = append(rows.Policies, it.Policies)
 			at[it.ComponentID] = it
 		}
 	}

@@ -18,3 +18,15 @@ func containerImage(c component) (work jobspec.Work, deployable bool) {
 	work.ContainerImage = &jobspec.ContainerImage{Image: c.ContainerImage.Public.ImageURL, Tag: tag}
 	return work, true
 }
+
+// imageKeys are the keys that the vendor's policies take signatures of an image from: the one
+// that the app names, or that of the machine that built it.
+func (r Revision) imageKeys(c component) []string {
+	switch {
+	case c.ContainerImage != nil && c.Berth != nil && c.Berth.ImageKey != "":
+		return []string{c.Berth.ImageKey}
+	case c.DockerBuild != nil && r.SignedBy != "":
+		return []string{r.SignedBy}
+	}
+	return nil
+}

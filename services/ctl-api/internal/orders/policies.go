@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/policy"
 )
@@ -32,6 +33,20 @@ var looksAt = map[policy.Type][]jobspec.Kind{
 // ActionPolicies are the policies of an app that look at the scripts of an action.
 func ActionPolicies(app *appconfig.App, action string) []policy.Rules {
 	return policiesFor(app, about{kind: jobspec.KindAction, component: action})
+}
+
+// BuildPolicies are the policies of an app that look at the image that a build of a component
+// makes or copies. Those that are templates are held against its plans alone: what they read
+// is of an install.
+func BuildPolicies(app *appconfig.App, c *appconfig.Component) []policy.Rules {
+	found := slices.DeleteFunc(policiesFor(app, about{kind: jobspec.OfComponent(string(c.Type)), component: c.Name}), func(r policy.Rules) bool {
+		references, err := interpolate.References(r.Text)
+		return r.Type != policy.TypeContainerImage || err != nil || len(references) > 0
+	})
+	for i := range found {
+		found[i].Components = nil // they are for this one
+	}
+	return found
 }
 
 // policiesFor are the policies of an app that look at what a plan is of. An order carries

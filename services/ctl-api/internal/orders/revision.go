@@ -23,6 +23,8 @@ type Revision struct {
 	Override appconfig.InstallComponent
 	// Commit is what its source was resolved to: builds.source_commit.
 	Commit string
+	// SignedBy is the public key of the machine that built the artifact, "" for none.
+	SignedBy string
 	// App is that of the release.
 	App *appconfig.App
 }
@@ -66,6 +68,7 @@ func (r Revision) Fill(spec *jobspec.Spec) (time.Duration, error) {
 	}
 	spec.File, spec.Kind = c.At.File, jobspec.OfComponent(string(c.Type))
 	spec.Policies = policiesFor(r.App, about{kind: spec.Kind, component: c.Name})
+	spec.ImageKeys = r.imageKeys(c)
 	deployable := false
 	if t, known := types[spec.Kind]; known {
 		spec.Work, deployable = t.work(c)

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
+	"github.com/berth-dev/berth/services/ctl-api/internal/policies"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -158,18 +159,43 @@ func reportView(row ctldb.ListPolicyReportsRow) (apigen.PolicyReport, error) {
 	if err := json.Unmarshal(r.Findings, &findings); err != nil {
 		return view, fmt.Errorf("findings of %s: %w", r.Policy, err)
 	}
-	for _, v := range findings {
-		view.Findings = append(view.Findings, apigen.PolicyFinding{
-			Document: v.Document, Component: optional.Of(v.Component), Rule: optional.Of(v.Rule), Result: apigen.PolicyFindingResult(v.Result),
-			On: optional.Of(apigen.PolicyAnswer(v.On)), Message: optional.Of(v.Message),
-		})
-	}
+	view.Findings = findingViews(findings)
 	if row.OverriddenBy != nil {
 		view.Override = &apigen.PolicyOverride{
 			Actor: *row.OverriddenBy, Reason: optional.Value(row.OverrideReason), CreatedAt: optional.Value(row.OverriddenAt), Until: optional.Value(row.OverriddenUntil),
 		}
 	}
 	return view, nil
+}
+
+func findingViews(findings []policy.Verdict) []apigen.PolicyFinding {
+	views := make([]apigen.PolicyFinding, 0, len(findings))
+	for _, v := range findings {
+		views = append(views, apigen.PolicyFinding{
+			Document: v.Document, Component: optional.Of(v.Component), Rule: optional.Of(v.Rule), Result: apigen.PolicyFindingResult(v.Result),
+			On: optional.Of(apigen.PolicyAnswer(v.On)), Message: optional.Of(v.Message),
+		})
+	}
+	return views
+}
+
+// OfBuild is what policies say of the image of a build.
+func OfBuild(j policy.Judgement) []apigen.BuildPolicy {
+	var views []apigen.BuildPolicy
+	for _, r := range policies.Of(j) {
+		if r.Side != policies.Vendor {
+			continue
+		}
+		views = append(views, apigen.BuildPolicy{
+			Policy: r.Policy, Engine: j.Engine, Answer: apigen.PolicyAnswer(r.Answer), Severity: optional.Of(r.Severity),
+			Counts: apigen.PolicyCounts{
+				Pass: r.Counts[policy.Pass], Fail: r.Counts[policy.Fail], Warn: r.Counts[policy.Warning],
+				Error: r.Counts[policy.Error], Skip: r.Counts[policy.Skip], Unknown: r.Counts[policy.Unknown],
+			},
+			Findings: findingViews(r.Findings), FindingsLeft: r.Left,
+		})
+	}
+	return views
 }
 
 func overrideView(o ctldb.PolicyOverride) *apigen.PolicyOverride {

@@ -48,7 +48,7 @@ func ItemOf(ctx context.Context, q *ctldb.Queries, releaseID string, of Resource
 	app, err := App(ctx, q, releaseID)
 	return Item{
 		RevisionID: row.RevisionID, Artifact: jobspec.Artifact{Repository: row.ArtifactRepository, Digest: row.ArtifactDigest},
-		Revision: orders.Revision{Sandbox: of.Row.Kind == model.KindSandbox, Spec: row.Spec, Override: overrides[of.Row.Name], Commit: row.SourceCommit, App: app},
+		Revision: orders.Revision{Sandbox: of.Row.Kind == model.KindSandbox, Spec: row.Spec, Override: overrides[of.Row.Name], Commit: row.SourceCommit, SignedBy: row.SignedBy, App: app},
 	}, err
 }
 

@@ -200,7 +200,7 @@ func (q *Queries) BuilderLockApp(ctx context.Context, buildID string) (BuilderLo
 }
 
 const builderLockBuild = `-- name: BuilderLockBuild :one
-SELECT b.id, b.org_id, b.app_id, b.component_id, b.revision_id, b.build_digest, b.source, b.source_commit, b.resolved_digest, b.state, b.reason, b.reused_from, b.job_id, b.artifact_repository, b.artifact_digest, b.artifact_size_bytes, b.provenance, b.error, b.requested_by, b.trace, b.created_at, b.started_at, b.finished_at, b.cancel_requested_at, c.name AS component_name, r.type AS component_type, r.spec
+SELECT b.id, b.org_id, b.app_id, b.component_id, b.revision_id, b.build_digest, b.source, b.source_commit, b.resolved_digest, b.state, b.reason, b.reused_from, b.job_id, b.artifact_repository, b.artifact_digest, b.artifact_size_bytes, b.provenance, b.error, b.requested_by, b.trace, b.created_at, b.started_at, b.finished_at, b.cancel_requested_at, c.name AS component_name, r.type AS component_type, r.spec, r.policies
 FROM builds b
 JOIN components c ON c.org_id = b.org_id AND c.id = b.component_id
 JOIN component_revisions r ON r.org_id = b.org_id AND r.id = b.revision_id
@@ -213,6 +213,7 @@ type BuilderLockBuildRow struct {
 	ComponentName string
 	ComponentType string
 	Spec          json.RawMessage
+	Policies      json.RawMessage
 }
 
 // A build with what it is a build of, locked.
@@ -247,6 +248,7 @@ func (q *Queries) BuilderLockBuild(ctx context.Context, buildID string) (Builder
 		&i.ComponentName,
 		&i.ComponentType,
 		&i.Spec,
+		&i.Policies,
 	)
 	return i, err
 }

@@ -103,9 +103,10 @@ func (q *Queries) UpsertComponents(ctx context.Context, arg UpsertComponentsPara
 }
 
 const upsertRevisions = `-- name: UpsertRevisions :many
-INSERT INTO component_revisions AS r (id, org_id, component_id, type, build_digest, deploy_digest, spec)
+INSERT INTO component_revisions AS r (id, org_id, component_id, type, build_digest, deploy_digest, spec, policies)
 SELECT unnest($1::text[]), berth.current_org(), unnest($2::text[]), unnest($3::text[]),
-       unnest($4::text[]), unnest($5::text[]), unnest($6::jsonb[])
+       unnest($4::text[]), unnest($5::text[]), unnest($6::jsonb[]),
+       nullif(unnest($7::jsonb[]), 'null')
 ON CONFLICT (org_id, component_id, build_digest, deploy_digest) DO UPDATE SET type = excluded.type
 RETURNING id, component_id
 `
@@ -117,6 +118,7 @@ type UpsertRevisionsParams struct {
 	BuildDigests  []string
 	DeployDigests []string
 	Specs         []json.RawMessage
+	Policies      []json.RawMessage
 }
 
 type UpsertRevisionsRow struct {
@@ -133,6 +135,7 @@ func (q *Queries) UpsertRevisions(ctx context.Context, arg UpsertRevisionsParams
 		arg.BuildDigests,
 		arg.DeployDigests,
 		arg.Specs,
+		arg.Policies,
 	)
 	if err != nil {
 		return nil, err

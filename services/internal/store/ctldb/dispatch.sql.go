@@ -692,7 +692,8 @@ func (q *Queries) ProgressOfWorkflow(ctx context.Context, workflowID *string) ([
 }
 
 const releaseItemOf = `-- name: ReleaseItemOf :one
-SELECT i.revision_id, i.artifact_repository, i.artifact_digest, r.spec, coalesce(b.source_commit, '')::text AS source_commit
+SELECT i.revision_id, i.artifact_repository, i.artifact_digest, r.spec, coalesce(b.source_commit, '')::text AS source_commit,
+       coalesce(b.provenance->>'signed_by', '')::text AS signed_by
 FROM release_items i
 JOIN builds b ON b.id = i.build_id
 JOIN component_revisions r ON r.id = i.revision_id
@@ -710,6 +711,7 @@ type ReleaseItemOfRow struct {
 	ArtifactDigest     string
 	Spec               json.RawMessage
 	SourceCommit       string
+	SignedBy           string
 }
 
 // What a release has of one component.
@@ -722,13 +724,15 @@ func (q *Queries) ReleaseItemOf(ctx context.Context, arg ReleaseItemOfParams) (R
 		&i.ArtifactDigest,
 		&i.Spec,
 		&i.SourceCommit,
+		&i.SignedBy,
 	)
 	return i, err
 }
 
 const releaseItemsOf = `-- name: ReleaseItemsOf :many
 SELECT i.component_id, i.revision_id, i.build_id, i.artifact_repository, i.artifact_digest,
-       c.kind, c.name, r.type, r.spec, coalesce(b.source_commit, '')::text AS source_commit
+       c.kind, c.name, r.type, r.spec, coalesce(b.source_commit, '')::text AS source_commit,
+       coalesce(b.provenance->>'signed_by', '')::text AS signed_by
 FROM release_items i
 JOIN builds b ON b.id = i.build_id
 JOIN components c ON c.id = i.component_id
@@ -747,6 +751,7 @@ type ReleaseItemsOfRow struct {
 	Type               string
 	Spec               json.RawMessage
 	SourceCommit       string
+	SignedBy           string
 }
 
 // Each component of a release with its revision, and what its source was resolved
@@ -771,6 +776,7 @@ func (q *Queries) ReleaseItemsOf(ctx context.Context, releaseID string) ([]Relea
 			&i.Type,
 			&i.Spec,
 			&i.SourceCommit,
+			&i.SignedBy,
 		); err != nil {
 			return nil, err
 		}

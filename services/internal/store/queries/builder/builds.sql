@@ -11,7 +11,7 @@ FOR NO KEY UPDATE OF a;
 
 -- name: BuilderLockBuild :one
 -- A build with what it is a build of, locked.
-SELECT sqlc.embed(b), c.name AS component_name, r.type AS component_type, r.spec
+SELECT sqlc.embed(b), c.name AS component_name, r.type AS component_type, r.spec, r.policies
 FROM builds b
 JOIN components c ON c.org_id = b.org_id AND c.id = b.component_id
 JOIN component_revisions r ON r.org_id = b.org_id AND r.id = b.revision_id

@@ -16,8 +16,9 @@ UPDATE components SET tombstoned_at = now() WHERE id = ANY (sqlc.arg(ids)::text[
 
 -- name: UpsertRevisions :many
 -- The revisions with these digests, new or as they were.
-INSERT INTO component_revisions AS r (id, org_id, component_id, type, build_digest, deploy_digest, spec)
+INSERT INTO component_revisions AS r (id, org_id, component_id, type, build_digest, deploy_digest, spec, policies)
 SELECT unnest(sqlc.arg(ids)::text[]), berth.current_org(), unnest(sqlc.arg(component_ids)::text[]), unnest(sqlc.arg(types)::text[]),
-       unnest(sqlc.arg(build_digests)::text[]), unnest(sqlc.arg(deploy_digests)::text[]), unnest(sqlc.arg(specs)::jsonb[])
+       unnest(sqlc.arg(build_digests)::text[]), unnest(sqlc.arg(deploy_digests)::text[]), unnest(sqlc.arg(specs)::jsonb[]),
+       nullif(unnest(sqlc.arg(policies)::jsonb[]), 'null')
 ON CONFLICT (org_id, component_id, build_digest, deploy_digest) DO UPDATE SET type = excluded.type
 RETURNING id, component_id;

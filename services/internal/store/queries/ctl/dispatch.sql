@@ -141,7 +141,8 @@ UPDATE installs SET state = sqlc.arg(state), release_id = coalesce(sqlc.narg(rel
 -- Each component of a release with its revision, and what its source was resolved
 -- to.
 SELECT i.component_id, i.revision_id, i.build_id, i.artifact_repository, i.artifact_digest,
-       c.kind, c.name, r.type, r.spec, coalesce(b.source_commit, '')::text AS source_commit
+       c.kind, c.name, r.type, r.spec, coalesce(b.source_commit, '')::text AS source_commit,
+       coalesce(b.provenance->>'signed_by', '')::text AS signed_by
 FROM release_items i
 JOIN builds b ON b.id = i.build_id
 JOIN components c ON c.id = i.component_id
@@ -150,7 +151,8 @@ WHERE i.release_id = sqlc.arg(release_id) ORDER BY c.kind DESC, c.name;
 
 -- name: ReleaseItemOf :one
 -- What a release has of one component.
-SELECT i.revision_id, i.artifact_repository, i.artifact_digest, r.spec, coalesce(b.source_commit, '')::text AS source_commit
+SELECT i.revision_id, i.artifact_repository, i.artifact_digest, r.spec, coalesce(b.source_commit, '')::text AS source_commit,
+       coalesce(b.provenance->>'signed_by', '')::text AS signed_by
 FROM release_items i
 JOIN builds b ON b.id = i.build_id
 JOIN component_revisions r ON r.id = i.revision_id

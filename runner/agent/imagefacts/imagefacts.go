@@ -1,0 +1,78 @@
+// Package imagefacts says what is known of an image besides its layers, as rules see it: who
+// signed it, and which statements hang on it and on its platforms. It reads an image layout
+// and asks no server.
+package imagefacts
+
+import (
+	"context"
+	"crypto"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/berth-dev/berth/pkg/attest"
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/policy"
+)
+
+// Keys are the public keys that signatures of an image count from.
+type Keys struct {
+	Keys []crypto.PublicKey
+	// Unsigned: without any key every statement is shown as it hangs there, and none trusted.
+	Unsigned bool
+}
+
+// ParseKeys reads keys as orders name them: in PEM, or as package capsule writes them.
+func ParseKeys(texts []string) (Keys, error) {
+	k := Keys{Unsigned: true}
+	for _, text := range texts {
+		var key crypto.PublicKey
+		key, err := attest.ParseKey(text)
+		if err != nil {
+			if key, err = capsule.ParsePublicKey(text); err != nil {
+				return Keys{}, errors.New("a key for images is neither PEM nor Ed25519 in base64")
+			}
+		}
+		k.Keys = append(k.Keys, key)
+	}
+	return k, nil
+}
+
+// Of reads what a layout has of an image.
+func Of(ctx context.Context, layout *os.Root, image digest.Digest, keys Keys) (policy.ImageMetadata, error) {
+	manifest, hung, err := oci.HangingIn(ctx, layout, image)
+	if err != nil {
+		return policy.ImageMetadata{}, err
+	}
+	parts, err := oci.HangingOnPartsIn(ctx, layout, image)
+	if err != nil {
+		return policy.ImageMetadata{}, err
+	}
+	signed := len(keys.Keys) > 0 && attest.Signed(keys.Keys, image, manifest, hung) == nil
+	var said []attest.Said
+	for _, part := range slices.Concat([]oci.HangingOn{{Subject: image, Hung: hung}}, parts) {
+		if len(keys.Keys) > 0 || keys.Unsigned {
+			said = append(said, attest.Statements(keys.Keys, part.Subject, part.Hung)...)
+		}
+	}
+	return Metadata(signed, said), nil
+}
+
+// billsOfMaterials are the predicate types of documents that list what is in an image.
+var billsOfMaterials = []string{attest.SPDX, "https://cyclonedx.org/bom"}
+
+// Metadata is what rules see of statements.
+func Metadata(signed bool, said []attest.Said) policy.ImageMetadata {
+	m := policy.ImageMetadata{Signed: signed}
+	for _, s := range said {
+		m.Attestations = append(m.Attestations, json.RawMessage(s.Raw))
+		if m.SBOM == nil && slices.Contains(billsOfMaterials, s.Statement.PredicateType) {
+			m.SBOM = s.Statement.Predicate
+		}
+	}
+	return m
+}
