@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,8 @@ func TestApplies(t *testing.T) {
 		{Form: policy.FormFootprint, Of: "helm_chart", Component: "web"}, {Form: policy.FormFootprint, Of: "kubernetes_manifest", Component: "rules"},
 		{Form: policy.FormFootprint, Of: "terraform_module", Component: "db"}, {Form: policy.FormFootprint, Of: "terraform_module", Sandbox: true},
 	}
+	vendors, customers := image, image
+	vendors.Side, customers.Side = policy.SideVendor, policy.SideCustomer
 	all = append(all, footprints...)
 	plain := all[:6]
 	for _, tc := range []struct {
@@ -37,6 +40,9 @@ func TestApplies(t *testing.T) {
 		{"footprints of modules", policy.Rules{Type: policy.TypeTerraformModule, Text: "footprint"}, []policy.Document{module, footprints[2]}},
 		{"footprints of the sandbox", policy.Rules{Type: policy.TypeSandbox, Text: "footprint"}, []policy.Document{sandbox, footprints[3]}},
 		{"images have none", policy.Rules{Type: policy.TypeContainerImage, Text: "footprint"}, []policy.Document{image}},
+		{"images as the vendor sees them", policy.Rules{Type: policy.TypeContainerImage, Side: policy.SideVendor}, []policy.Document{image, vendors}},
+		{"images as the customer sees them", policy.Rules{Type: policy.TypeContainerImage, Side: policy.SideCustomer}, []policy.Document{image, customers}},
+		{"images as no side alone sees them", policy.Rules{Type: policy.TypeContainerImage}, []policy.Document{image}},
 		{"charts", policy.Rules{Type: policy.TypeHelmChart}, []policy.Document{chart}},
 		{"charts, by the older name", policy.Rules{Type: policy.TypeHelmJob}, []policy.Document{chart}},
 		{"manifests", policy.Rules{Type: policy.TypeKubernetesManifest}, []policy.Document{manifest}},
@@ -55,7 +61,7 @@ func TestApplies(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var got []policy.Document
-			for _, d := range all {
+			for _, d := range append(slices.Clone(all), vendors, customers) {
 				if tc.rules.Applies(d) {
 					got = append(got, d)
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -189,6 +190,13 @@ func TestNext(t *testing.T) {
 		{"nor nothing", local(job("succeeded")), Decision{Act: Fail, Error: "the Build Runner named no artifact"}},
 		{"a digest must be one", local(job("succeeded", pushed("org_1/hello/card", "sha256:../x"))), Decision{Act: Fail, Error: "the Build Runner named no artifact"}},
 		{"nor another image", image(job("succeeded", pushed("org_1/hello/card", otherDigest)), there(true)), Decision{Act: Fail, Error: "the Build Runner named the image " + otherDigest + " instead of " + someDigest}},
+		{"an image that policies say nothing against", image(job("succeeded", pushed("org_1/hello/card", someDigest), judged(policy.Allow)), ruled, there(true)), Decision{Act: Succeed, Artifact: made}},
+		{"one that they warn of", image(job("succeeded", pushed("org_1/hello/card", someDigest), judged(policy.Warn)), ruled, there(true)), Decision{Act: Succeed, Artifact: made}},
+		{"one that they deny, which the Build Runner pushed", image(job("succeeded", pushed("org_1/hello/card", someDigest), judged(policy.Deny)), ruled, there(true)),
+			Decision{Act: Fail, Error: "denied by policy: image a fail: p", Judgement: said(policy.Deny)}},
+		{"one that was not held against them", image(job("succeeded", pushed("org_1/hello/card", someDigest)), ruled, there(true)),
+			Decision{Act: Fail, Error: "the app has policies for images, and the Build Runner did not hold the image against them: update the Build Runner, and build again"}},
+		{"one that the Build Runner did not push", image(job("failed", judged(policy.Deny), func(j *Job) { j.Error = "denied" }), ruled), Decision{Act: Fail, Error: "denied", Judgement: said(policy.Deny)}},
 		{"a failed job says why", local(job("failed", func(j *Job) { j.Error = "bad HCL"; j.Result.Remedy = "mend it" })), Decision{Act: Fail, Error: "bad HCL; mend it"}},
 		{"a refused job too", local(job("refused")), Decision{Act: Fail, Error: "the Build Runner refused the job without saying why"}},
 		{"a job of a machine that was replaced is made again", local(job("refused", differs("machine_key_id"))), Decision{Act: Again}},
@@ -218,6 +226,20 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// said is what a policy says of an image.
+func said(a policy.Answer) *policy.Judgement {
+	v := policy.Verdict{Policy: "p", Document: "image a", Result: policy.Pass}
+	if a != policy.Allow {
+		v.Result, v.On = policy.Fail, a
+	}
+	return &policy.Judgement{Engine: "e", Vendor: []policy.Verdict{v}}
+}
+
+func judged(a policy.Answer) func(*Job) { return func(j *Job) { j.Result.Judgement = said(a) } }
+
+// ruled: the app has a policy for the image.
+func ruled(s *State) { s.Build.Policies = []policy.Rules{{Name: "p", Language: policy.Rego, Text: "package berth"}} }
+
 // An image is what its digest says, whatever it is called; other things depend on
 // what the app folder says of them.
 func TestResolvedDigest(t *testing.T) {
@@ -228,6 +250,9 @@ func TestResolvedDigest(t *testing.T) {
 	}
 	if resolvedDigest(image().Build, someDigest) == resolvedDigest(image().Build, otherDigest) {
 		t.Error("two images are the same")
+	}
+	if resolvedDigest(image().Build, someDigest) == resolvedDigest(image(ruled).Build, someDigest) {
+		t.Error("an image that a policy was not asked about is taken for one that it was")
 	}
 	other := git(func(s *State) { s.Build.BuildDigest = someDigest }).Build
 	if resolvedDigest(git().Build, someCommit) == resolvedDigest(other, someCommit) {

@@ -8,14 +8,22 @@ import (
 
 // containerImage is an image that somebody else has built.
 func containerImage(c component) (work jobspec.Work, deployable bool) {
-	if c.ContainerImage == nil || c.ContainerImage.Public == nil {
+	if c.ContainerImage == nil {
 		return work, false
 	}
-	tag := c.ContainerImage.Public.Tag
-	if c.ContainerImage.Public.UpdatePolicy != "" {
+	var image, tag, updates string
+	switch of := c.ContainerImage; {
+	case of.Public != nil:
+		image, tag, updates = of.Public.ImageURL, of.Public.Tag, of.Public.UpdatePolicy
+	case of.ECR != nil:
+		image, tag, updates = of.ECR.ImageURL, of.ECR.Tag, of.ECR.UpdatePolicy
+	default:
+		return work, false
+	}
+	if updates != "" {
 		tag, _, _ = strings.Cut(c.commit, "@") // TAG@DIGEST
 	}
-	work.ContainerImage = &jobspec.ContainerImage{Image: c.ContainerImage.Public.ImageURL, Tag: tag}
+	work.ContainerImage = &jobspec.ContainerImage{Image: image, Tag: tag}
 	return work, true
 }
 
