@@ -238,7 +238,9 @@ func said(a policy.Answer) *policy.Judgement {
 func judged(a policy.Answer) func(*Job) { return func(j *Job) { j.Result.Judgement = said(a) } }
 
 // ruled: the app has a policy for the image.
-func ruled(s *State) { s.Build.Policies = []policy.Rules{{Name: "p", Language: policy.Rego, Text: "package berth"}} }
+func ruled(s *State) {
+	s.Build.Policies = []policy.Rules{{Name: "p", Language: policy.Rego, Text: "package berth"}}
+}
 
 // An image is what its digest says, whatever it is called; other things depend on
 // what the app folder says of them.

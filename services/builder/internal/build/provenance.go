@@ -31,9 +31,9 @@ type Provenance struct {
 	Attestations []jobspec.Attestation `json:"attestations,omitempty"`
 	SignedBy     string                `json:"signed_by,omitempty"`
 	// Judgement is what the app's policies said of the image, also of one that they denied.
-	Judgement *policy.Judgement `json:"judgement,omitempty"`
-	StartedAt    time.Time             `json:"started_at,omitzero"`
-	FinishedAt   time.Time             `json:"finished_at,omitzero"`
+	Judgement  *policy.Judgement `json:"judgement,omitempty"`
+	StartedAt  time.Time         `json:"started_at,omitzero"`
+	FinishedAt time.Time         `json:"finished_at,omitzero"`
 }
 
 // ProvenanceSource is what the artifact was made from, exactly.
