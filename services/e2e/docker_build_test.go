@@ -80,6 +80,14 @@ VERSION = "1"
 [berth]
 local_source = "src/web"
 `)
+	in.addPolicy("made-here", "container_image", `package nuon
+
+deny contains "it is not signed" if not input.metadata.signed
+
+deny contains "nobody says what is in it" if not input.metadata.sbom.spdxVersion
+
+deny contains "nobody says where it comes from" if count([s | some s in input.metadata.attestations; s.predicateType == "https://slsa.dev/provenance/v1"]) == 0
+`)
 	in.change("{{ .nuon.components.web.outputs.image.ref }}")
 	item := func(r ctlapi.Release) ctlapi.ReleaseItem {
 		for _, i := range r.Items {
@@ -96,6 +104,16 @@ local_source = "src/web"
 	if build.Provenance == nil || !strings.Contains(string(*build.Provenance), `"buildkit"`) || build.ReusedFrom != nil {
 		t.Errorf("build %+v", build)
 	}
+	passes := func(where string, count ctlapi.PolicyCounts, answer ctlapi.PolicyAnswer) {
+		t.Helper()
+		if answer != ctlapi.PolicyAnswerAllow || count.Pass == 0 {
+			t.Errorf("the policy for images says %s %s: %+v", answer, where, count)
+		}
+	}
+	if len(build.Policies) != 1 {
+		t.Fatalf("policies that looked at the build: %+v", build.Policies)
+	}
+	passes("when it is built", build.Policies[0].Counts, build.Policies[0].Answer)
 	log := s.must("logs", first.BuildID)
 	for _, want := range []string{"| the token is ", "pushed ", "done in "} {
 		if !strings.Contains(log, want) {
@@ -108,6 +126,14 @@ local_source = "src/web"
 
 	// What is deployed is exactly that image.
 	in.finished(in.deploy(true).ID, 2*time.Minute)
+	var reports ctlapi.PolicyReportPage
+	s.get("/policy-reports?policy=made-here", &reports)
+	if len(reports.Items) == 0 {
+		t.Error("no policy looked at the planned image")
+	}
+	for _, r := range reports.Items {
+		passes("when it is planned", r.Counts, r.Answer)
+	}
 	ref := registry + "/web@" + build.Artifact.Digest
 	if effects := strings.Join(in.effects(), "\n"); !strings.Contains(effects, "end one "+ref) {
 		t.Errorf("component one did not get %s:\n%s", ref, effects)
