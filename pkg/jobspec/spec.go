@@ -157,7 +157,7 @@ func (a Artifact) Folder() string { return "scripts/" + strings.TrimPrefix(a.Dig
 // the agent unpacks to in/source, a git commit, which the engine fetches itself,
 // or an image, which the engine copies.
 type Source struct {
-	Kind    string    `json:"kind"` // "archive", "git" or "image"
+	Kind    string    `json:"kind"` // "archive", "git", "image" or SourceCopied
 	Archive *Artifact `json:"archive,omitempty"`
 	// Repo, Ref, Commit and Directory of an archive, which is the directory alone,
 	// say where it comes from, for errors; without a Repo from the app folder.
@@ -171,6 +171,8 @@ type Source struct {
 	ImageDigest string `json:"image_digest,omitempty"`
 	// ImageKey is a public key in PEM that must have signed the image, "" for none.
 	ImageKey string `json:"image_key,omitempty"`
+	// Copied is of SourceCopied: the image as it is in the org's registry, at Push.
+	Copied *BuiltArtifact `json:"copied,omitempty"`
 	// Chart is of an archive that holds one file, ChartFile: a packed chart of the
 	// chart repository Repo, of which Ref is the range as written.
 	Chart *Chart `json:"chart,omitempty"`
@@ -191,6 +193,16 @@ type Source struct {
 	Modules []Module `json:"modules,omitempty"`
 	// Push is where the agent pushes out/artifact to.
 	Push string `json:"push"` // repository
+}
+
+// SourceCopied is the kind of a source that is in the org's registry already, since builder
+// has the key that opens it: an image of somebody else's, which is only held against policies.
+const SourceCopied = "copied"
+
+// JudgesOnly says whether a build makes nothing: its image was copied, and is to be held
+// against policies.
+func (s Spec) JudgesOnly() bool {
+	return s.Operation == OperationBuild && s.Source != nil && s.Source.Kind == SourceCopied
 }
 
 // Module is a Terraform module that a build fetched from elsewhere and packed.

@@ -65,7 +65,25 @@ func HangingOnPartsIn(ctx context.Context, layout *os.Root, artifact digest.Dige
 	if err != nil {
 		return nil, err
 	}
-	raw, err := fetchManifest(ctx, f, desc)
+	return readHangingOnParts(ctx, f, desc)
+}
+
+// HangingOnParts reads what a repository has of the manifests that an index lists, as
+// HangingOnPartsIn does.
+func (r Remote) HangingOnParts(ctx context.Context, artifact digest.Digest) ([]HangingOn, error) {
+	repo, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	desc, err := repo.Resolve(ctx, artifact.String())
+	if err != nil {
+		return nil, err
+	}
+	return readHangingOnParts(ctx, registryReferrers{repo}, plain(desc))
+}
+
+func readHangingOnParts(ctx context.Context, src hangingSource, desc ocispec.Descriptor) ([]HangingOn, error) {
+	raw, err := fetchManifest(ctx, src, desc)
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +91,11 @@ func HangingOnPartsIn(ctx context.Context, layout *os.Root, artifact digest.Dige
 		Manifests []ocispec.Descriptor `json:"manifests"`
 	}
 	if err := json.Unmarshal(raw, &index); err != nil {
-		return nil, fmt.Errorf("manifest %s: %w", artifact, err)
+		return nil, fmt.Errorf("manifest %s: %w", desc.Digest, err)
 	}
 	var all []HangingOn
 	for _, part := range index.Manifests[:min(len(index.Manifests), maxHanging)] {
-		_, hung, err := readHanging(ctx, f, plain(part))
+		_, hung, err := readHanging(ctx, src, plain(part))
 		if err != nil {
 			return nil, err
 		}

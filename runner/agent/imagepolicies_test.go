@@ -3,10 +3,16 @@ package agent_test
 import (
 	"crypto/ed25519"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
+	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/berth-dev/berth/pkg/attest"
 	"github.com/berth-dev/berth/pkg/id"
@@ -105,6 +111,95 @@ func TestImagesAreJudgedBeforeTheyArePushed(t *testing.T) {
 		}
 		if denied && (!strings.Contains(result.Error, tc.says) || result.Reason != jobspec.ReasonNeedsChange || result.Remedy == "") {
 			t.Errorf("%s: it fails with %+v, want %q", tc.name, result, tc.says)
+		}
+	}
+}
+
+// shop serves an org's registry that has what is in a layout.
+func shop(t *testing.T, layout *oci.Layout) (address string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := path.Base(r.URL.Path)
+		if strings.Contains(r.URL.Path, "/referrers/") {
+			index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{}}
+			entries, err := layout.Artifacts()
+			if err != nil {
+				t.Error(err)
+			}
+			for _, e := range entries {
+				var m ocispec.Manifest
+				raw, err := os.ReadFile(filepath.Join(layout.Dir(), "blobs", "sha256", e.Digest.Encoded()))
+				if err == nil && json.Unmarshal(raw, &m) == nil && m.Subject != nil && m.Subject.Digest.String() == name {
+					index.Manifests = append(index.Manifests, e)
+				}
+			}
+			w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
+			_ = json.NewEncoder(w).Encode(index)
+			return
+		}
+		raw, err := os.ReadFile(filepath.Join(layout.Dir(), "blobs", "sha256", strings.TrimPrefix(name, "sha256:")))
+		if err != nil || r.Header.Get("Authorization") != "Bearer brg_token" || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
+		w.Header().Set("Docker-Content-Digest", name)
+		_, _ = w.Write(raw)
+	}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// A private image that builder copied is judged by what hangs on it in the org's registry; no
+// engine runs, and nothing is pushed.
+func TestCopiedImagesAreJudged(t *testing.T) {
+	t.Parallel()
+	layout, err := oci.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := writeImage(t.Context(), layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, predicate := range []string{attest.CosignSign, attest.SPDX} {
+		if err := hangOn(t.Context(), layout, image, predicate, upstreamKey); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRunner(t, runnerapi.RunnerKindBuild)
+	installPolicy(t, r)
+	address := shop(t, layout)
+	r.plane.change(func() { r.plane.registry = address })
+	r.start()
+	_, other, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := &jobspec.BuiltArtifact{Repository: "org/shop/web", Digest: image.String(), SizeBytes: 42}
+	for _, tc := range []struct {
+		name   string
+		key    string
+		copied *jobspec.BuiltArtifact
+		want   jobspec.Outcome
+	}{
+		{"signed", pemOf(t, upstreamKey), copied, jobspec.OutcomeSucceeded},
+		{"signed by another key", pemOf(t, other), copied, jobspec.OutcomeFailed},
+		{"not named", pemOf(t, upstreamKey), nil, jobspec.OutcomeRefused},
+	} {
+		result := r.plane.result(t, r.plane.give(jobspec.Spec{
+			Kind: jobspec.KindContainerImage, Operation: jobspec.OperationBuild, BuildID: id.New(id.Build),
+			Policies: []policy.Rules{imageRules("signed", "deny contains \"it is not signed\" if not input.metadata.signed\ndeny contains \"no sbom\" if not input.metadata.sbom.of")},
+			Source:   &jobspec.Source{Kind: jobspec.SourceCopied, Image: "registry.example.com/web", Ref: "1.2", ImageDigest: image.String(), Push: "org/shop/web", ImageKey: tc.key, Copied: tc.copied},
+		}))
+		if result.Outcome != tc.want || (result.Artifact != nil) != (tc.want == jobspec.OutcomeSucceeded) {
+			t.Errorf("%s: %+v, want %s", tc.name, result, tc.want)
+		}
+		if tc.copied != nil && (result.Judgement == nil || len(result.Judgement.Vendor) == 0) {
+			t.Errorf("%s: no judgement", tc.name)
+		}
+		if a := result.Artifact; a != nil && (a.Digest != copied.Digest || a.SizeBytes != copied.SizeBytes) {
+			t.Errorf("%s: artifact %+v", tc.name, a)
 		}
 	}
 }

@@ -48,7 +48,6 @@ const (
 	waitsRepos     = "connections to private repositories"
 	waitsBranches  = "branches and rollouts"
 	waitsRisk      = "risk of a change"
-	waitsImages    = "policies at build of private images"
 	waitsAdmission = "admission in clusters"
 )
 
@@ -69,13 +68,6 @@ var notYets = []NotYet{
 	// Whole documents.
 	{Keys: []string{"permissions", "permission.type=provision", "permission.type=maintenance", "permission.type=deprovision"}, What: `"permissions" is`, WaitsFor: waitsRoles,
 		find: files(func(a *appconfig.App) []appconfig.Role { return rolesOf(a, false) }, func(r appconfig.Role) place.Place { return r.At })},
-	{Keys: []string{"policies.policy[].type=container_image", "policy.type=container_image"}, When: "at build of a private image (`aws_ecr`, or of a registry that builder has a key for), which builder copies itself: it is held against it when it is planned",
-		What: `a policy of type "container_image" at build of a private image is`, WaitsFor: waitsImages, find: func(a *appconfig.App) []use {
-			if !slices.ContainsFunc(a.Components, func(c appconfig.Component) bool { return c.ContainerImage != nil && c.ContainerImage.ECR != nil }) {
-				return nil
-			}
-			return policiesOf(appconfig.PolicyContainerImage)(a)
-		}},
 	{Keys: []string{"policies.policy[].type=kubernetes_cluster", "policy.type=kubernetes_cluster"}, When: "in the cluster itself: the objects of charts and manifests are held against it when they are planned",
 		What: `a policy of type "kubernetes_cluster" in the cluster itself is`, WaitsFor: waitsAdmission, find: policiesOf(appconfig.PolicyKubernetesCluster)},
 	// The customer switches the others; no identity stands behind them.

@@ -1,6 +1,6 @@
 // Package imagefacts says what is known of an image besides its layers, as rules see it: who
-// signed it, and which statements hang on it and on its platforms. It reads an image layout
-// and asks no server.
+// signed it, and which statements hang on it and on its platforms. No certificate and no log
+// counts, only keys.
 package imagefacts
 
 import (
@@ -42,13 +42,32 @@ func ParseKeys(texts []string) (Keys, error) {
 	return k, nil
 }
 
-// Of reads what a layout has of an image.
-func Of(ctx context.Context, layout *os.Root, image digest.Digest, keys Keys) (policy.ImageMetadata, error) {
-	manifest, hung, err := oci.HangingIn(ctx, layout, image)
+// Source is a place with images and what refers to them: oci.Remote, or In.
+type Source interface {
+	Hanging(ctx context.Context, image digest.Digest) (manifest []byte, hung []oci.Hanging, err error)
+	HangingOnParts(ctx context.Context, image digest.Digest) ([]oci.HangingOn, error)
+}
+
+// In is an image layout.
+func In(layout *os.Root) Source { return folder{layout} }
+
+type folder struct{ layout *os.Root }
+
+func (f folder) Hanging(ctx context.Context, image digest.Digest) ([]byte, []oci.Hanging, error) {
+	return oci.HangingIn(ctx, f.layout, image)
+}
+
+func (f folder) HangingOnParts(ctx context.Context, image digest.Digest) ([]oci.HangingOn, error) {
+	return oci.HangingOnPartsIn(ctx, f.layout, image)
+}
+
+// Of reads what a place has of an image.
+func Of(ctx context.Context, from Source, image digest.Digest, keys Keys) (policy.ImageMetadata, error) {
+	manifest, hung, err := from.Hanging(ctx, image)
 	if err != nil {
 		return policy.ImageMetadata{}, err
 	}
-	parts, err := oci.HangingOnPartsIn(ctx, layout, image)
+	parts, err := from.HangingOnParts(ctx, image)
 	if err != nil {
 		return policy.ImageMetadata{}, err
 	}

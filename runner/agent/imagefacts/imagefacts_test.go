@@ -121,7 +121,7 @@ func TestOf(t *testing.T) {
 		{"no key, the customer", index, imagefacts.Keys{}, seen{}},
 		{"an image without platforms", other, imagefacts.Keys{Keys: []crypto.PublicKey{good.Public()}}, seen{false, other.Digest.String(), 1}},
 	} {
-		got, err := imagefacts.Of(t.Context(), root, tc.image.Digest, tc.keys)
+		got, err := imagefacts.Of(t.Context(), imagefacts.In(root), tc.image.Digest, tc.keys)
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
@@ -138,7 +138,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
-	if _, err := imagefacts.Of(t.Context(), root, digest.FromString("nothing"), imagefacts.Keys{}); err == nil {
+	if _, err := imagefacts.Of(t.Context(), imagefacts.In(root), digest.FromString("nothing"), imagefacts.Keys{}); err == nil {
 		t.Error("an image that is not there is known")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/policy"
+	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/guardrail"
 	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/imagefacts"
@@ -24,10 +25,47 @@ func (j *job) judgeBuild(ctx context.Context, root *os.Root, image digest.Digest
 	if len(j.spec.Policies) == 0 || j.deps.Guards == nil {
 		return nil // who ordered it misses the judgement
 	}
-	metadata, err := j.factsOfBuild(ctx, root, image)
+	var metadata policy.ImageMetadata
+	var err error
+	if j.spec.Kind == jobspec.KindDockerBuild {
+		metadata, err = factsOfMade(ctx, root, image)
+	} else {
+		metadata, err = j.factsOfCopy(ctx, imagefacts.In(root), image)
+	}
 	if err != nil {
 		return err
 	}
+	return j.judgeImage(ctx, image, metadata, result)
+}
+
+// judgeCopied holds the vendor's policies against a private image that builder has copied to
+// the org's registry. Only what hangs on it is read.
+func (j *job) judgeCopied(ctx context.Context, result *jobspec.Result) error {
+	copied := j.spec.Source.Copied
+	if copied == nil || j.deps.Guards == nil {
+		return refuse(jobspec.OutcomeRefused, "", "the order names no image that was copied")
+	}
+	image := digest.Digest(copied.Digest)
+	if err := image.Validate(); err != nil {
+		return refuse(jobspec.OutcomeRefused, "", "the order names an image %q: %v", copied.Digest, err)
+	}
+	var metadata policy.ImageMetadata
+	err := j.insist(ctx, "what hangs on the image", func() error {
+		from, err := j.deps.Registry.Remote(ctx, j.spec.Source.Push, runnerapi.RegistryActionPull)
+		if err == nil {
+			metadata, err = j.factsOfCopy(ctx, from, image)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	result.Artifact = copied
+	return j.judgeImage(ctx, image, metadata, result)
+}
+
+// judgeImage asks the policy engine about the image of a build.
+func (j *job) judgeImage(ctx context.Context, image digest.Digest, metadata policy.ImageMetadata, result *jobspec.Result) error {
 	body := policy.Image{Image: j.spec.Source.Image, Tag: j.spec.Source.Ref, Digest: image.String(), Metadata: metadata}
 	if j.spec.Kind == jobspec.KindDockerBuild {
 		made := jobspec.Spec{Work: jobspec.Work{DockerBuild: &jobspec.DockerBuild{Commit: j.spec.Source.Commit}}, Artifact: &jobspec.Artifact{Digest: body.Digest}}
@@ -53,21 +91,23 @@ func (j *job) judgeBuild(ctx context.Context, root *os.Root, image digest.Digest
 	return nil
 }
 
-// factsOfBuild is what is known of an image of a build. This machine signs what it built, the
-// provenance first, so such an image counts as signed; one of somebody else's is when the
-// app's image_key has signed it.
-func (j *job) factsOfBuild(ctx context.Context, root *os.Root, image digest.Digest) (policy.ImageMetadata, error) {
-	if j.spec.Kind != jobspec.KindDockerBuild {
-		var texts []string
-		if key := j.spec.Source.ImageKey; key != "" {
-			texts = append(texts, key)
-		}
-		keys, err := imagefacts.ParseKeys(texts)
-		if err != nil {
-			return policy.ImageMetadata{}, err
-		}
-		return imagefacts.Of(ctx, root, image, keys)
+// factsOfCopy is what is known of somebody else's image: it counts as signed when the app's
+// image_key has signed it.
+func (j *job) factsOfCopy(ctx context.Context, from imagefacts.Source, image digest.Digest) (policy.ImageMetadata, error) {
+	var texts []string
+	if key := j.spec.Source.ImageKey; key != "" {
+		texts = append(texts, key)
 	}
+	keys, err := imagefacts.ParseKeys(texts)
+	if err != nil {
+		return policy.ImageMetadata{}, err
+	}
+	return imagefacts.Of(ctx, from, image, keys)
+}
+
+// factsOfMade is what is known of an image that this machine built. It signs what the engine
+// says of the image, the provenance among it, so such an image counts as signed.
+func factsOfMade(ctx context.Context, root *os.Root, image digest.Digest) (policy.ImageMetadata, error) {
 	said, err := oci.ReadStatements(ctx, root, image, attest.StatementType)
 	if err != nil {
 		return policy.ImageMetadata{}, fmt.Errorf("statements of the engine: %w", err)
@@ -106,7 +146,7 @@ func (j *job) imageDocuments(ctx context.Context, documents []policy.Document) (
 	}
 	sides := []guardrail.Seen{{Side: policy.SideVendor, Image: j.nameOfImage(*j.spec.Artifact)}, {Side: policy.SideCustomer}}
 	for i, keys := range []imagefacts.Keys{vendors, customers} {
-		if sides[i].Metadata, err = imagefacts.Of(ctx, root, digest.Digest(j.spec.Artifact.Digest), keys); err != nil {
+		if sides[i].Metadata, err = imagefacts.Of(ctx, imagefacts.In(root), digest.Digest(j.spec.Artifact.Digest), keys); err != nil {
 			return nil, err
 		}
 	}

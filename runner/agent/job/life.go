@@ -156,7 +156,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.askStopped(); err != nil {
 		return nil, err
 	}
-	if j.kind().ByAgent {
+	if j.kind().ByAgent || j.spec.JudgesOnly() {
 		return j.doByItself(ctx, life)
 	}
 	for _, ready := range []func() error{

@@ -195,6 +195,9 @@ func (j *job) pushBuild(ctx context.Context, result *jobspec.Result) error {
 	var err error
 	switch j.kind().Artifact {
 	case jobspec.ArtifactImage:
+		if j.spec.JudgesOnly() {
+			return j.judgeCopied(ctx, result)
+		}
 		err = j.pushImage(ctx, result)
 	case jobspec.ArtifactFolder:
 		err = j.pushFolder(ctx, result)

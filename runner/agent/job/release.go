@@ -135,6 +135,9 @@ func (j *job) byItself() byItself {
 		u := &runnerUpdate{job: j}
 		return byItself{ready: u.ready, plan: u.plan, apply: u.apply}
 	}
+	if j.spec.JudgesOnly() { // by what is made of every build
+		return byItself{ready: func(context.Context) error { return nil }, plan: func(*jobspec.Result) error { return nil }}
+	}
 	return byItself{
 		ready: func(ctx context.Context) error { return j.keepScripts(ctx, *j.spec.Release) },
 		plan:  j.planAcceptance, apply: j.acceptRelease,

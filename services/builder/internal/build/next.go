@@ -125,7 +125,7 @@ func handOver(s State) Decision {
 	switch copied := s.Facts.Copied; {
 	case s.Private && copied == nil:
 		return Decision{Act: Copy}
-	case s.Private:
+	case s.Private && len(b.Policies) == 0:
 		return Decision{Act: RecordCopy, Copied: *copied}
 	}
 	if s.Facts.RunnerID == "" {
@@ -136,6 +136,9 @@ func handOver(s State) Decision {
 	}
 	spec := specOf(b, s.Facts.Commit.URL)
 	spec.Source.Modules = s.lastModules()
+	if s.Facts.Copied != nil { // which is only held against policies
+		spec.Source.Kind, spec.Source.Copied = jobspec.SourceCopied, &s.Facts.Copied.Artifact
+	}
 	return Decision{Act: QueueJob, RunnerID: s.Facts.RunnerID, Spec: &spec}
 }
 

@@ -138,6 +138,9 @@ func TestNext(t *testing.T) {
 	imageSpec := localSpec
 	imageSpec.Kind = "container_image"
 	imageSpec.Source = &jobspec.Source{Kind: "image", Image: "registry.example.com/team/web", Ref: "1.2", ImageDigest: someDigest, Push: "org_1/hello/card"}
+	copiedSpec, copied := imageSpec, *imageSpec.Source
+	copied.Kind, copied.Copied = jobspec.SourceCopied, &made
+	copiedSpec.Source, copiedSpec.Policies = &copied, image(ruled).Build.Policies
 	for _, tc := range []struct {
 		name string
 		s    State
@@ -190,6 +193,9 @@ func TestNext(t *testing.T) {
 		{"nor nothing", local(job("succeeded")), Decision{Act: Fail, Error: "the Build Runner named no artifact"}},
 		{"a digest must be one", local(job("succeeded", pushed("org_1/hello/card", "sha256:../x"))), Decision{Act: Fail, Error: "the Build Runner named no artifact"}},
 		{"nor another image", image(job("succeeded", pushed("org_1/hello/card", otherDigest)), there(true)), Decision{Act: Fail, Error: "the Build Runner named the image " + otherDigest + " instead of " + someDigest}},
+		{"a private image without policies is all there is", image(resolved, ofAKey), Decision{Act: RecordCopy, Copied: Copied{Artifact: made}}},
+		{"one with policies needs the Build Runner", image(resolved, ofAKey, ruled), Decision{Act: StartRunner}},
+		{"which judges it where it was copied to", image(resolved, ofAKey, ruled, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &copiedSpec}},
 		{"an image that policies say nothing against", image(job("succeeded", pushed("org_1/hello/card", someDigest), judged(policy.Allow)), ruled, there(true)), Decision{Act: Succeed, Artifact: made}},
 		{"one that they warn of", image(job("succeeded", pushed("org_1/hello/card", someDigest), judged(policy.Warn)), ruled, there(true)), Decision{Act: Succeed, Artifact: made}},
 		{"one that they deny, which the Build Runner pushed", image(job("succeeded", pushed("org_1/hello/card", someDigest), judged(policy.Deny)), ruled, there(true)),
@@ -236,6 +242,11 @@ func said(a policy.Answer) *policy.Judgement {
 }
 
 func judged(a policy.Answer) func(*Job) { return func(j *Job) { j.Result.Judgement = said(a) } }
+
+// ofAKey: the image is private, builder has its key, and has copied it.
+func ofAKey(s *State) {
+	s.Private, s.Facts.Copied = true, &Copied{Artifact: jobspec.BuiltArtifact{Repository: "org_1/hello/card", Digest: someDigest, SizeBytes: 9}}
+}
 
 // ruled: the app has a policy for the image.
 func ruled(s *State) {

@@ -15,9 +15,12 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/services/builder/internal/keyring"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const imagePassword = "correct-horse-battery"
@@ -129,5 +132,71 @@ func TestPrivateImage(t *testing.T) {
 		if _, err := layout.Resolve(t.Context(), dgst.String()); err != nil {
 			t.Errorf("the %s did not arrive: %v", name, err)
 		}
+	}
+}
+
+// A private image is copied by builder and judged by the Build Runner, which gets its digest
+// and no key; what it denies is in no release, and the build says why.
+func TestPrivateImageIsJudged(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		answer policy.Answer
+		want   string
+	}{{policy.Warn, "succeeded"}, {policy.Deny, "failed"}} {
+		t.Run(string(tc.answer), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			up := &private{upstream: newUpstream(t)}
+			server := httptest.NewServer(up)
+			defer server.Close()
+			host := server.Listener.Addr().String()
+			file := filepath.Join(t.TempDir(), "credentials.json")
+			if err := os.WriteFile(file, fmt.Appendf(nil, `{"oci://%s/team": {"username": "berth", "password": %q, "orgs": [%q]}}`, host, imagePassword, w.org), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ring, err := keyring.Read(file, keyring.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.worker.Resolver = source.NewResolver(source.Config{Keys: ring})
+			_, builds := w.addConfig(component{
+				name: "web", buildDigest: repeated("1"), source: source.Source{Kind: source.KindImage, Repo: host + "/team/web", Ref: "1.2"},
+				policies: `[{"name": "p", "engine": "opa", "text": "package berth"}]`,
+			})
+			web := builds["web"]
+			w.advance(web)
+			_, spec := w.jobOf(web)
+			copied := spec.Source.Copied
+			if spec.Source.Kind != jobspec.SourceCopied || copied == nil || copied.Digest != up.image.String() || copied.Repository != spec.Source.Push || len(spec.Policies) != 1 {
+				t.Fatalf("the job: %+v", spec.Source)
+			}
+			there, err := w.worker.Registry.Has(t.Context(), w.org, copied.Repository, copied.Digest)
+			if err != nil || !there {
+				t.Fatalf("the image is in the registry before it is judged: %v, %v", there, err)
+			}
+			result := jobspec.Result{Judgement: said(tc.answer)}
+			state := model.JobFailed
+			if tc.answer != policy.Deny {
+				result.Artifact, state = copied, model.JobSucceeded
+			} else {
+				result.Error = result.Judgement.Denies()
+			}
+			w.report(web, state, result)
+			w.advance(web)
+			got := w.ended(web)
+			provenance := w.text("SELECT provenance::text FROM berth.builds WHERE id = $1", web)
+			if got.State != tc.want || !strings.Contains(provenance, `"judgement"`) {
+				t.Fatalf("build: %+v, provenance %s", got, provenance)
+			}
+			if tc.answer == policy.Deny {
+				if !strings.Contains(got.Error, "denied by policy") || w.releases() != "" {
+					t.Errorf("build: %+v, releases %q", got, w.releases())
+				}
+				return
+			}
+			if !strings.Contains(provenance, `"copied_by": "builder"`) || got.Digest != up.image.String() {
+				t.Errorf("build: %+v, provenance %s", got, provenance)
+			}
+		})
 	}
 }

@@ -19,7 +19,7 @@ type Provenance struct {
 	RunnerID string `json:"runner_id,omitempty"`
 	JobID    string `json:"job_id,omitempty"`
 	Attempt  int    `json:"attempt,omitempty"`
-	// CopiedBy is "builder" for a private image, which no runner gets the key of.
+	// CopiedBy is copiedByBuilder for a private image, which no runner gets the key of.
 	CopiedBy string `json:"copied_by,omitempty"`
 	// Remade is how often the build was begun again because its machine was lost.
 	Remade int `json:"remade,omitempty"`
@@ -53,10 +53,12 @@ type ProvenanceSource struct {
 	Before string `json:"before,omitempty"`
 }
 
+const copiedByBuilder = "builder"
+
 // provenanceOfCopy is that of a build whose image builder copied.
 func provenanceOfCopy(b Build, c Copied) Provenance {
 	p := provenanceOf(b, Job{Result: jobspec.Result{StartedAt: c.StartedAt, FinishedAt: c.FinishedAt}})
-	p.CopiedBy = "builder"
+	p.CopiedBy = copiedByBuilder
 	return p
 }
 

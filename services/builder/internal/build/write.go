@@ -44,7 +44,11 @@ func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision
 	case Reuse:
 		return w.succeed(ctx, tx, b, d.Made)
 	case Succeed:
-		return w.succeed(ctx, tx, b, Made{Artifact: d.Artifact, Provenance: provenanceOf(b, *s.Job)})
+		p := provenanceOf(b, *s.Job)
+		if s.Private {
+			p.CopiedBy = copiedByBuilder
+		}
+		return w.succeed(ctx, tx, b, Made{Artifact: d.Artifact, Provenance: p})
 	case RecordCopy:
 		return w.succeed(ctx, tx, b, Made{Artifact: d.Copied.Artifact, Provenance: provenanceOfCopy(b, d.Copied)})
 	case Fail:
