@@ -135,6 +135,7 @@ var Routes = map[string]Route{
 	"CreateStackVersion": {auth.RunnersWrite, WhereInstall},
 	"CreateEnrolment":    {auth.RunnersWrite, WhereInstall},
 	"GetHealth":          {auth.InstallsRead, WhereInstall},
+	"GetHealthHistory":   {auth.InstallsRead, WhereInstall},
 	"WhyInstall":         {auth.InstallsRead, WhereInstall},
 
 	"CreateWorkflow":       {auth.WorkflowsWrite, WhereInstall},

@@ -340,6 +340,7 @@ type Install struct {
 	PausedBy         *string
 	PauseReason      *string
 	ResumedBy        *string
+	HealthObjective  *float64
 }
 
 type InstallInput struct {
