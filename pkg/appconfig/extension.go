@@ -38,6 +38,8 @@ type PluginGrant struct {
 	Signer string `toml:"signer" json:"signer" rule:"required"`
 	// Lets it use the network of the runner's machine.
 	Network bool `toml:"network" json:"network,omitempty" default:"false"`
+	// What it may reach of the network instead: "api.example.com:443", "*.example.com", "10.1.2.3:5432". The port is 443 by default.
+	Hosts []string `toml:"hosts" json:"hosts,omitempty"`
 	// Lets it read and write the install's directory.
 	InstallDir bool `toml:"install_dir" json:"install_dir,omitempty" default:"false"`
 	// Keeps a directory of its own between its jobs, sealed to the install.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -195,8 +196,16 @@ func refusedBy(to oci.Remote, err error) error {
 func component(p pushed, permissions plugin.Permissions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "type = %q\n\n[berth]\noci_source = %q\n\n[berth.plugin]\nsigner = %q\n", p.Type, p.OCISource, p.Signer)
-	for _, name := range permissions.Without(plugin.Permissions{}) {
-		fmt.Fprintf(&b, "%s = true\n", name)
+	var hosts []string
+	for _, wish := range permissions.Without(plugin.Permissions{}) {
+		if wish.Key == "hosts" {
+			hosts = append(hosts, strconv.Quote(wish.Item))
+			continue
+		}
+		fmt.Fprintln(&b, wish.Remedy())
+	}
+	if len(hosts) > 0 {
+		fmt.Fprintf(&b, "hosts = [%s]\n", strings.Join(hosts, ", "))
 	}
 	return b.String()
 }

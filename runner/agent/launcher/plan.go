@@ -46,6 +46,8 @@ type Plan struct {
 	// Groups are the files by which it joins the engine's control groups, where it
 	// was not born in them (v1).
 	Groups []string `json:"groups,omitempty"`
+	// Loopback brings up the loopback of its own network namespace, in which nothing is up.
+	Loopback bool `json:"loopback,omitempty"`
 	// Parental: the engine is asked to stop when the agent dies.
 	Parental bool `json:"parental,omitempty"`
 	// OwnUsers: the launcher is in a user namespace of its own, which has its

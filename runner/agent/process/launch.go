@@ -50,6 +50,9 @@ func Prepare(s Spec) (*Launch, error) {
 	}
 	if s.Isolation.OwnUsers {
 		ownUsers(cmd.SysProcAttr)
+		if s.Isolation.Loopback {
+			cmd.SysProcAttr.AmbientCaps = append(cmd.SysProcAttr.AmbientCaps, capNetAdmin)
+		}
 	}
 	// Not in the job's folder: there it would keep a way past its own mounts.
 	cmd.Path, cmd.Dir, cmd.Args[0], cmd.Env = s.Launcher, "/", launcher.Name, launcher.RaceDetector()
@@ -76,6 +79,7 @@ func (l *Launch) Start(env []string) (*Process, error) {
 	plan := launcher.Plan{
 		Path: s.Path, Env: env, Dir: s.Dir, UID: s.Isolation.UID, GID: s.Isolation.GID, Inherit: len(s.Inherit),
 		Groups: s.Group.entries(), Parental: !s.Isolation.PIDNamespace, OwnUsers: s.Isolation.OwnUsers, Bare: s.Isolation.Bare, Try: s.try,
+		Loopback: s.Isolation.Loopback && s.Isolation.NoNetwork,
 	}
 	if s.Isolation.Hidden {
 		sight := *s.Sight
@@ -120,6 +124,7 @@ func (l *Launch) Cancel() {
 // numbers in linux/capability.h.
 const (
 	capSetPCap     = 8  // to have less
+	capNetAdmin    = 12 // to bring up the loopback of an own network
 	capSysAdmin    = 21 // to mount
 	capSysResource = 24 // to bar further user namespaces
 )

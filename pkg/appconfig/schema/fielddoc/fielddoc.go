@@ -283,6 +283,7 @@ var Of = map[string]string{
 	"PermissionsFile.Provision":              "The role that makes and changes the install's base.",
 	"PermissionsFile.SourceFile":             "Another file whose keys are merged in.",
 	"PluginGrant":                            "The [berth.plugin] table of a component whose type is a plugin's. The plugin itself is the component's source.",
+	"PluginGrant.Hosts":                      "What it may reach of the network instead: \"api.example.com:443\", \"*.example.com\", \"10.1.2.3:5432\". The port is 443 by default.",
 	"PluginGrant.InstallDir":                 "Lets it read and write the install's directory.",
 	"PluginGrant.Network":                    "Lets it use the network of the runner's machine.",
 	"PluginGrant.Signer":                     "The public key that must have signed the plugin, in base64.",

@@ -1,0 +1,111 @@
+package jobspec
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/plugin/grant"
+)
+
+// PluginScript is a plugin as a release brings it and a runner accepts it, next to
+// the scripts: code of the vendor's, named by the digest of its artifact, with the
+// key that must have signed it and what it may do. Whatever of this changes asks the
+// customer again.
+func PluginScript(component string, p Plugin, a Artifact) Script {
+	may := []string{"uses no network", "does not see the install's directory"}
+	switch {
+	case p.Network:
+		may[0] = pluginMay["network"]
+	case len(p.Hosts) > 0:
+		may[0] = "uses no network but that of the hosts below, through the runner"
+	}
+	if p.InstallDir {
+		may[1] = pluginMay["install_dir"]
+	}
+	if p.State {
+		may = append(may, pluginMay["state"])
+	}
+	for _, text := range p.Hosts {
+		may = append(may, mayReach+canonicalHost(text))
+	}
+	return Script{Plugin: p.Type, Action: Action{
+		Name: "plugin " + p.Type + " of component " + component,
+		Steps: []ActionStep{{
+			Name: "plugin", Artifact: &a,
+			Command: "# The plugin " + p.Type + " plans and applies component " + component + ".\n# It is signed with the key " + p.Signer +
+				".\n# It " + strings.Join(may, ".\n# It ") + ".",
+		}},
+	}}
+}
+
+// pluginMay is what the text of a PluginScript says of a permission that it has. The text
+// is a part of what is accepted: it can only be added to.
+var pluginMay = map[string]string{
+	"network":     "may use the network",
+	"install_dir": "reads and writes the install's directory",
+	"state":       "keeps a state of its own, sealed, between its jobs",
+}
+
+// mayReach is the same for each host.
+const mayReach = "may reach the host "
+
+// canonicalHost is the one text of a host, on one line whatever it is. A runner refuses a
+// plugin that is granted what is no host.
+func canonicalHost(text string) string {
+	h, err := grant.ParseHost(text)
+	if err != nil {
+		return strconv.Quote(text)
+	}
+	return h.String()
+}
+
+// hostPermission begins the name of the permission for one host.
+const hostPermission = "host "
+
+// PluginPermissions names what the plugin of a PluginScript may, sorted. A script whose text
+// is not known may nothing that is known of.
+func (s Script) PluginPermissions() []string {
+	if len(s.Action.Steps) != 1 {
+		return nil
+	}
+	var names []string
+	for line := range strings.SplitSeq(s.Action.Steps[0].Command, "\n") {
+		line, is := strings.CutPrefix(line, "# It ")
+		line, ends := strings.CutSuffix(line, ".")
+		if !is || !ends {
+			continue
+		}
+		for name, text := range pluginMay {
+			if line == text {
+				names = append(names, name)
+			}
+		}
+		if host, is := strings.CutPrefix(line, mayReach); is {
+			names = append(names, hostPermission+host)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// PermissionCovered says whether who had the permissions had a permission too, by one that
+// gives more.
+func PermissionCovered(had []string, name string) bool {
+	if slices.Contains(had, name) {
+		return true
+	}
+	text, isHost := strings.CutPrefix(name, hostPermission)
+	if !isHost {
+		return false
+	}
+	if slices.Contains(had, "network") {
+		return true
+	}
+	host, err := grant.ParseHost(text)
+	return err == nil && slices.ContainsFunc(had, func(before string) bool {
+		text, isHost := strings.CutPrefix(before, hostPermission)
+		wider, err := grant.ParseHost(text)
+		return isHost && err == nil && wider.Covers(host)
+	})
+}
