@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -155,6 +156,37 @@ func TestPluginHosts(t *testing.T) {
 		}
 		if got := says("later"); got != "200 hello" {
 			t.Errorf("after the agent was killed: %q", got)
+		}
+	})
+
+	t.Run("its names stay here without log bodies", func(t *testing.T) {
+		if out, err := exec.CommandContext(t.Context(), filepath.Join(s.bin, "berth-runner"), "egress", "--data", data, "off", "log-bodies", "--reason", "test").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		edit(t, component, "to {{", "for {{")
+		s.must("sync", app, "--wait")
+		w := in.finished(in.deploy(true).ID, time.Minute)
+		if w.State != "succeeded" {
+			t.Fatalf("deploy: %s", in.explain(w))
+		}
+		for _, change := range in.changes("applied") {
+			if change.WorkflowID != w.ID {
+				continue
+			}
+			for _, stream := range streams(change) {
+				if lines, _ := in.log(stream); strings.Contains(strings.Join(lines, "\n"), "network: ") {
+					t.Errorf("the vendor has\n%s", strings.Join(lines, "\n"))
+				}
+			}
+		}
+		kept := ""
+		files, err := filepath.Glob(filepath.Join(data, "egress", "withheld", "*.log"))
+		for _, file := range files {
+			raw, _ := os.ReadFile(file)
+			kept += string(raw)
+		}
+		if err != nil || !strings.Contains(kept, `network: "`+other+`": refused`) {
+			t.Errorf("kept here: %v\n%s", err, kept)
 		}
 	})
 }

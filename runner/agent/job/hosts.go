@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/berth-dev/berth/pkg/plugin"
@@ -23,7 +24,7 @@ func (j *job) openHosts(life context.Context) error {
 		return err
 	}
 	serve, cancel := context.WithCancel(life)
-	proxy := hostproxy.New(hostproxy.Config{Hosts: hosts, Tell: j.remark})
+	proxy := hostproxy.New(hostproxy.Config{Hosts: hosts, Tell: j.tellOfHosts()})
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := proxy.Serve(serve, listener); err != nil {
@@ -35,4 +36,15 @@ func (j *job) openHosts(life context.Context) error {
 		serving.Wait()
 	}
 	return nil
+}
+
+// tellOfHosts adds lines to the log that are the agent's own, and stay here when the
+// customer keeps log bodies back: the plugin has chosen the names in them.
+func (j *job) tellOfHosts() func(string) {
+	lines := &withheld{secrets: j.logs.secrets, withholding: j.logs.withholding, log: j.log}
+	return func(line string) {
+		if text := strings.TrimSuffix(string(lines.Bytes([]byte(line+"\n"))), "\n"); text != "" {
+			j.remark(text)
+		}
+	}
 }
