@@ -42,6 +42,8 @@ type PluginGrant struct {
 	Hosts []string `toml:"hosts" json:"hosts,omitempty"`
 	// Lets it read and write the install's directory.
 	InstallDir bool `toml:"install_dir" json:"install_dir,omitempty" default:"false"`
+	// What it sees of the runner's machine at its own place: "/etc/myapp:ro" to read, "/var/lib/myapp" to write as well.
+	Paths []string `toml:"paths" json:"paths,omitempty"`
 	// Keeps a directory of its own between its jobs, sealed to the install.
 	State bool `toml:"state" json:"state,omitempty" default:"false"`
 }

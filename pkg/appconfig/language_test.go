@@ -117,6 +117,8 @@ func TestPluginGrants(t *testing.T) {
 		{"type = \"scripts\"\n" + ofAPlugin, "no plugin can be called"},
 		{"type = \"ansible\"\n[public_repo]\nrepo = \"a/b\"\n[berth.plugin]\nsigner = \"c2hvcnQ=\"\n", "signer is not a public key"},
 		{"type = \"ansible\"\n" + ofAPlugin + "hosts = [\"https://example.com\"]\n", "is no port"},
+		{"type = \"ansible\"\n" + ofAPlugin + "paths = [\"/proc/1:ro\"]\n", "no plugin is shown /proc"},
+		{"type = \"ansible\"\n" + ofAPlugin + "paths = [\"/opt/a\", \"/opt/a/b:ro\"]\n", "meets /opt/a"},
 		{"type = \"ansible\"\n" + ofAPlugin + "hosts = [\"*\"]\n", "every host is network = true"},
 		{"type = \"ansible\"\n" + ofAPlugin + "hosts = [\"a.example.com\", \"A.example.com:443\"]\n", "is said twice"},
 		{"type = \"ansible\"\n" + ofAPlugin + "hosts = [\"a.example.com\"]\nnetwork = true\n", "leave one of network and hosts out"},

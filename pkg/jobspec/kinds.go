@@ -348,6 +348,7 @@ type Plugin struct {
 	Network    bool     `json:"network,omitempty"`
 	Hosts      []string `json:"hosts,omitempty"`
 	InstallDir bool     `json:"install_dir,omitempty"`
+	Paths      []string `json:"paths,omitempty"`
 	State      bool     `json:"state,omitempty"`
 	// Config are the component's own keys; strings in it may be templates.
 	Config map[string]any `json:"config,omitempty"`

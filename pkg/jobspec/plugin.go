@@ -29,6 +29,9 @@ func PluginScript(component string, p Plugin, a Artifact) Script {
 	for _, text := range p.Hosts {
 		may = append(may, mayReach+canonicalHost(text))
 	}
+	for _, text := range p.Paths {
+		may = append(may, mayWithPath(text))
+	}
 	return Script{Plugin: p.Type, Action: Action{
 		Name: "plugin " + p.Type + " of component " + component,
 		Steps: []ActionStep{{
@@ -60,8 +63,30 @@ func canonicalHost(text string) string {
 	return h.String()
 }
 
-// hostPermission begins the name of the permission for one host.
-const hostPermission = "host "
+// Texts of what a plugin may with one path, which stands last.
+const (
+	mayRead  = "may read the runner's machine at "
+	mayWrite = "may read and write the runner's machine at "
+)
+
+// mayWithPath is on one line, as canonicalHost is.
+func mayWithPath(text string) string {
+	switch p, err := grant.ParsePath(text); {
+	case err != nil:
+		return mayWrite + strconv.Quote(text)
+	case p.Write:
+		return mayWrite + p.Name
+	default:
+		return mayRead + p.Name
+	}
+}
+
+// What names of the permission for one host or path begin with.
+const (
+	hostPermission = "host "
+	pathPermission = "path "
+	readOnly       = ":ro"
+)
 
 // PluginPermissions names what the plugin of a PluginScript may, sorted. A script whose text
 // is not known may nothing that is known of.
@@ -84,6 +109,12 @@ func (s Script) PluginPermissions() []string {
 		if host, is := strings.CutPrefix(line, mayReach); is {
 			names = append(names, hostPermission+host)
 		}
+		if path, is := strings.CutPrefix(line, mayRead); is {
+			names = append(names, pathPermission+path+readOnly)
+		}
+		if path, is := strings.CutPrefix(line, mayWrite); is {
+			names = append(names, pathPermission+path)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -94,6 +125,9 @@ func (s Script) PluginPermissions() []string {
 func PermissionCovered(had []string, name string) bool {
 	if slices.Contains(had, name) {
 		return true
+	}
+	if path, is := strings.CutSuffix(name, readOnly); is && strings.HasPrefix(name, pathPermission) {
+		return slices.Contains(had, path)
 	}
 	text, isHost := strings.CutPrefix(name, hostPermission)
 	if !isHost {

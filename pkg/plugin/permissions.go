@@ -3,6 +3,7 @@ package plugin
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -19,13 +20,15 @@ type Permissions struct {
 	Hosts []string `json:"hosts,omitempty"`
 	// InstallDir shows it the install's durable directory, read and write.
 	InstallDir bool `json:"install_dir,omitempty"`
+	// Paths are files and directories of the runner's machine, see grant.Path.
+	Paths []string `json:"paths,omitempty"`
 	// State keeps a directory of its own between its jobs, sealed (see State).
 	State bool `json:"state,omitempty"`
 }
 
 // Granted is what the app of a job grants its plugin.
 func Granted(p jobspec.Plugin) Permissions {
-	return Permissions{Network: p.Network, Hosts: p.Hosts, InstallDir: p.InstallDir, State: p.State}
+	return Permissions{Network: p.Network, Hosts: p.Hosts, InstallDir: p.InstallDir, Paths: p.Paths, State: p.State}
 }
 
 // Check says what of the permissions cannot be meant. It is for what is asked for and for
@@ -35,7 +38,8 @@ func (p Permissions) Check() error {
 	if p.Network && len(p.Hosts) > 0 {
 		err = errors.Join(err, errors.New("network gives every host: leave one of network and hosts out"))
 	}
-	return err
+	_, noPaths := grant.ParsePaths(p.Paths)
+	return errors.Join(err, noPaths)
 }
 
 // Wish is one permission: a key that is true, or one item of a key that is a list.
@@ -57,8 +61,8 @@ func (w Wish) Remedy() string {
 	return fmt.Sprintf("%s = [%q]", w.Key, w.Item)
 }
 
-// Without lists what p asks for and granted does not give. What is no host is given to
-// nobody.
+// Without lists what p asks for and granted does not give. What is no host and no path is
+// given to nobody.
 func (p Permissions) Without(granted Permissions) []Wish {
 	var missing []Wish
 	if p.Network && !granted.Network {
@@ -77,6 +81,15 @@ func (p Permissions) Without(granted Permissions) []Wish {
 	}
 	if p.InstallDir && !granted.InstallDir {
 		missing = append(missing, Wish{Key: "install_dir"})
+	}
+	given, _ := grant.ParsePaths(granted.Paths)
+	for _, text := range p.Paths {
+		switch asked, err := grant.ParsePath(text); {
+		case err != nil:
+			missing = append(missing, Wish{Key: "paths", Item: text})
+		case !slices.ContainsFunc(given, func(p grant.Path) bool { return p.Covers(asked) }):
+			missing = append(missing, Wish{Key: "paths", Item: asked.String()})
+		}
 	}
 	if p.State && !granted.State {
 		missing = append(missing, Wish{Key: "state"})

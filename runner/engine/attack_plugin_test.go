@@ -170,6 +170,12 @@ func TestAttackPluginIsNotAdmitted(t *testing.T) {
 			j.spec.Plugin.Hosts = []string{"*.example.com"}
 		}, "asks for host example.com:443"},
 		{"a host that is none", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.Hosts = []string{"*"} }, "every host is network = true"},
+		{"a path that was not granted", func(t *testing.T, p *plugged, j *jobDir) { p.asks(t, j, `"paths": ["/opt/a:ro"]`) }, "asks for path /opt/a:ro"},
+		{"a path that was granted to be read", func(t *testing.T, p *plugged, j *jobDir) {
+			p.asks(t, j, `"paths": ["/opt/a"]`)
+			j.spec.Plugin.Paths = []string{"/opt/a:ro"}
+		}, "asks for path /opt/a,"},
+		{"a path that is the kernel's", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.Paths = []string{"/proc/1"} }, "no plugin is shown /proc"},
 		{"a permission that nobody knows", func(t *testing.T, p *plugged, j *jobDir) { p.asks(t, j, `"clipboard": true`) }, "unknown field"},
 		{"hosts without a way to them", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.Hosts = []string{"api.example.com"} }, "no way to certain hosts"},
 		{"hosts and the network of others", func(_ *testing.T, _ *plugged, j *jobDir) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -196,16 +198,16 @@ func refusedBy(to oci.Remote, err error) error {
 func component(p pushed, permissions plugin.Permissions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "type = %q\n\n[berth]\noci_source = %q\n\n[berth.plugin]\nsigner = %q\n", p.Type, p.OCISource, p.Signer)
-	var hosts []string
+	lists := map[string][]string{}
 	for _, wish := range permissions.Without(plugin.Permissions{}) {
-		if wish.Key == "hosts" {
-			hosts = append(hosts, strconv.Quote(wish.Item))
+		if wish.Item == "" {
+			fmt.Fprintln(&b, wish.Remedy())
 			continue
 		}
-		fmt.Fprintln(&b, wish.Remedy())
+		lists[wish.Key] = append(lists[wish.Key], strconv.Quote(wish.Item))
 	}
-	if len(hosts) > 0 {
-		fmt.Fprintf(&b, "hosts = [%s]\n", strings.Join(hosts, ", "))
+	for _, key := range slices.Sorted(maps.Keys(lists)) {
+		fmt.Fprintf(&b, "%s = [%s]\n", key, strings.Join(lists[key], ", "))
 	}
 	return b.String()
 }

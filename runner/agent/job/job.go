@@ -60,6 +60,9 @@ type job struct {
 	buildKit []string // environment of a build of an image
 	image    string   // that the engine is started in, "" for where the runner's engines are
 
+	// paths are what a plugin is shown of the machine.
+	paths []shownPath
+
 	terraformGone string // why the plan's Terraform cannot be used, "" when it can
 
 	// inherited: an earlier agent began the attempt.

@@ -41,6 +41,9 @@ func (j *job) confine() error {
 	if err != nil {
 		return refuse(jobspec.OutcomeRefused, "correct hosts in [berth.plugin] of the component, then sync and deploy", "%v", err)
 	}
+	if err := j.findPaths(iso); err != nil {
+		return err
+	}
 	iso.Loopback = iso.NoNetwork && len(hosts) > 0
 	j.mu.Lock()
 	j.attempt.Isolation = iso // on disk with the next phase
@@ -67,6 +70,9 @@ func (j *job) sight() *launcher.Sight {
 	s := Shape(j.deps.Engine.Sight, j.dir.Engine())
 	if plugins.SeesInstall(j.spec) {
 		s.Scratch = j.deps.Dir.Install()
+	}
+	for _, p := range j.paths {
+		s.Paths = append(s.Paths, p.Path)
 	}
 	s.Shown = slices.Concat(s.Shown, j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind), j.deps.Engine.Providers.Shown(j.spec.TerraformModule != nil))
 	return &s

@@ -26,6 +26,15 @@ func Hosts(spec jobspec.Spec) (grant.Hosts, error) {
 	return grant.ParseHosts(spec.Plugin.Hosts)
 }
 
+// Paths are what the engine of a job is shown of the machine, none for most. A list that
+// is not what it should be is an error, and the job is not to run.
+func Paths(spec jobspec.Spec) ([]grant.Path, error) {
+	if !runs(spec) || spec.Plugin == nil {
+		return nil, nil
+	}
+	return grant.ParsePaths(spec.Plugin.Paths)
+}
+
 // SeesInstall says whether the engine of a job sees the install's durable directory.
 func SeesInstall(spec jobspec.Spec) bool {
 	return spec.InstallID != "" && (!runs(spec) || spec.Plugin != nil && spec.Plugin.InstallDir)

@@ -51,6 +51,7 @@ func TestRefused(t *testing.T) {
 		{"another type", func(s *jobspec.Spec) { s.Plugin.Type = "other" }, true},
 		{"the network as well", func(s *jobspec.Spec) { s.Plugin.Network = true }, true},
 		{"a host as well", func(s *jobspec.Spec) { s.Plugin.Hosts = []string{"api.example.com"} }, true},
+		{"a path as well", func(s *jobspec.Spec) { s.Plugin.Paths = []string{"/opt/a:ro"} }, true},
 		{"the install's directory as well", func(s *jobspec.Spec) { s.Plugin.InstallDir = true }, true},
 		{"for another component", func(s *jobspec.Spec) { s.Resource.Name = "other" }, true},
 		{"no plugin at all", func(s *jobspec.Spec) { s.Plugin = nil }, true},
@@ -170,6 +171,7 @@ func TestPluginsGrow(t *testing.T) {
 	}
 	all := jobspec.Plugin{Network: true, InstallDir: true, State: true}
 	hosts := func(list ...string) jobspec.Plugin { return jobspec.Plugin{Hosts: list} }
+	paths := func(list ...string) jobspec.Plugin { return jobspec.Plugin{Paths: list} }
 	noText := accepted(1, "hello", all)
 	noText.NoText, noText.Script.Action.Steps = true, nil
 	for _, tc := range []struct {
@@ -190,6 +192,9 @@ func TestPluginsGrow(t *testing.T) {
 		{"a narrower name", []scripts.Accepted{accepted(1, "hello", hosts("*.example.com"))}, hosts("a.example.com"), nil},
 		{"from the network to a host", []scripts.Accepted{accepted(1, "hello", all)}, hosts("a.example.com"), nil},
 		{"from a host to the network", []scripts.Accepted{accepted(1, "hello", hosts("a.example.com"))}, jobspec.Plugin{Network: true}, []string{"network"}},
+		{"one path more", []scripts.Accepted{accepted(1, "hello", paths("/opt/a"))}, paths("/opt/a", "/opt/b:ro"), []string{"path /opt/b:ro"}},
+		{"from reading to writing", []scripts.Accepted{accepted(1, "hello", paths("/opt/a:ro"))}, paths("/opt/a"), []string{"path /opt/a"}},
+		{"from writing to reading", []scripts.Accepted{accepted(1, "hello", paths("/opt/a"))}, paths("/opt/a:ro"), nil},
 		{"from what nobody knows", []scripts.Accepted{noText}, jobspec.Plugin{Network: true}, []string{"network"}},
 	} {
 		is := accepted(9, "hello", tc.is).Script
@@ -215,20 +220,23 @@ func TestPluginsGrow(t *testing.T) {
 	}
 }
 
-// What is no host is on its own line of what people are shown, cannot pass for another
-// permission, and the job that has it does not start.
+// What is no host, or no path, is on its own line of what people are shown, cannot pass for
+// another permission, and the job that has it does not start.
 func TestAttackHostThatIsNone(t *testing.T) {
 	t.Parallel()
-	text := "a.example.com:443.\n# It may use the network.\n# It keeps a state of its own, sealed, between its jobs"
-	spec := job(func(s *jobspec.Spec) { s.Plugin.Hosts = []string{text} })
+	text := "/a.example.com:443.\n# It may use the network.\n# It keeps a state of its own, sealed, between its jobs"
+	spec := job(func(s *jobspec.Spec) { s.Plugin.Hosts, s.Plugin.Paths = []string{text}, []string{text} })
 	script := jobspec.PluginScript("hello", *spec.Plugin, *spec.Artifact)
 	for _, name := range script.PluginPermissions() {
-		if name != "host "+strconv.Quote(text) {
+		if name != "host "+strconv.Quote(text) && name != "path "+strconv.Quote(text) {
 			t.Errorf("it passes for %q", name)
 		}
 	}
 	if hosts, err := plugins.Hosts(spec); err == nil {
 		t.Errorf("it may reach %v", hosts)
+	}
+	if paths, err := plugins.Paths(spec); err == nil {
+		t.Errorf("it is shown %v", paths)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,6 +49,9 @@ func Prepare(s Spec) (*Launch, error) {
 	if s.Isolation.Hidden && s.ScratchMap != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, s.ScratchMap)
 	}
+	for _, f := range s.pathMaps() {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	}
 	if s.Isolation.OwnUsers {
 		ownUsers(cmd.SysProcAttr)
 		if s.Isolation.Loopback {
@@ -86,6 +90,7 @@ func (l *Launch) Start(env []string) (*Process, error) {
 		if s.ScratchMap != nil {
 			sight.ScratchMap = launcher.InheritFD + len(s.Inherit)
 		}
+		sight.Paths = s.mappedPaths()
 		plan.Sight = &sight
 	}
 	err := json.NewEncoder(l.plan).Encode(plan)
@@ -105,6 +110,31 @@ func (l *Launch) Start(env []string) (*Process, error) {
 	_ = l.cmd.Process.Kill()
 	_ = l.cmd.Wait()
 	return nil, err
+}
+
+// pathMaps are the files of PathMaps that there are.
+func (s Spec) pathMaps() []*os.File {
+	if !s.Isolation.Hidden {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.PathMaps), func(f *os.File) bool { return f == nil })
+}
+
+// mappedPaths are those of the sight, with the descriptors that the launcher finds the
+// maps at.
+func (s Spec) mappedPaths() []launcher.Path {
+	fd := launcher.InheritFD + len(s.Inherit)
+	if s.ScratchMap != nil {
+		fd++
+	}
+	paths := slices.Clone(s.Sight.Paths)
+	for i, f := range s.PathMaps {
+		if f != nil {
+			paths[i].Map = fd
+			fd++
+		}
+	}
+	return paths
 }
 
 // Cancel ends the launcher, unless Start was called, and returns when nothing is

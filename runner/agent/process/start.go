@@ -75,6 +75,9 @@ type Spec struct {
 	// scratch appears as its own, see UserMap; nil: as it is on disk.
 	Sight      *launcher.Sight
 	ScratchMap *os.File
+	// PathMaps are the same for paths of the sight, by their place in the list; nil: as
+	// they are on disk.
+	PathMaps []*os.File
 	// try has the launcher do all but start the process.
 	try bool
 }

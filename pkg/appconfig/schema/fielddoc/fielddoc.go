@@ -286,6 +286,7 @@ var Of = map[string]string{
 	"PluginGrant.Hosts":                      "What it may reach of the network instead: \"api.example.com:443\", \"*.example.com\", \"10.1.2.3:5432\". The port is 443 by default.",
 	"PluginGrant.InstallDir":                 "Lets it read and write the install's directory.",
 	"PluginGrant.Network":                    "Lets it use the network of the runner's machine.",
+	"PluginGrant.Paths":                      "What it sees of the runner's machine at its own place: \"/etc/myapp:ro\" to read, \"/var/lib/myapp\" to write as well.",
 	"PluginGrant.Signer":                     "The public key that must have signed the plugin, in base64.",
 	"PluginGrant.State":                      "Keeps a directory of its own between its jobs, sealed to the install.",
 	"PoliciesFile":                           "policies.toml: all policies.",
