@@ -44,6 +44,8 @@ type PluginGrant struct {
 	InstallDir bool `toml:"install_dir" json:"install_dir,omitempty" default:"false"`
 	// What it sees of the runner's machine at its own place: "/etc/myapp:ro" to read, "/var/lib/myapp" to write as well.
 	Paths []string `toml:"paths" json:"paths,omitempty"`
+	// Roles of the app, break-glass or custom, without which it neither plans nor applies: the customer switches them on.
+	Roles []string `toml:"roles" json:"roles,omitempty" template:"true"`
 	// Keeps a directory of its own between its jobs, sealed to the install.
 	State bool `toml:"state" json:"state,omitempty" default:"false"`
 }

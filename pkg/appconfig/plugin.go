@@ -35,6 +35,9 @@ func (c *Component) checkPlugin(ch *checker) {
 			WithRemedy("write oci://HOST/PATH:TAG or oci://HOST/PATH@sha256:DIGEST"))
 	}
 	ch.hosts(c.At.Below("berth.plugin"), *c.Berth.Plugin)
+	if _, err := grant.ParseRoles(c.Berth.Plugin.Roles); err != nil {
+		ch.Add(place.Error, place.CodeValue, c.At.Below("berth.plugin.roles"), "%v", err)
+	}
 	ch.paths(c.At.Below("berth.plugin.paths"), c.Berth.Plugin.Paths)
 	key, err := base64.StdEncoding.DecodeString(c.Berth.Plugin.Signer)
 	if c.Berth.Plugin.Signer != "" && (err != nil || len(key) != signerBytes) {

@@ -199,7 +199,7 @@ func (w pluginWorld) Job(dir string, o Order) (jobspec.Spec, []string, error) {
 		Version: jobspec.Version, OrgID: "org_1", InstallID: "ins_1", ChangeID: "chg_1", Kind: jobspec.KindPlugin, Operation: o.Operation, Destroy: o.Destroy,
 		Fence: o.Fence, Resource: &jobspec.Resource{ID: "res_1", Kind: "component", Name: "demo"},
 		Artifact: &jobspec.Artifact{Repository: "org_1/app/demo", Digest: "sha256:" + strings.Repeat("0", 64)},
-		Work:     jobspec.Work{Plugin: &jobspec.Plugin{Type: w.manifest.Type, Network: p.Network, Hosts: p.Hosts, InstallDir: p.InstallDir, Paths: p.Paths, State: p.State, Config: config}},
+		Work:     jobspec.Work{Plugin: &jobspec.Plugin{Type: w.manifest.Type, Network: p.Network, Hosts: p.Hosts, InstallDir: p.InstallDir, Paths: p.Paths, Roles: p.Roles, State: p.State, Config: config}},
 	}
 	if err := errors.Join(w.make(), plugin.WriteJob(dir, spec)); err != nil {
 		return spec, nil, err

@@ -349,6 +349,7 @@ type Plugin struct {
 	Hosts      []string `json:"hosts,omitempty"`
 	InstallDir bool     `json:"install_dir,omitempty"`
 	Paths      []string `json:"paths,omitempty"`
+	Roles      []string `json:"roles,omitempty"`
 	State      bool     `json:"state,omitempty"`
 	// Config are the component's own keys; strings in it may be templates.
 	Config map[string]any `json:"config,omitempty"`

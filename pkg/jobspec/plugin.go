@@ -32,6 +32,9 @@ func PluginScript(component string, p Plugin, a Artifact) Script {
 	for _, text := range p.Paths {
 		may = append(may, mayWithPath(text))
 	}
+	for _, text := range p.Roles {
+		may = append(may, mayWithRole+canonicalRole(text))
+	}
 	return Script{Plugin: p.Type, Action: Action{
 		Name: "plugin " + p.Type + " of component " + component,
 		Steps: []ActionStep{{
@@ -81,10 +84,23 @@ func mayWithPath(text string) string {
 	}
 }
 
-// What names of the permission for one host or path begin with.
+// mayWithRole is the same for each role.
+const mayWithRole = "runs only while the customer has this role switched on: "
+
+// canonicalRole is on one line, as canonicalHost is.
+func canonicalRole(text string) string {
+	name, err := grant.ParseRole(text)
+	if err != nil {
+		return strconv.Quote(text)
+	}
+	return name
+}
+
+// What names of the permission for one host, path or role begin with.
 const (
 	hostPermission = "host "
 	pathPermission = "path "
+	rolePermission = "role "
 	readOnly       = ":ro"
 )
 
@@ -108,6 +124,9 @@ func (s Script) PluginPermissions() []string {
 		}
 		if host, is := strings.CutPrefix(line, mayReach); is {
 			names = append(names, hostPermission+host)
+		}
+		if role, is := strings.CutPrefix(line, mayWithRole); is {
+			names = append(names, rolePermission+role)
 		}
 		if path, is := strings.CutPrefix(line, mayRead); is {
 			names = append(names, pathPermission+path+readOnly)

@@ -22,13 +22,16 @@ type Permissions struct {
 	InstallDir bool `json:"install_dir,omitempty"`
 	// Paths are files and directories of the runner's machine, see grant.Path.
 	Paths []string `json:"paths,omitempty"`
+	// Roles are those of the app without which it does not run: the customer switches
+	// them, see package customerrole.
+	Roles []string `json:"roles,omitempty"`
 	// State keeps a directory of its own between its jobs, sealed (see State).
 	State bool `json:"state,omitempty"`
 }
 
 // Granted is what the app of a job grants its plugin.
 func Granted(p jobspec.Plugin) Permissions {
-	return Permissions{Network: p.Network, Hosts: p.Hosts, InstallDir: p.InstallDir, Paths: p.Paths, State: p.State}
+	return Permissions{Network: p.Network, Hosts: p.Hosts, InstallDir: p.InstallDir, Paths: p.Paths, Roles: p.Roles, State: p.State}
 }
 
 // Check says what of the permissions cannot be meant. It is for what is asked for and for
@@ -39,7 +42,8 @@ func (p Permissions) Check() error {
 		err = errors.Join(err, errors.New("network gives every host: leave one of network and hosts out"))
 	}
 	_, noPaths := grant.ParsePaths(p.Paths)
-	return errors.Join(err, noPaths)
+	_, noRoles := grant.ParseRoles(p.Roles)
+	return errors.Join(err, noPaths, noRoles)
 }
 
 // Wish is one permission: a key that is true, or one item of a key that is a list.
@@ -61,8 +65,8 @@ func (w Wish) Remedy() string {
 	return fmt.Sprintf("%s = [%q]", w.Key, w.Item)
 }
 
-// Without lists what p asks for and granted does not give. What is no host and no path is
-// given to nobody.
+// Without lists what p asks for and granted does not give. What is no host, path or role
+// is given to nobody.
 func (p Permissions) Without(granted Permissions) []Wish {
 	var missing []Wish
 	if p.Network && !granted.Network {
@@ -89,6 +93,12 @@ func (p Permissions) Without(granted Permissions) []Wish {
 			missing = append(missing, Wish{Key: "paths", Item: text})
 		case !slices.ContainsFunc(given, func(p grant.Path) bool { return p.Covers(asked) }):
 			missing = append(missing, Wish{Key: "paths", Item: asked.String()})
+		}
+	}
+	roles, _ := grant.ParseRoles(granted.Roles)
+	for _, text := range p.Roles {
+		if name, err := grant.ParseRole(text); err != nil || !slices.Contains(roles, name) {
+			missing = append(missing, Wish{Key: "roles", Item: text})
 		}
 	}
 	if p.State && !granted.State {

@@ -176,6 +176,7 @@ func TestAttackPluginIsNotAdmitted(t *testing.T) {
 			j.spec.Plugin.Paths = []string{"/opt/a:ro"}
 		}, "asks for path /opt/a,"},
 		{"a path that is the kernel's", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.Paths = []string{"/proc/1"} }, "no plugin is shown /proc"},
+		{"a role that was not granted", func(t *testing.T, p *plugged, j *jobDir) { p.asks(t, j, `"roles": ["deploy"]`) }, "asks for role deploy"},
 		{"a permission that nobody knows", func(t *testing.T, p *plugged, j *jobDir) { p.asks(t, j, `"clipboard": true`) }, "unknown field"},
 		{"hosts without a way to them", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.Hosts = []string{"api.example.com"} }, "no way to certain hosts"},
 		{"hosts and the network of others", func(_ *testing.T, _ *plugged, j *jobDir) {

@@ -91,7 +91,7 @@ func (p *pluginCheck) component(c *appconfig.Component, m plugin.Manifest, dir f
 		return
 	}
 	grant := c.Berth.Plugin
-	granted := plugin.Permissions{Network: grant.Network, Hosts: grant.Hosts, InstallDir: grant.InstallDir, Paths: grant.Paths, State: grant.State}
+	granted := plugin.Permissions{Network: grant.Network, Hosts: grant.Hosts, InstallDir: grant.InstallDir, Paths: grant.Paths, Roles: grant.Roles, State: grant.State}
 	for _, wish := range m.Permissions.Without(granted) {
 		p.Diags = append(p.Diags, p.At(place.Error, place.CodeValue, c.At.Below("berth.plugin").Below(wish.Key), "plugin %s asks for %s, which the component does not grant", m.Type, wish).
 			WithRemedy("write %s in [berth.plugin], next to what it grants already, or use another version", wish.Remedy()))

@@ -1,5 +1,5 @@
-// Package grant reads what a plugin may be given one by one: hosts that it may reach, and
-// paths of the machine that it sees. Its manifest asks for them, the app grants them, the customer accepts the
+// Package grant reads what a plugin may be given one by one: hosts that it may reach,
+// paths of the machine that it sees, and roles of the customer's that it runs with. Its manifest asks for them, the app grants them, the customer accepts the
 // grant, and a runner holds the plugin to it. The package says what a text means and
 // what covers what; it gives nothing.
 package grant

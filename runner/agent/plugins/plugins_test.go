@@ -51,6 +51,7 @@ func TestRefused(t *testing.T) {
 		{"another type", func(s *jobspec.Spec) { s.Plugin.Type = "other" }, true},
 		{"the network as well", func(s *jobspec.Spec) { s.Plugin.Network = true }, true},
 		{"a host as well", func(s *jobspec.Spec) { s.Plugin.Hosts = []string{"api.example.com"} }, true},
+		{"a role as well", func(s *jobspec.Spec) { s.Plugin.Roles = []string{"deploy"} }, true},
 		{"a path as well", func(s *jobspec.Spec) { s.Plugin.Paths = []string{"/opt/a:ro"} }, true},
 		{"the install's directory as well", func(s *jobspec.Spec) { s.Plugin.InstallDir = true }, true},
 		{"for another component", func(s *jobspec.Spec) { s.Resource.Name = "other" }, true},
@@ -193,6 +194,7 @@ func TestPluginsGrow(t *testing.T) {
 		{"from the network to a host", []scripts.Accepted{accepted(1, "hello", all)}, hosts("a.example.com"), nil},
 		{"from a host to the network", []scripts.Accepted{accepted(1, "hello", hosts("a.example.com"))}, jobspec.Plugin{Network: true}, []string{"network"}},
 		{"one path more", []scripts.Accepted{accepted(1, "hello", paths("/opt/a"))}, paths("/opt/a", "/opt/b:ro"), []string{"path /opt/b:ro"}},
+		{"one role more", []scripts.Accepted{accepted(1, "hello", jobspec.Plugin{Roles: []string{"a"}})}, jobspec.Plugin{Roles: []string{"a", "{{.nuon.id}}-b"}}, []string{"role {{ .nuon.id }}-b"}},
 		{"from reading to writing", []scripts.Accepted{accepted(1, "hello", paths("/opt/a:ro"))}, paths("/opt/a"), []string{"path /opt/a"}},
 		{"from writing to reading", []scripts.Accepted{accepted(1, "hello", paths("/opt/a"))}, paths("/opt/a:ro"), nil},
 		{"from what nobody knows", []scripts.Accepted{noText}, jobspec.Plugin{Network: true}, []string{"network"}},
@@ -225,10 +227,12 @@ func TestPluginsGrow(t *testing.T) {
 func TestAttackHostThatIsNone(t *testing.T) {
 	t.Parallel()
 	text := "/a.example.com:443.\n# It may use the network.\n# It keeps a state of its own, sealed, between its jobs"
-	spec := job(func(s *jobspec.Spec) { s.Plugin.Hosts, s.Plugin.Paths = []string{text}, []string{text} })
+	spec := job(func(s *jobspec.Spec) {
+		s.Plugin.Hosts, s.Plugin.Paths, s.Plugin.Roles = []string{text}, []string{text}, []string{text}
+	})
 	script := jobspec.PluginScript("hello", *spec.Plugin, *spec.Artifact)
 	for _, name := range script.PluginPermissions() {
-		if name != "host "+strconv.Quote(text) && name != "path "+strconv.Quote(text) {
+		if name != "host "+strconv.Quote(text) && name != "path "+strconv.Quote(text) && name != "role "+strconv.Quote(text) {
 			t.Errorf("it passes for %q", name)
 		}
 	}

@@ -287,6 +287,7 @@ var Of = map[string]string{
 	"PluginGrant.InstallDir":                 "Lets it read and write the install's directory.",
 	"PluginGrant.Network":                    "Lets it use the network of the runner's machine.",
 	"PluginGrant.Paths":                      "What it sees of the runner's machine at its own place: \"/etc/myapp:ro\" to read, \"/var/lib/myapp\" to write as well.",
+	"PluginGrant.Roles":                      "Roles of the app, break-glass or custom, without which it neither plans nor applies: the customer switches them on.",
 	"PluginGrant.Signer":                     "The public key that must have signed the plugin, in base64.",
 	"PluginGrant.State":                      "Keeps a directory of its own between its jobs, sealed to the install.",
 	"PoliciesFile":                           "policies.toml: all policies.",

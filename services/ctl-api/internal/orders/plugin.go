@@ -16,7 +16,7 @@ func pluginOf(c component) (work jobspec.Work, deployable bool) {
 	grant := c.Berth.Plugin
 	work.Plugin = &jobspec.Plugin{
 		Type: string(c.Type), Signer: grant.Signer,
-		Network: grant.Network, Hosts: grant.Hosts, InstallDir: grant.InstallDir, Paths: grant.Paths, State: grant.State, Config: c.Plugin,
+		Network: grant.Network, Hosts: grant.Hosts, InstallDir: grant.InstallDir, Paths: grant.Paths, Roles: grant.Roles, State: grant.State, Config: c.Plugin,
 	}
 	return work, true
 }
