@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 
@@ -34,6 +35,10 @@ const (
 	headerTime = 10 * time.Second
 	// dialTime is how long one address may take to answer.
 	dialTime = 10 * time.Second
+	// maxHeaders bounds what a plugin says to the proxy, and maxTarget the host in it, in
+	// bytes: it is told.
+	maxHeaders = 64 << 10
+	maxTarget  = 300
 	// maxLines is how much of what happens is told one by one.
 	maxLines = 2000
 )
@@ -91,7 +96,7 @@ func New(config Config) *Proxy {
 // Serve serves a listener until ctx ends, and closes it. When it returns, every
 // connection is closed and told of.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: p, ReadHeaderTimeout: headerTime, IdleTimeout: p.config.IdleTime}
+	server := &http.Server{Handler: p, ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeaders, IdleTimeout: p.config.IdleTime}
 	stop := context.AfterFunc(ctx, func() {
 		_ = server.Close()
 		p.closeAll()
@@ -149,11 +154,14 @@ func answer(w http.ResponseWriter, err error) {
 func (p *Proxy) connect(ctx context.Context, target string) (*connection, error) {
 	conn, err := p.dial(ctx, target)
 	if err != nil {
-		if _, refused := errors.AsType[*refusal](err); refused {
-			p.tell(fmt.Sprintf("network: %.260q: refused: %v", target, err))
-		} else {
-			p.tell(fmt.Sprintf("network: %.260q: no connection: %v", target, err))
+		what, shown := "no connection", strconv.Quote(target)
+		if _, is := errors.AsType[*refusal](err); is {
+			what = "refused"
 		}
+		if len(target) > maxTarget { // not cut: a part of a secret is not recognised
+			shown = fmt.Sprintf("a host of %d bytes", len(target))
+		}
+		p.tell(fmt.Sprintf("network: %s: %s: %v", shown, what, err))
 		return nil, err
 	}
 	c := &connection{Conn: conn, proxy: p, target: target, since: time.Now(), gone: make(chan struct{})}
@@ -172,6 +180,9 @@ func (p *Proxy) connect(ctx context.Context, target string) (*connection, error)
 // dial finds the addresses of a granted host, and connects to the first that answers and
 // is none of this machine's.
 func (p *Proxy) dial(ctx context.Context, target string) (net.Conn, error) {
+	if len(target) > maxTarget {
+		return nil, &refusal{"it is longer than the name of a host"}
+	}
 	host, err := grant.ParseTarget(target)
 	if err != nil {
 		return nil, &refusal{err.Error()}

@@ -238,6 +238,7 @@ func TestAttackPluginReachesOtherHosts(t *testing.T) {
 		"another name": "evil.example.org:" + at, "another port": "loop.example.com:1", "the domain itself": "example.com:" + at,
 		"an address": "127.0.0.1:" + at, "a short address": "127.1:" + at, "a number": "2130706433:" + at, "an IPv6 address": "[::1]:" + at,
 		"a mapped address": "[::ffff:127.0.0.1]:" + at, "the metadata": "169.254.169.254:80", "a name with a dot": "loop.example.com.:" + at,
+		"a long name": strings.Repeat("secret", 5000) + ".example.com:" + at,
 		"a wildcard": "*.example.com:" + at, "a user": "x@loop.example.com:" + at, "localhost": "localhost:" + at,
 	} {
 		try(name, "CONNECT "+target+" HTTP/1.1\r\nHost: loop.example.com:"+at+"\r\n\r\n", "")
@@ -251,6 +252,11 @@ func TestAttackPluginReachesOtherHosts(t *testing.T) {
 		return true
 	})
 	told := w.told()
+	for line := range strings.SplitSeq(told, "\n") {
+		if len(line) > 1000 {
+			t.Errorf("a line has %d bytes", len(line))
+		}
+	}
 	if strings.Contains(told, "connected") {
 		t.Errorf("told:\n%s", told)
 	}

@@ -49,9 +49,7 @@ func Prepare(s Spec) (*Launch, error) {
 	if s.Isolation.Hidden && s.ScratchMap != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, s.ScratchMap)
 	}
-	for _, f := range s.pathMaps() {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
-	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, s.pathMaps()...)
 	if s.Isolation.OwnUsers {
 		ownUsers(cmd.SysProcAttr)
 		if s.Isolation.Loopback {
