@@ -66,14 +66,18 @@ func TestPluginPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	imaged(t, app, string(raw))
+	names := []string{"greeting"}
+	if os.Geteuid() == 0 { // elsewhere plugins that are images are refused
+		imaged(t, app, string(raw))
+		names = append(names, "imaged")
+	}
 	s.must("sync", app, "--wait")
 	s.must("installs", "create", "acme", "--app", "greeting", "--customer", "acme", "--stack", "local", "--watch", "--auto-approve")
 	in := &install{system: s, name: "acme", app: app}
 	var stack ctlapi.Stack
 	s.get("/installs/acme/stack", &stack)
 	data := filepath.Join(s.dir, "runners", stack.Runner.ID)
-	for _, name := range []string{"greeting", "imaged"} {
+	for _, name := range names {
 		info, err := os.Stat(filepath.Join(machine, "data", name))
 		if err != nil {
 			t.Error(err)
