@@ -239,7 +239,7 @@ func TestAttackPluginReachesOtherHosts(t *testing.T) {
 		"an address": "127.0.0.1:" + at, "a short address": "127.1:" + at, "a number": "2130706433:" + at, "an IPv6 address": "[::1]:" + at,
 		"a mapped address": "[::ffff:127.0.0.1]:" + at, "the metadata": "169.254.169.254:80", "a name with a dot": "loop.example.com.:" + at,
 		"a long name": strings.Repeat("secret", 5000) + ".example.com:" + at,
-		"a wildcard": "*.example.com:" + at, "a user": "x@loop.example.com:" + at, "localhost": "localhost:" + at,
+		"a wildcard":  "*.example.com:" + at, "a user": "x@loop.example.com:" + at, "localhost": "localhost:" + at,
 	} {
 		try(name, "CONNECT "+target+" HTTP/1.1\r\nHost: loop.example.com:"+at+"\r\n\r\n", "")
 		try(name, "GET http://"+target+"/ HTTP/1.1\r\nHost: loop.example.com:"+at+"\r\n\r\n", "")
