@@ -19,8 +19,8 @@ import (
 // visits has a plugin go to addresses when it plans, and write down what came of it.
 const visits = `
 visit() { # NAME, and what curl is given
-  name=$1; shift
-  curl -s -o "$BERTH_INSTALL_DIR/$name.body" -w '%%{http_code}' --max-time 20 "$@" > "$BERTH_INSTALL_DIR/$name"
+  to=$BERTH_INSTALL_DIR/$BERTH_COMPONENT_NAME.$1; shift
+  curl -s -o "$to.body" -w '%%{http_code}' --max-time 20 "$@" > "$to"
 }
 if [ "$BERTH_OPERATION" = plan ]; then
   visit granted http://%[1]s/a
@@ -29,7 +29,7 @@ if [ "$BERTH_OPERATION" = plan ]; then
   visit local http://localhost:%[3]s/
   visit direct --noproxy '*' http://%[1]s/direct
   if [ -e "$BERTH_INSTALL_DIR/wait" ]; then
-    touch "$BERTH_INSTALL_DIR/begun"
+    echo > "$BERTH_INSTALL_DIR/begun"
     while [ -e "$BERTH_INSTALL_DIR/wait" ]; do sleep 0.1; done
     until visit later http://%[1]s/later; do sleep 0.1; done
   fi
@@ -66,6 +66,15 @@ func TestPluginHosts(t *testing.T) {
 		t.Errorf("a grant is missing: %d\n%s%s", code, out, errOut)
 	}
 	edit(t, component, "network     = false", fmt.Sprintf(`hosts       = [%q, "localhost:%s"]`, granted, otherPort))
+	components := []string{"greeting"}
+	if os.Geteuid() == 0 { // elsewhere plugins that are images are refused
+		raw, err := os.ReadFile(component)
+		if err != nil {
+			t.Fatal(err)
+		}
+		imaged(t, app, string(raw), "curl")
+		components = append(components, "imaged")
+	}
 	s.must("sync", app, "--wait")
 	s.must("installs", "create", "acme", "--app", "greeting", "--customer", "acme", "--stack", "local", "--watch", "--auto-approve")
 	in := &install{system: s, name: "acme", app: app}
@@ -84,8 +93,10 @@ func TestPluginHosts(t *testing.T) {
 	for name, want := range map[string]string{
 		"granted": "200 hello", "tunnel": "200 hello", "other": "403 it is none of the hosts", "local": "403 it leads to", "direct": "000 ",
 	} {
-		if got := says(name); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %q, want %q", name, got, want)
+		for _, component := range components {
+			if got := says(component + "." + name); !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %s: %q, want %q", component, name, got, want)
+			}
 		}
 	}
 	for len(seen) > 0 {
@@ -154,7 +165,7 @@ func TestPluginHosts(t *testing.T) {
 		if w := in.finished(w.ID, 2*time.Minute); w.State != "succeeded" {
 			t.Errorf("deploy: %s", in.explain(w))
 		}
-		if got := says("later"); got != "200 hello" {
+		if got := says("greeting.later"); got != "200 hello" {
 			t.Errorf("after the agent was killed: %q", got)
 		}
 	})
