@@ -60,6 +60,9 @@ type job struct {
 	buildKit []string // environment of a build of an image
 	image    string   // that the engine is started in, "" for where the runner's engines are
 
+	// paths are what a plugin is shown of the machine.
+	paths []shownPath
+
 	terraformGone string // why the plan's Terraform cannot be used, "" when it can
 
 	// inherited: an earlier agent began the attempt.
@@ -76,6 +79,8 @@ type job struct {
 	breakOff context.CancelFunc
 	stream   chan string // gets the stream's id once it is known
 	proxy    *stateproxy.Proxy
+	// closeHosts ends the way to a plugin's hosts, and waits until all of it is told.
+	closeHosts func()
 	// providers are those that the engine finds in the cache.
 	providers providers.Given
 
@@ -89,7 +94,7 @@ func newJob(deps *Deps, dir jobdir.Folder, a jobdir.Attempt) (*job, error) {
 		deps: deps, dir: dir, id: a.Assignment.JobID, tick: a.Tick, spec: spec, fault: fault, attempt: a, secrets: newSecrets(),
 		log:    deps.Log.With("job_id", a.Assignment.JobID, "attempt", a.Assignment.Attempt),
 		stream: make(chan string, 1), over: make(chan struct{}), done: make(chan struct{}),
-		breakOff: func() {},
+		breakOff: func() {}, closeHosts: func() {},
 	}
 	// Without the lock, an engine that is to be adopted has it.
 	lock, err := datadir.Flock(dir.Lock(), errors.New("job directory is in use"))
