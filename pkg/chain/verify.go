@@ -33,6 +33,9 @@ type VerifyOptions struct {
 	// AnchorKeys are the writers of chains that this one anchors; with any,
 	// an anchor that none of them signed is bad.
 	AnchorKeys map[string]ed25519.PublicKey
+	// Check, if set, is asked about each good record, in order: what it finds wrong with
+	// what a record carries makes the record bad.
+	Check func(Record) error
 }
 
 // Report is what Verify found. When Problem is set, the other fields count
@@ -200,12 +203,17 @@ func (v *verifier) line(raw []byte) {
 	default:
 		v.kind(rec)
 	}
+	if v.report.OK() && v.options.Check != nil {
+		if err := v.options.Check(rec); err != nil {
+			v.bad("%v", err)
+		}
+	}
 	if v.report.OK() {
 		v.report.Records++
 		v.report.Head = head
 		v.writer = rec.KeyID
 		v.names(rec)
-		v.vouching.record(rec, v.report.Signed)
+		v.vouching.record(rec, v.report.Signed, v.options.Check != nil)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/egress"
+	"github.com/berth-dev/berth/pkg/offer"
 )
 
 // Report is what Verify found.
@@ -159,7 +160,7 @@ func (f *folder) chain() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", ChainFile, err)
 	}
-	f.report.Chain, err = chain.Verify(in, chain.VerifyOptions{Chain: f.report.Index.InstallID, Keys: keys, Heads: f.o.Heads, HeadKeys: f.o.HeadKeys})
+	f.report.Chain, err = chain.Verify(in, chain.VerifyOptions{Chain: f.report.Index.InstallID, Keys: keys, Heads: f.o.Heads, HeadKeys: f.o.HeadKeys, Check: new(offer.History).Check})
 	if err != nil {
 		return err
 	}

@@ -209,7 +209,22 @@ func downgrades(f Facts) func(*Answer) {
 	if len(f.Vendor) == 0 {
 		return say(Partly, "%s. An app's release that is older and was never accepted is refused only with a vendor key, and you pinned none", always)
 	}
-	return say(Yes, "%s; so is a signed release that is older and was never accepted, that you revoked, or of which anything was exchanged", always)
+	return say(Yes, "%s; so is a signed release that is older and was never accepted, that you or the vendor revoked (%s), or of which anything was exchanged", always, revoked(f))
+}
+
+// revoked says which releases are not taken any more.
+func revoked(f Facts) string {
+	if len(f.Revoked)+len(f.VendorRevoked) == 0 {
+		return "none so far"
+	}
+	return fmt.Sprintf("you: %s; the vendor: %s", numbers(f.Revoked), numbers(f.VendorRevoked))
+}
+
+func numbers(list []int) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(list)), ", "), "[]")
 }
 
 func updates(f Facts) func(*Answer) {

@@ -41,6 +41,10 @@ type Facts struct {
 	// who must have signed images.
 	Vendor []string `json:"vendor_keys"`
 	Images int      `json:"image_rules"`
+	// Revoked are the numbers of releases that the customer revoked here, VendorRevoked of
+	// those that the vendor did.
+	Revoked       []int `json:"revoked_releases"`
+	VendorRevoked []int `json:"vendor_revoked_releases"`
 
 	Consent  string   `json:"consent_mode"`
 	Need     int      `json:"consent_need"`

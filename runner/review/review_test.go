@@ -59,7 +59,8 @@ func TestFactsChangeAnswers(t *testing.T) {
 		"no list of modules":    {26, review.Partly, func(f *review.Facts) { f.Modules = 0 }, review.No, ""},
 		"vendor key, artifacts": {19, review.Partly, func(f *review.Facts) { f.Vendor = []string{"ed25519:v"} }, review.Yes, "ed25519:v"},
 		"rules for images":      {19, review.Partly, func(f *review.Facts) { f.Images = 2 }, review.Partly, "2 rules"},
-		"vendor key, downgrade": {20, review.Partly, func(f *review.Facts) { f.Vendor = []string{"ed25519:v"} }, review.Yes, "that you revoked"},
+		"vendor key, downgrade": {20, review.Partly, func(f *review.Facts) { f.Vendor = []string{"ed25519:v"} }, review.Yes, "that you or the vendor revoked (none so far)"},
+		"vendor's revocation":   {20, review.Partly, func(f *review.Facts) { f.Vendor, f.VendorRevoked = []string{"ed25519:v"}, []int{3, 12} }, review.Yes, "you: none; the vendor: 3, 12"},
 		"no recovery key":       {28, review.Yes, func(f *review.Facts) { f.Recovery = "" }, review.Partly, "no recovery key"},
 	} {
 		t.Run(name, func(t *testing.T) {

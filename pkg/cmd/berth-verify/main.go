@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/offer"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
@@ -183,6 +185,7 @@ func verify(path string, stdin io.Reader, g given) (chain.Report, error) {
 		defer f.Close()
 		in = f
 	}
+	o.Check = new(offer.History).Check
 	return chain.Verify(in, o)
 }
 
@@ -331,11 +334,27 @@ func printKeys(w io.Writer, keys []chain.Vouched) error {
 		if k.EndedBy > 0 {
 			ended = fmt.Sprintf(", ended by record %s", thousands(k.EndedBy))
 		}
+		if k.As == "vendor" {
+			ended = vendorKey(k)
+		}
 		_, _ = fmt.Fprintf(&out, "  key %s vouches as %s from %s to %s, records %s to %s%s\n", visible.Line(k.KeyID), visible.Line(strings.TrimSpace(k.As+" "+k.Holder)),
 			k.From.UTC().Format("2006-01-02 15:04:05Z"), k.Until.UTC().Format("2006-01-02 15:04:05Z"), thousands(k.FirstSeq), thousands(k.LastSeq), ended)
 	}
 	_, err := w.Write(out.Bytes())
 	return err
+}
+
+// vendorKey says who pinned a key of the vendor's, and what became of it.
+func vendorKey(k chain.Vouched) string {
+	by := func(who string) string { return cmp.Or(visible.Line(who), "nobody that the runner knew") }
+	text := fmt.Sprintf(", pinned by %s, releases taken or revoked by it: %s", by(k.PinnedBy), thousands(k.Records))
+	switch {
+	case k.EndedBy > 0 && k.ReplacedBy != "":
+		text += fmt.Sprintf(", replaced by %s in record %s by %s", visible.Line(k.ReplacedBy), thousands(k.EndedBy), by(k.RemovedBy))
+	case k.EndedBy > 0:
+		text += fmt.Sprintf(", removed in record %s by %s", thousands(k.EndedBy), by(k.RemovedBy))
+	}
+	return text
 }
 
 // thousands writes 1284 as 1,284.

@@ -110,14 +110,17 @@ func trustFacts(dir datadir.Dir, f *review.Facts) error {
 		f.Dispatch = append(f.Dispatch, k.KeyID)
 	}
 	f.PrivateCA, f.Images = trust.PrivateCAFile, len(trust.Images)
-	if trust.Vendor != nil {
-		keys, err := trust.Vendor.Parse()
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			f.Vendor = append(f.Vendor, k.ID)
-		}
+	vendor, err := viewVendor(dir)
+	if err != nil {
+		return err
+	}
+	f.Vendor = vendor.Keys
+	f.Revoked, f.VendorRevoked = []int{}, []int{}
+	for _, r := range vendor.Revoked {
+		f.Revoked = append(f.Revoked, r.Number)
+	}
+	for _, r := range vendor.RevokedByVendor {
+		f.VendorRevoked = append(f.VendorRevoked, r.Number)
 	}
 	var first struct {
 		LogURL   string `json:"log_url"`
