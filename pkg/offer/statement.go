@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
+	"unicode"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/consent"
@@ -28,13 +28,14 @@ const (
 	MaxLife = 3 * 366 * 24 * time.Hour
 	// MaxBytes is the longest envelope that is read, as JSON.
 	MaxBytes = 32 << 10
-	// MaxPerRelease is how many statements of one release are kept and looked at.
+	// MaxPerRelease is how many statements of one release are kept and looked at, and how
+	// many revocations.
 	MaxPerRelease = 16
-	// MaxRevocations is how many revocations of one release are kept, and how many of an
-	// app, the newest, come with the settings of an install.
-	MaxRevocations = 64
+	// MaxRevocations is how many revocations of an app, the newest, come with the settings
+	// of an install.
+	MaxRevocations = 32
 	// maxReason is the longest reason of a revocation, in bytes.
-	maxReason = 1000
+	maxReason = 500
 	// maxName is the longest id or name.
 	maxName = 200
 )
@@ -134,8 +135,8 @@ func (r Revocation) validate() error {
 		return errors.New("it names no org, app, release or key, or one that is too long")
 	case r.Number < 1:
 		return errors.New("it has no release number")
-	case r.Reason == "" || len(r.Reason) > maxReason || !utf8.ValidString(r.Reason):
-		return fmt.Errorf("it has no reason, or one of more than %d bytes", maxReason)
+	case r.Reason == "" || len(r.Reason) > maxReason || strings.ContainsFunc(r.Reason, unicode.IsControl):
+		return fmt.Errorf("it has no reason, or one of more than a line or %d bytes", maxReason)
 	case r.Issued.IsZero():
 		return errors.New("it has no time")
 	}
@@ -148,7 +149,7 @@ func (r Revocation) signer() string { return r.KeyID }
 
 func named(names ...string) bool {
 	for _, n := range names {
-		if n == "" || len(n) > maxName {
+		if n == "" || len(n) > maxName || strings.ContainsFunc(n, unicode.IsControl) {
 			return false
 		}
 	}

@@ -61,6 +61,8 @@ type Case struct {
 type Refusal struct {
 	Text, Remedy string
 	Differs      jobspec.Difference
+	// missing: no release has what the order names. One that is on its way may.
+	missing bool
 }
 
 func refuse(field, want, got, remedy string) *Refusal {
@@ -247,9 +249,11 @@ func Admit(known []Entry, revoked []Withdrawn, o Order) *Refusal {
 			break
 		}
 	}
-	return refuse(string(missing.Kind), "one of a release that the vendor signed and this install accepted",
+	r := refuse(string(missing.Kind), "one of a release that the vendor signed and this install accepted",
 		fmt.Sprintf("%s %s (%s)", missing.Kind, missing.Name, missing.Digest),
 		"deploy the install with a signed release (berth releases sign RELEASE): this install takes signed releases only")
+	r.missing = true
+	return r
 }
 
 func brings(e Entry, needs []jobspec.ManifestItem) bool {

@@ -21,6 +21,8 @@ const (
 	// maxAccepted is how many are remembered that were. Those that were not brought for
 	// longest are forgotten first, the highest never: nothing older comes after it.
 	maxAccepted = 100
+	// comingWait is how long a plan waits for the release that was given out with it.
+	comingWait = 30 * time.Second
 )
 
 // Store is what is on disk of releases. The agent and the customer's command use it at
@@ -78,7 +80,8 @@ type Gate struct {
 	Ignored func(why error)
 
 	mu      sync.Mutex
-	ignored []string // digests
+	ignored []string        // digests
+	coming  []chan struct{} // closed once the release of a job was decided about
 }
 
 // state is all that is decided by, with what a job brings of release. Before anything is
@@ -173,8 +176,49 @@ func (g *Gate) Accept(ctx context.Context, release jobspec.Release, job string) 
 	return nil, g.write(doc.with(entry))
 }
 
+// Coming says that a job with a release has begun: plans that need one wait for it. Call
+// seen once it was decided about, or will not be.
+func (g *Gate) Coming() (seen func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at := make(chan struct{})
+	g.coming = append(g.coming, at)
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.coming = slices.DeleteFunc(g.coming, func(c chan struct{}) bool { return c == at })
+		close(at)
+	})
+}
+
 // Admit says whether a job may be worked on. adHoc is a script that is part of no release.
+// The plans of a release are given out together with the release itself: one that comes
+// first waits for that.
 func (g *Gate) Admit(ctx context.Context, o Order, adHoc bool) (*Refusal, error) {
+	due := time.NewTimer(comingWait)
+	defer due.Stop()
+	for {
+		g.mu.Lock()
+		var next chan struct{}
+		if len(g.coming) > 0 && !o.Mutates {
+			next = g.coming[0]
+		}
+		g.mu.Unlock()
+		refused, err := g.admit(ctx, o, adHoc)
+		if err != nil || refused == nil || !refused.missing || next == nil {
+			return refused, err
+		}
+		select {
+		case <-next:
+		case <-due.C:
+			return refused, nil
+		case <-ctx.Done():
+			return refused, nil
+		}
+	}
+}
+
+func (g *Gate) admit(ctx context.Context, o Order, adHoc bool) (*Refusal, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c, _, vendor, err := g.state(ctx, jobspec.Release{})

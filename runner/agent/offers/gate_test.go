@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -204,4 +205,49 @@ func TestTheHighestReleaseIsNotForgotten(t *testing.T) {
 	if refused, err := g.See(t.Context(), releaseNumber(5)); err != nil || refused == nil || refused.Differs.Field != "downgrade" {
 		t.Errorf("one that was forgotten: %+v, %v", refused, err)
 	}
+}
+
+// The plans of a release are given out together with its acceptance: one that comes first
+// waits until the release was seen. An apply does not.
+func TestPlansWaitForTheirRelease(t *testing.T) {
+	t.Parallel()
+	key, text := newKey(t)
+	r := release(4)
+	r.Signed = []capsule.Envelope{says(t, key, r, asItIs)}
+	m, _ := manifest(t, r)
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := newGate(t, text)
+		seen := g.Coming()
+		if refused, err := g.Admit(t.Context(), offers.Order{Needs: m.Items, Mutates: true}, false); err != nil || refused == nil {
+			t.Errorf("an apply of what nobody has seen: %+v, %v", refused, err)
+		}
+		answer := make(chan *offers.Refusal, 1)
+		go func() {
+			refused, err := g.Admit(t.Context(), offers.Order{Needs: m.Items}, false)
+			if err != nil {
+				t.Error(err)
+			}
+			answer <- refused
+		}()
+		synctest.Wait()
+		select {
+		case refused := <-answer:
+			t.Fatalf("a plan whose release comes is answered: %+v", refused)
+		default:
+		}
+		if refused, err := g.See(t.Context(), r); refused != nil || err != nil {
+			t.Fatalf("%+v, %v", refused, err)
+		}
+		seen()
+		if refused := <-answer; refused != nil {
+			t.Errorf("the plan: %+v", refused)
+		}
+
+		other, _ := manifest(t, release(5))
+		seen = g.Coming() // a release that is refused, or that is not the plan's
+		defer seen()
+		if refused, err := g.Admit(t.Context(), offers.Order{Needs: other.Items}, false); err != nil || refused == nil || refused.Differs.Field != "artifact" {
+			t.Errorf("a plan whose release never comes: %+v, %v", refused, err)
+		}
+	})
 }
