@@ -111,7 +111,11 @@ func identity(f Facts) func(*Answer) {
 	if f.KeyProblem != "" {
 		return say(No, "another process holds this runner's key: %s", f.KeyProblem)
 	}
-	return say(Yes, "key %s was made on this machine and bound by a single-use code; each request is signed with it; a second session is found at the next call; %s. The vendor revokes at once, you replace the machine with `replace`", f.Machine, recovery)
+	former := ""
+	if len(f.Former) > 0 {
+		former = ". Machines before, each of which the recovery key handed over: " + names(f.Former)
+	}
+	return say(Yes, "key %s was made on this machine and bound by a single-use code; each request is signed with it; a second session is found at the next call; %s. The vendor revokes at once, you replace the machine with `replace`%s", f.Machine, recovery, former)
 }
 
 func emergency(f Facts) func(*Answer) {

@@ -33,7 +33,9 @@ type Facts struct {
 	Proxy     string   `json:"proxy,omitempty"`
 	PrivateCA string   `json:"private_ca,omitempty"`
 
-	Machine  string   `json:"machine_key"`
+	Machine string `json:"machine_key"`
+	// Former are the keys of machines that wrote the chain before, with their records.
+	Former   []string `json:"former_machine_keys"`
 	Dispatch []string `json:"dispatch_keys"`
 	Recovery string   `json:"recovery_key,omitempty"`
 	Release  []string `json:"release_keys"`

@@ -41,7 +41,8 @@ berth-verify evidence DIR [--key FILE] [--head FILE] [--head-key FILE] [-o text|
 Checks a chain, as "berth-runner" writes it, without any network. FILE may be
 "-" for standard input.
 
-  --key FILE         public key of the chain's writer; may be repeated
+  --key FILE         public key of the chain's writer: of the first machine, or of the one
+                     that writes now, for which the recovery key signed; may be repeated
   --head FILE        heads that somebody else kept: signed heads, or that side's own
                      chain with its anchors, as JSON lines; may be repeated
   --head-key FILE    public key of who signed these heads, when that is not the chain's
@@ -176,17 +177,20 @@ func verify(path string, stdin io.Reader, g given) (chain.Report, error) {
 		}
 		o.Heads = append(o.Heads, kept...)
 	}
-	in := stdin
-	if path != "-" {
-		f, err := os.Open(path)
+	o.Check = new(offer.History).Check
+	if path == "-" {
+		whole, err := io.ReadAll(stdin) // it is read twice
 		if err != nil {
 			return chain.Report{}, err
 		}
-		defer f.Close()
-		in = f
+		return chain.VerifyOf(o.Keys, bytes.NewReader(whole), o)
 	}
-	o.Check = new(offer.History).Check
-	return chain.Verify(in, o)
+	f, err := os.Open(path)
+	if err != nil {
+		return chain.Report{}, err
+	}
+	defer f.Close()
+	return chain.VerifyOf(o.Keys, f, o)
 }
 
 func readKeys(paths []string) (map[string]ed25519.PublicKey, error) {
