@@ -103,6 +103,7 @@ type component struct {
 	buildDigest string
 	source      source.Source
 	build       string // an earlier build that stands for it; else a new one
+	imageKey    string // image_key below [berth]
 }
 
 // addConfig stores a config as a sync does, and returns its builds by name.
@@ -131,8 +132,8 @@ func (w *world) addRevision(c component) (componentID, revision string) {
 		id.New(id.Component), w.org, w.app, c.name)
 	componentID = w.text(`select id from components where org_id = $1 and app_id = $2 and name = $3`, w.org, w.app, c.name)
 	w.exec(`insert into component_revisions (id, org_id, component_id, type, build_digest, deploy_digest, spec)
-		values ($1, $2, $3, 'terraform_module', $4, 'd', '{"build_timeout": "5m0s", "at": {"file": "components/it.toml"}}') on conflict do nothing`,
-		id.New(id.Revision), w.org, componentID, c.buildDigest)
+		values ($1, $2, $3, 'terraform_module', $4, 'd', jsonb_build_object('build_timeout', '5m0s', 'at', jsonb_build_object('file', 'components/it.toml'), 'berth', jsonb_build_object('image_key', $5::text))) on conflict do nothing`,
+		id.New(id.Revision), w.org, componentID, c.buildDigest, c.imageKey)
 	return componentID, w.text(`select id from component_revisions where component_id = $1 and build_digest = $2`, componentID, c.buildDigest)
 }
 
