@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/offer"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -16,14 +17,8 @@ import (
 // AddReleaseRevocation stores that the vendor revoked a release, and has the settings of
 // the app's installs say so.
 func (s *Server) AddReleaseRevocation(ctx context.Context, req apigen.AddReleaseRevocationRequestObject) (apigen.AddReleaseRevocationResponseObject, error) {
-	var view apigen.Release
-	var added bool
-	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (what string, err error) {
-		if added, what, err = addRevocation(ctx, tx, req.Release, *req.Body); err != nil {
-			return "", err
-		}
-		view, err = oneRelease(ctx, tx, req.Release)
-		return what, err
+	view, added, err := s.addSigned(ctx, req.Release, func(ctx context.Context, tx *database.Tx) (bool, string, error) {
+		return addRevocation(ctx, tx, req.Release, envelopeOf(*req.Body))
 	})
 	if err != nil {
 		return nil, err
@@ -36,12 +31,11 @@ func (s *Server) AddReleaseRevocation(ctx context.Context, req apigen.AddRelease
 
 // addRevocation checks a revocation's form, and that it is about the release. Nobody here
 // can tell whether the key that signed it counts.
-func addRevocation(ctx context.Context, tx *database.Tx, ref string, body apigen.SignedStatement) (added bool, what string, err error) {
+func addRevocation(ctx context.Context, tx *database.Tx, ref string, env capsule.Envelope) (added bool, what string, err error) {
 	row, err := findRelease(ctx, tx, ref)
 	if err != nil {
 		return false, "", err
 	}
-	env := envelopeOf(body)
 	said, err := offer.ReadRevocation(env)
 	if err != nil {
 		return false, "", fault.Newf(fault.ErrInvalid, "%v", err)

@@ -36,15 +36,8 @@ func (s *Server) GetReleaseContents(ctx context.Context, req apigen.GetReleaseCo
 
 // AddReleaseStatement stores what the vendor signed of a release.
 func (s *Server) AddReleaseStatement(ctx context.Context, req apigen.AddReleaseStatementRequestObject) (apigen.AddReleaseStatementResponseObject, error) {
-	env := envelopeOf(*req.Body)
-	var view apigen.Release
-	var added bool
-	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (what string, err error) {
-		if added, what, err = addStatement(ctx, tx, req.Release, env); err != nil {
-			return "", err
-		}
-		view, err = oneRelease(ctx, tx, req.Release)
-		return what, err
+	view, added, err := s.addSigned(ctx, req.Release, func(ctx context.Context, tx *database.Tx) (bool, string, error) {
+		return addStatement(ctx, tx, req.Release, envelopeOf(*req.Body))
 	})
 	if err != nil {
 		return nil, err
@@ -53,6 +46,18 @@ func (s *Server) AddReleaseStatement(ctx context.Context, req apigen.AddReleaseS
 		return apigen.AddReleaseStatement201JSONResponse(view), nil
 	}
 	return apigen.AddReleaseStatement200JSONResponse(view), nil
+}
+
+// addSigned stores what the vendor signed with add, and answers the release.
+func (s *Server) addSigned(ctx context.Context, ref string, add func(context.Context, *database.Tx) (added bool, what string, err error)) (view apigen.Release, added bool, err error) {
+	err = s.write(ctx, func(ctx context.Context, tx *database.Tx) (what string, err error) {
+		if added, what, err = add(ctx, tx); err != nil {
+			return "", err
+		}
+		view, err = oneRelease(ctx, tx, ref)
+		return what, err
+	})
+	return view, added, err
 }
 
 // addStatement checks a statement's form, and that it is about the release. Nobody here
