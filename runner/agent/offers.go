@@ -22,7 +22,7 @@ func (a *agent) openOffers(life context.Context) (*offers.Gate, error) {
 			_, err := a.chain.Append(ctx, r)
 			return err
 		},
-		Said: a.chain.VendorKeys(),
+		Said: a.chain.VendorKeys,
 		Brought: func() []capsule.Envelope {
 			settings, _ := a.current()
 			return settings.Revoked

@@ -72,14 +72,18 @@ type Gate struct {
 	Clock func() (time.Time, error)
 	// Append writes to the chain.
 	Append func(context.Context, chain.Record) error
-	// Said is what the chain says of the vendor's keys.
-	Said *chain.VendorKeys
+	// Said is what the chain says of the vendor's keys; nil for a chain that only grows.
+	Said func() *chain.VendorKeys
 	// Brought are the revocations of the vendor's that came with settings; nil for none.
 	Brought func() []capsule.Envelope
 	// Ignored is told once why one that was brought does not count; nil for nobody.
 	Ignored func(why error)
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// told is what was appended last of the vendor's keys, and then the chain said after it:
+	// events may wait for the chain, and a decision of the customer's may cut it.
+	told, then *chain.VendorKeys
+
 	ignored []string        // digests
 	coming  []chan struct{} // closed once the release of a job was decided about
 }

@@ -135,7 +135,7 @@ func (g *Gate) tellPins(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := Unrecorded(g.Said, trust.Vendor, changes)
+	list, err := Unrecorded(g.said(), trust.Vendor, changes)
 	if err != nil {
 		return err
 	}
@@ -143,9 +143,24 @@ func (g *Gate) tellPins(ctx context.Context) error {
 		if err := g.Append(ctx, pinRecord(keys)); err != nil {
 			return err
 		}
-		g.Said = &keys
+		g.told = &keys
+		if g.Said != nil {
+			g.then = g.Said()
+		}
 	}
 	return nil
+}
+
+// said is what the chain was told of the vendor's keys, or says now if that is something
+// else than just after it was told. mu is held.
+func (g *Gate) said() *chain.VendorKeys {
+	if g.Said == nil {
+		return g.told
+	}
+	if now := g.Said(); now != g.then {
+		g.told, g.then = now, now
+	}
+	return g.told
 }
 
 func pinRecord(keys chain.VendorKeys) chain.Record {

@@ -27,6 +27,42 @@ func newKey(t *testing.T) (consent.Signer, string) {
 	return consent.Ed25519Signer(private), capsule.EncodePublicKey(public)
 }
 
+// Once is enough, also while events wait for the chain; a chain that was cut before the pin
+// is told again.
+func TestPinsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	_, text := newKey(t)
+	g, records := newGate(t, text)
+	var inChain *chain.VendorKeys
+	g.Said = func() *chain.VendorKeys { return inChain }
+	waits := true
+	write := g.Append
+	g.Append = func(ctx context.Context, r chain.Record) error {
+		if r.VendorKeys != nil && !waits {
+			inChain = r.VendorKeys
+		}
+		return write(ctx, r)
+	}
+	told := func(when string, want int) {
+		t.Helper()
+		for range 2 {
+			if err := g.Tell(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(*records) != want {
+			t.Errorf("%s: told %d times, want %d", when, len(*records), want)
+		}
+	}
+	told("while events wait", 1)
+	kept := *(*records)[0].VendorKeys
+	inChain = &kept // the event came into the chain
+	told("once the chain has it", 1)
+	waits, inChain = false, nil
+	told("when the chain was cut before it", 2)
+	told("and later", 2)
+}
+
 // What the chain is told of the vendor's keys: each change by a command that was made, and
 // what trust.json says when nobody said so.
 func TestUnrecorded(t *testing.T) {
