@@ -139,6 +139,11 @@ func (g *Gate) tellPins(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(list) > 0 { // what the keys of before revoked stands before the next ones
+		if err := g.tellRevoked(ctx); err != nil {
+			return err
+		}
+	}
 	for _, keys := range list {
 		if err := g.Append(ctx, pinRecord(keys)); err != nil {
 			return err

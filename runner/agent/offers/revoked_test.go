@@ -133,6 +133,41 @@ func TestTheVendorRevokes(t *testing.T) {
 	is("once the file is gone", g, gone)
 }
 
+// A revocation that the chain could not take stands before the key that came meanwhile:
+// otherwise it would look as if nobody had signed it.
+func TestRevocationsStandWithTheirKey(t *testing.T) {
+	t.Parallel()
+	key, text := newKey(t)
+	_, nextText := newKey(t)
+	g, _ := newGate(t, text)
+	c := newChained(t)
+	g.Append = c.append
+	g.Brought = func() []capsule.Envelope { return []capsule.Envelope{revokes(t, key, release(3), onlyThat)} }
+	if err := g.Tell(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.Brought = func() []capsule.Envelope { return []capsule.Envelope{revokes(t, key, release(4), onlyThat)} }
+	g.Append = func(context.Context, chain.Record) error { return errors.New("the disk is full") }
+	if err := g.Tell(t.Context()); err == nil {
+		t.Fatal("told without a chain")
+	}
+	g.Append = c.append
+	trust, err := g.Dir.LoadTrust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.Vendor.Keys = []string{nextText}
+	if err := datadir.WriteJSON(g.Dir.Trust(), trust); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Tell(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if report := c.verify(t); !report.OK() || report.Records != 4 {
+		t.Errorf("the chain: %d records, record %d %s", report.Records, report.FirstBad, report.Problem)
+	}
+}
+
 // A release can bring its own revocation: it is not accepted, and stays revoked.
 func TestReleaseBringsItsRevocation(t *testing.T) {
 	t.Parallel()
