@@ -5333,6 +5333,9 @@ type Release struct {
 	// Origin Where a synced folder comes from, in the words of the one who synced it: Berth stores and shows it, and checks none of it.
 	Origin *Origin `json:"origin,omitempty"`
 
+	// Revocations What the vendor signed against it, the newest first. Left out in lists.
+	Revocations []ReleaseRevocation `json:"revocations,omitempty"`
+
 	// Statements What the vendor signed of it, the newest first. Left out in lists.
 	Statements []ReleaseStatement `json:"statements,omitempty"`
 
@@ -5399,6 +5402,26 @@ type ReleaseRequest struct {
 
 	// Config Number of the config; absent for the newest.
 	Config *int `json:"config,omitempty"`
+}
+
+// ReleaseRevocation A revocation that was signed of a release. The control plane verifies no signature.
+type ReleaseRevocation struct {
+	AddedAt time.Time `json:"added_at"`
+
+	// AddedBy Example: ci@initech.example
+	AddedBy string `json:"added_by"`
+
+	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest Digest `json:"digest"`
+
+	// IssuedAt When it was signed by its own word.
+	IssuedAt time.Time `json:"issued_at"`
+
+	// KeyID Example: ed25519:6f1c0a52ad0b3b51c6c1b0d4f2a9e7c1
+	KeyID string `json:"key_id"`
+
+	// Reason Example: it loses data
+	Reason string `json:"reason"`
 }
 
 // ReleaseStatement A statement that was signed of a release. The control plane verifies no signature.
@@ -8120,6 +8143,9 @@ type CreateOrgJSONRequestBody = OrgRequest
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
+// AddReleaseRevocationJSONRequestBody defines body for AddReleaseRevocation for application/json ContentType.
+type AddReleaseRevocationJSONRequestBody = SignedStatement
+
 // AddReleaseStatementJSONRequestBody defines body for AddReleaseStatement for application/json ContentType.
 type AddReleaseStatementJSONRequestBody = SignedStatement
 
@@ -9500,6 +9526,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 	DiffReleases(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddReleaseRevocationWithBody Store that the vendor revoked a release
+	//
+	// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+	AddReleaseRevocationWithBody(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddReleaseRevocation Store that the vendor revoked a release
+	//
+	// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+	AddReleaseRevocation(ctx context.Context, release string, body AddReleaseRevocationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AddReleaseStatementWithBody Store what the vendor signed of a release
 	//
@@ -12448,6 +12492,44 @@ func (c *Client) GetReleaseContents(ctx context.Context, release string, reqEdit
 // Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 func (c *Client) DiffReleases(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDiffReleasesRequest(c.Server, release, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddReleaseRevocationWithBody Store that the vendor revoked a release
+//
+// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+func (c *Client) AddReleaseRevocationWithBody(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddReleaseRevocationRequestWithBody(c.Server, release, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddReleaseRevocation Store that the vendor revoked a release
+//
+// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+func (c *Client) AddReleaseRevocation(ctx context.Context, release string, body AddReleaseRevocationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddReleaseRevocationRequest(c.Server, release, body)
 	if err != nil {
 		return nil, err
 	}
@@ -19436,6 +19518,53 @@ func NewDiffReleasesRequest(server string, release string, params *DiffReleasesP
 	return req, nil
 }
 
+// NewAddReleaseRevocationRequest calls the generic AddReleaseRevocation builder with application/json body
+func NewAddReleaseRevocationRequest(server string, release string, body AddReleaseRevocationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddReleaseRevocationRequestWithBody(server, release, "application/json", bodyReader)
+}
+
+// NewAddReleaseRevocationRequestWithBody constructs an http.Request for the AddReleaseRevocation method, with any body, and a specified content type
+func NewAddReleaseRevocationRequestWithBody(server string, release string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "release", release, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/releases/%s/revocations", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewAddReleaseStatementRequest calls the generic AddReleaseStatement builder with application/json body
 func NewAddReleaseStatementRequest(server string, release string, body AddReleaseStatementJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -22878,6 +23007,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 	DiffReleasesWithResponse(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*DiffReleasesResponse, error)
+
+	// AddReleaseRevocationWithBodyWithResponse Store that the vendor revoked a release
+	//
+	// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+	AddReleaseRevocationWithBodyWithResponse(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddReleaseRevocationResponse, error)
+
+	// AddReleaseRevocationWithResponse Store that the vendor revoked a release
+	//
+	// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+	AddReleaseRevocationWithResponse(ctx context.Context, release string, body AddReleaseRevocationJSONRequestBody, reqEditors ...RequestEditorFn) (*AddReleaseRevocationResponse, error)
 
 	// AddReleaseStatementWithBodyWithResponse Store what the vendor signed of a release
 	//
@@ -28354,6 +28501,61 @@ func (r DiffReleasesResponse) ContentType() string {
 	return ""
 }
 
+type AddReleaseRevocationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Release
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Release
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AddReleaseRevocationResponse) GetJSON200() *Release {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddReleaseRevocationResponse) GetJSON201() *Release {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AddReleaseRevocationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddReleaseRevocationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddReleaseRevocationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddReleaseRevocationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddReleaseRevocationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type AddReleaseStatementResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -32200,6 +32402,36 @@ func (c *ClientWithResponses) DiffReleasesWithResponse(ctx context.Context, rele
 		return nil, err
 	}
 	return ParseDiffReleasesResponse(rsp)
+}
+
+// AddReleaseRevocationWithBodyWithResponse Store that the vendor revoked a release
+//
+// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+func (c *ClientWithResponses) AddReleaseRevocationWithBodyWithResponse(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddReleaseRevocationResponse, error) {
+	rsp, err := c.AddReleaseRevocationWithBody(ctx, release, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddReleaseRevocationResponse(rsp)
+}
+
+// AddReleaseRevocationWithResponse Store that the vendor revoked a release
+//
+// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+func (c *ClientWithResponses) AddReleaseRevocationWithResponse(ctx context.Context, release string, body AddReleaseRevocationJSONRequestBody, reqEditors ...RequestEditorFn) (*AddReleaseRevocationResponse, error) {
+	rsp, err := c.AddReleaseRevocation(ctx, release, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddReleaseRevocationResponse(rsp)
 }
 
 // AddReleaseStatementWithBodyWithResponse Store what the vendor signed of a release
@@ -36430,6 +36662,46 @@ func ParseDiffReleasesResponse(rsp *http.Response) (*DiffReleasesResponse, error
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddReleaseRevocationResponse parses an HTTP response from a AddReleaseRevocationWithResponse call
+func ParseAddReleaseRevocationResponse(rsp *http.Response) (*AddReleaseRevocationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddReleaseRevocationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Release
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Release
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

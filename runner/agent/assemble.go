@@ -154,7 +154,7 @@ func (a *agent) assembleInstall(life context.Context, deps *job.Deps) (opened cl
 	}
 	deps.Secrets = a.customerSecrets()
 	deps.Consents = a.openConsents()
-	if deps.Offers, err = a.openOffers(); err != nil {
+	if deps.Offers, err = a.openOffers(life); err != nil {
 		return opened, err
 	}
 	roles := a.roles()

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -300,7 +301,7 @@ func (e testEngine) backend(method, address string, body []byte) ([]byte, error)
 
 // script does commands: print TEXT, secret, env, whoami, read FILE, touch FILE,
 // append FILE, wait FILE, sh COMMAND, dial SOCKET, swap DIR TARGET UNTIL, hang,
-// die, fail.
+// die, measure NAME NUMBER, output STEP VALUE, fail.
 func (e testEngine) script(text string) error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
@@ -367,6 +368,16 @@ func (e testEngine) script(text string) error {
 		case "die":
 			e.result.Outcome = ""
 			return nil
+		case "measure":
+			name, value, _ := strings.Cut(arg, " ")
+			number, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return err
+			}
+			e.result.Metrics = append(e.result.Metrics, jobspec.Metric{Name: name, Kind: jobspec.MetricGauge, Value: number})
+		case "output":
+			name, value, _ := strings.Cut(arg, " ")
+			e.result.Steps = append(e.result.Steps, jobspec.StepResult{Name: name, Outputs: map[string]any{"value": value}})
 		case "fail":
 			return fmt.Errorf("failed: %s", arg)
 		}

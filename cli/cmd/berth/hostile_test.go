@@ -224,7 +224,7 @@ func commandLines(dir string) [][]string {
 		{"apps", "variables", "set", "hello", "X=longenough", "--plain"},
 		{"builds", "list"}, {"builds", "show", "bld_1"}, {"builds", "create", "hello"}, {"builds", "cancel", "bld_1"}, {"builds", "provenance", "bld_1"}, {"builds", "sbom", "bld_1"},
 		{"configs", "list", "hello"}, {"configs", "show", "cfg_1"}, {"configs", "diff", "cfg_1", "cfg_2"},
-		{"releases", "list", "hello"}, {"releases", "show", "rel_1"}, {"releases", "diff", "rel_1", "rel_2"}, {"releases", "create", "hello"}, {"releases", "sign", "rel_1", "--dry-run"}, {"releases", "rotate-key", "hello", "--new-key", filepath.Join(dir, "metadata.toml")},
+		{"releases", "list", "hello"}, {"releases", "show", "rel_1"}, {"releases", "diff", "rel_1", "rel_2"}, {"releases", "create", "hello"}, {"releases", "sign", "rel_1", "--dry-run"}, {"releases", "revoke", "rel_1", "--reason", "recalled", "--dry-run"}, {"releases", "rotate-key", "hello", "--new-key", filepath.Join(dir, "metadata.toml")},
 		{"customers", "list"}, {"customers", "show", "acme"}, {"customers", "create", "acme"},
 		{"installs", "list"}, {"installs", "show", "acme"}, {"installs", "config", "acme"}, {"installs", "health", "acme"}, {"installs", "health", "acme", "--since", "7d"}, {"installs", "secrets", "acme"}, {"roles", "acme"},
 		{"installs", "inputs", "acme"}, {"installs", "inputs", "acme", "--set", "a=b"}, {"installs", "resources", "acme"},

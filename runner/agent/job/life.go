@@ -53,6 +53,7 @@ func (j *job) run(life context.Context, entry recovery.Decision) {
 		j.release()
 	}
 	j.deps.Turns.Leave(j.attempt.Name())
+	j.seen()
 	close(j.over)
 	switch {
 	case errors.Is(err, errDetached), life.Err() != nil:

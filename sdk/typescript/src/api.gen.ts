@@ -2137,6 +2137,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/releases/{release}/revocations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A release by id, or by app and number as in `hello@4`. */
+                release: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Store that the vendor revoked a release
+         * @description Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+         */
+        post: operations["addReleaseRevocation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/releases/{release}/statements": {
         parameters: {
             query?: never;
@@ -5233,6 +5256,8 @@ export interface components {
             /** @example 4 */
             number: number;
             origin?: components["schemas"]["Origin"];
+            /** @description What the vendor signed against it, the newest first. Left out in lists. */
+            revocations?: components["schemas"]["ReleaseRevocation"][];
             /** @description What the vendor signed of it, the newest first. Left out in lists. */
             statements?: components["schemas"]["ReleaseStatement"][];
             /**
@@ -5279,6 +5304,23 @@ export interface components {
             builds?: string[];
             /** @description Number of the config; absent for the newest. */
             config?: number;
+        };
+        /** @description A revocation that was signed of a release. The control plane verifies no signature. */
+        ReleaseRevocation: {
+            /** Format: date-time */
+            added_at: string;
+            /** @example ci@initech.example */
+            added_by: string;
+            digest: components["schemas"]["Digest"];
+            /**
+             * Format: date-time
+             * @description When it was signed by its own word.
+             */
+            issued_at: string;
+            /** @example ed25519:6f1c0a52ad0b3b51c6c1b0d4f2a9e7c1 */
+            key_id: string;
+            /** @example it loses data */
+            reason: string;
         };
         /** @description A statement that was signed of a release. The control plane verifies no signature. */
         ReleaseStatement: {
@@ -10146,6 +10188,55 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Diff"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addReleaseRevocation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A release by id, or by app and number as in `hello@4`. */
+                release: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "payload": "eyJhcHAiOi4uLn0=",
+                 *       "payloadType": "application/vnd.berth.release-revocation.v1+json",
+                 *       "signatures": [
+                 *         {
+                 *           "keyid": "ed25519:6f1c…",
+                 *           "sig": "c2ln"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignedStatement"];
+            };
+        };
+        responses: {
+            /** @description The revocation was there already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Release"];
+                };
+            };
+            /** @description The release, with the revocation. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Release"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -77,7 +77,7 @@ var Routes = map[string]Route{
 	"DiffReleases":      {auth.AppsRead, WhereOrg},
 
 	"GetReleaseContents":  {auth.AppsRead, WhereOrg},
-	"AddReleaseStatement": {auth.AppsWrite, WhereOrg},
+	"AddReleaseStatement": {auth.AppsWrite, WhereOrg}, "AddReleaseRevocation": {auth.AppsWrite, WhereOrg},
 
 	"ListInstalls":      {auth.InstallsRead, WhereList},
 	"CreateInstall":     {auth.InstallsWrite, WhereOrg},

@@ -131,7 +131,8 @@ var visits = map[string]visit{
 	"ListBuilds": {query: "app={{.App}}"}, "CreateBuilds": {body: `{"app":"{{.App}}"}`}, "GetBuild": {}, "CancelBuild": {},
 	"ListAppVariables": {}, "GetAppVariable": {}, "SetAppVariable": {body: `{"value":"stolen"}`}, "DeleteAppVariable": {},
 	"ListReleases": {}, "CreateRelease": {body: `{"builds":["{{.Build}}"]}`}, "GetRelease": {}, "GetReleaseContents": {},
-	"AddReleaseStatement": {body: `{"payloadType":"application/vnd.berth.release.v1+json","payload":"e30=","signatures":[{"keyid":"k","sig":"c2ln"}]}`, owner: 422},
+	"AddReleaseRevocation": {body: `{"payloadType":"application/vnd.berth.release-revocation.v1+json","payload":"e30=","signatures":[{"keyid":"k","sig":"c2ln"}]}`, owner: 422},
+	"AddReleaseStatement":  {body: `{"payloadType":"application/vnd.berth.release.v1+json","payload":"e30=","signatures":[{"keyid":"k","sig":"c2ln"}]}`, owner: 422},
 
 	"ListInstalls":     {query: "app={{.App}}"},
 	"ListAllResources": {query: "install={{.Install}}"}, "GetInstallGraph": {owner: 409}, "GetInstallReadme": {owner: 409}, "GetConfigGraph": {}, "GetPlanTree": {}, "GetCapsule": {owner: 404}, "ListRunnerJobs": {},

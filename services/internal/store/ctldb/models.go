@@ -489,6 +489,18 @@ type Release struct {
 	CreatedAt time.Time
 }
 
+type ReleaseRevocation struct {
+	OrgID     string
+	ReleaseID string
+	Digest    string
+	KeyID     string
+	Reason    string
+	Envelope  []byte
+	IssuedAt  time.Time
+	AddedBy   string
+	AddedAt   time.Time
+}
+
 type ReleaseStatement struct {
 	OrgID     string
 	ReleaseID string
