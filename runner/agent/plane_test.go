@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ type plane struct {
 	orgID     string
 	installID string
 
+	followed  atomic.Int64 // times that settings were asked for
 	mu        sync.Mutex
 	changed   chan struct{}
 	away      bool
@@ -429,6 +431,7 @@ func (p *plane) registryToken(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (p *plane) getSettings(w http.ResponseWriter, r *http.Request) {
+	p.followed.Add(1)
 	var after int64
 	_, _ = fmt.Sscan(r.URL.Query().Get("after_version"), &after)
 	wait, cancel := context.WithTimeout(r.Context(), 20*time.Second)
