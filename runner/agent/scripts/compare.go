@@ -278,7 +278,7 @@ func variable(s jobspec.ActionStep, name string) string {
 
 func kubeconfig(s *jobspec.Script, step jobspec.ActionStep) string {
 	switch {
-	case s == nil || step.Name == "" && text(step) == "":
+	case s == nil || s.Plugin != "" || step.Name == "" && text(step) == "": // plugins get none
 		return ""
 	case step.NoKubeConfig:
 		return "no"
