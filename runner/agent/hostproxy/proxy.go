@@ -36,10 +36,10 @@ const (
 	// dialTime is how long one address may take to answer.
 	dialTime = 10 * time.Second
 	// maxHeaders bounds what a plugin says to the proxy, and maxTarget the host in it, in
-	// bytes: it is told.
+	// bytes: the log shows the host.
 	maxHeaders = 64 << 10
 	maxTarget  = 300
-	// maxLines is how much of what happens is told one by one.
+	// maxLines is how many lines are logged; after them only a count is.
 	maxLines = 2000
 )
 
@@ -83,7 +83,7 @@ func New(config Config) *Proxy {
 	p.forward = &httputil.ReverseProxy{
 		Rewrite: func(*httputil.ProxyRequest) {}, // as it came, without what is meant for us
 		Transport: &http.Transport{
-			// Each request has a connection of its own, which is told of.
+			// Each request has a connection of its own, so that each is logged.
 			DisableKeepAlives: true, DisableCompression: true,
 			DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return p.connect(ctx, address) },
 		},

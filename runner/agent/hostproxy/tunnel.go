@@ -45,7 +45,7 @@ func (c *connection) moved(n int) {
 	}
 }
 
-// Close implements net.Conn. What was moved is told once.
+// Close implements net.Conn. It logs the bytes that moved, once.
 func (c *connection) Close() error {
 	c.closing.Do(func() {
 		c.closeErr = c.Conn.Close()

@@ -12,7 +12,7 @@ import (
 )
 
 // openHosts gives a plugin that may reach certain hosts its way there, the same one as
-// before when an earlier agent had opened it. What goes over it is told in the job's log.
+// before when an earlier agent had opened it. The job's log says what goes over it.
 func (j *job) openHosts(life context.Context) error {
 	hosts, err := plugins.Hosts(j.spec)
 	if err != nil || len(hosts) == 0 {

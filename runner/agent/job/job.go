@@ -80,7 +80,7 @@ type job struct {
 	seen     func()      // the release of this job was decided about, or will not be
 	stream   chan string // gets the stream's id once it is known
 	proxy    *stateproxy.Proxy
-	// closeHosts ends the way to a plugin's hosts, and waits until all of it is told.
+	// closeHosts ends the way to a plugin's hosts, and waits for its last log line.
 	closeHosts func()
 	// providers are those that the engine finds in the cache.
 	providers providers.Given

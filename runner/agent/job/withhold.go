@@ -60,8 +60,7 @@ func (j *job) withoutDetails(plan runnerapi.Plan) (runnerapi.Plan, error) {
 			return plan, err
 		}
 	}
-	plan.Summary = shown.Of(whole, 0)
-	plan.Summary.Footprint = nil // the effect digest covers it, and the customer's side shows it
+	plan.Summary = shown.Counts(whole)
 	plan.Summary.NotShownBytes += whole.NotShownBytes
 	return plan, nil
 }

@@ -76,7 +76,7 @@ type Gate struct {
 	Said func() *chain.VendorKeys
 	// Brought are the revocations of the vendor's that came with settings; nil for none.
 	Brought func() []capsule.Envelope
-	// Ignored is told once why one that was brought does not count; nil for nobody.
+	// Ignored is called once with the reason why one that was brought does not count; it may be nil.
 	Ignored func(why error)
 
 	mu sync.Mutex

@@ -40,7 +40,15 @@ func Of(whole jobspec.PlanSummary, limit int) jobspec.PlanSummary {
 	return s
 }
 
-// Bare says whether a summary shows counts only, as Of with a limit of 0 makes it.
+// Counts is a plan whose details do not leave. Nor does the footprint: the effect digest
+// covers it, and the customer's side shows it.
+func Counts(whole jobspec.PlanSummary) jobspec.PlanSummary {
+	s := Of(whole, 0)
+	s.Footprint = nil
+	return s
+}
+
+// Bare says whether a summary shows counts only, as Counts makes it.
 func Bare(s jobspec.PlanSummary) bool {
 	bare := func(text string) bool { return text == "" || strings.HasPrefix(text, "… (") }
 	return s.Footprint == nil && len(s.Objects) == 0 && bare(s.Text) &&

@@ -79,10 +79,6 @@ func Worst(all [][]Span) []Span {
 			out[last].To = e.at
 		}
 		if now != "" {
-			if last >= 0 && out[last].To.Equal(e.at) && out[last].Verdict == now {
-				out[last].To = time.Time{}
-				continue
-			}
 			out = append(out, Span{From: e.at, Verdict: now})
 		}
 	}

@@ -1,4 +1,5 @@
-package api
+// Package healthapi answers how healthy installs were.
+package healthapi
 
 import (
 	"context"
@@ -25,9 +26,23 @@ const (
 	maxEpisodes = 100
 )
 
+// Health are the routes. Read is as in package eventapi.
+type Health struct {
+	Read func(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) error) error
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+func (h *Health) now() time.Time {
+	if h.Now != nil {
+		return h.Now().UTC()
+	}
+	return time.Now().UTC()
+}
+
 // GetHealthHistory answers how healthy an install was over a time.
-func (s *Server) GetHealthHistory(ctx context.Context, req apigen.GetHealthHistoryRequestObject) (apigen.GetHealthHistoryResponseObject, error) {
-	w, err := s.windowOf(req.Params)
+func (h *Health) GetHealthHistory(ctx context.Context, req apigen.GetHealthHistoryRequestObject) (apigen.GetHealthHistoryResponseObject, error) {
+	w, err := h.windowOf(req.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +51,7 @@ func (s *Server) GetHealthHistory(ctx context.Context, req apigen.GetHealthHisto
 		parts = *req.Params.Parts
 	}
 	var out apigen.HealthHistory
-	err = s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+	err = h.Read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		install, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return err
@@ -48,11 +63,9 @@ func (s *Server) GetHealthHistory(ctx context.Context, req apigen.GetHealthHisto
 		if len(rows) > maxPastRows {
 			return fault.With(fault.Newf(fault.ErrInvalid, "its health changed more than %d times in this time", maxPastRows), fault.Code("too_many_changes"), fault.Remedy("choose a shorter time"))
 		}
-		out = pastView(w, rows, parts)
+		var sum availability.Sum
+		out, sum = pastView(w, rows, parts)
 		if o := install.HealthObjective; o != nil {
-			sum := availability.Sum{
-				Healthy: seconds(out.Install.HealthySeconds), Unhealthy: seconds(out.Install.UnhealthySeconds),
-			}
 			b := sum.Budget(*o)
 			out.Budget = &apigen.HealthBudget{Objective: *o, AllowedSeconds: inSeconds(b.Allowed), UsedSeconds: inSeconds(b.Used), LeftSeconds: inSeconds(b.Left())}
 		}
@@ -61,8 +74,8 @@ func (s *Server) GetHealthHistory(ctx context.Context, req apigen.GetHealthHisto
 	return apigen.GetHealthHistory200JSONResponse(out), err
 }
 
-func (s *Server) windowOf(p apigen.GetHealthHistoryParams) (w availability.Window, err error) {
-	w.To = s.now().UTC()
+func (h *Health) windowOf(p apigen.GetHealthHistoryParams) (w availability.Window, err error) {
+	w.To = h.now()
 	if p.Until != nil && p.Until.Before(w.To) {
 		w.To = p.Until.UTC()
 	}
@@ -79,9 +92,10 @@ func (s *Server) windowOf(p apigen.GetHealthHistoryParams) (w availability.Windo
 	return w, nil
 }
 
-// pastView puts the rows of the resources together, which come one resource after the other.
-func pastView(w availability.Window, rows []ctldb.HealthHistoryRow, parts int) apigen.HealthHistory {
-	out := apigen.HealthHistory{Since: w.From, Until: w.To, Resources: []apigen.ResourceHealthPast{}}
+// pastView puts the rows of the resources together, which come one resource after the other;
+// sum is of the install.
+func pastView(w availability.Window, rows []ctldb.HealthHistoryRow, parts int) (out apigen.HealthHistory, sum availability.Sum) {
+	out = apigen.HealthHistory{Since: w.From, Until: w.To, Resources: []apigen.ResourceHealthPast{}}
 	var all [][]availability.Span
 	for from := 0; from < len(rows); {
 		of := rows[from:]
@@ -105,8 +119,9 @@ func pastView(w availability.Window, rows []ctldb.HealthHistoryRow, parts int) a
 		}
 		out.Resources = append(out.Resources, apigen.ResourceHealthPast{ID: of[0].ID, Kind: apigen.ResourceHealthPastKind(of[0].Kind), Name: of[0].Name, Past: past})
 	}
-	out.Install = pastOf(w, availability.Worst(all), parts)
-	return out
+	worst := availability.Worst(all)
+	out.Install = pastOf(w, worst, parts)
+	return out, w.Sum(worst)
 }
 
 // changeAt is the change that was live at a time.
@@ -153,5 +168,3 @@ func pastOf(w availability.Window, spans []availability.Span, parts int) apigen.
 }
 
 func inSeconds(d time.Duration) int64 { return int64(d.Round(time.Second) / time.Second) }
-
-func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
