@@ -2,6 +2,7 @@ package appconfig
 
 import (
 	"slices"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig/digest"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
@@ -273,6 +274,21 @@ type ComponentOverride struct {
 	Health *ComponentHealth `toml:"health" json:"health,omitempty"`
 }
 
+// MaxStabilization is the longest stabilization_window: a deploy that is not done after a
+// day is none.
+const MaxStabilization = 24 * time.Hour
+
 func (h *ComponentHealth) check(c *checker, at place.Place) {
 	c.positive(at.Below("stabilization_window"), h.StabilizationWindow)
+	if h.StabilizationWindow.Std() > MaxStabilization {
+		c.Add(place.Error, place.CodeValue, at.Below("stabilization_window"), "stabilization_window is %s; the longest is %s", h.StabilizationWindow, MaxStabilization)
+	}
+	if h.BlockDeploy {
+		return
+	}
+	for _, key := range []string{"stabilization_window", "required_checks"} {
+		if c.isWritten(at.Below(key)) {
+			c.Add(place.Warning, place.CodeExclusive, at.Below(key), "%s does nothing without block_deploy", key)
+		}
+	}
 }

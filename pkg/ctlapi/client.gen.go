@@ -2144,6 +2144,7 @@ const (
 	WhyCodeEnrolment          WhyCode = "enrolment"
 	WhyCodeFailed             WhyCode = "failed"
 	WhyCodeFreeze             WhyCode = "freeze"
+	WhyCodeHealth             WhyCode = "health"
 	WhyCodeLock               WhyCode = "lock"
 	WhyCodeNeeds              WhyCode = "needs"
 	WhyCodeNotLive            WhyCode = "not_live"
@@ -2191,6 +2192,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeFailed:
 		return true
 	case WhyCodeFreeze:
+		return true
+	case WhyCodeHealth:
 		return true
 	case WhyCodeLock:
 		return true
@@ -4204,6 +4207,11 @@ type Install struct {
 	Customer Ref           `json:"customer"`
 	Health   HealthVerdict `json:"health"`
 
+	// HealthHoldSeconds How long it has to be healthy before a deploy is done, where not only the app says so.
+	//
+	// Example: 300
+	HealthHoldSeconds *int `json:"health_hold_seconds,omitempty"`
+
 	// HealthObjective The share of time in percent that it is to be healthy.
 	//
 	// Example: 99.9
@@ -4498,6 +4506,9 @@ type InstallUpdate struct {
 	//
 	// Example: {"metrics":false}
 	ComponentToggles *ComponentToggles `json:"component_toggles,omitempty"`
+
+	// HealthHoldSeconds How long it has to be healthy before a deploy is done; 0 leaves that to the app.
+	HealthHoldSeconds *int `json:"health_hold_seconds,omitempty"`
 
 	// HealthObjective The share of time in percent that it is to be healthy, 50 at least; 0 takes the objective away.
 	HealthObjective *float64 `json:"health_objective,omitempty"`
@@ -6865,6 +6876,7 @@ type Why struct {
 //   - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
 //     runner knows no such role, or not its name;
 //   - `consent`: it is approved, and the customer has to agree to it;
+//   - `health`: it is deployed, and is done when it was healthy for a while;
 //   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
 //     has a key that two processes hold, says that it cannot work;
 //   - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6885,6 +6897,7 @@ type WhyItem struct {
 	// - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
 	//   runner knows no such role, or not its name;
 	// - `consent`: it is approved, and the customer has to agree to it;
+	// - `health`: it is deployed, and is done when it was healthy for a while;
 	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
 	//   has a key that two processes hold, says that it cannot work;
 	// - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -7081,6 +7094,9 @@ type WorkflowRequest struct {
 
 	// Confirm The install's name, when the workflow tears something down.
 	Confirm string `json:"confirm,omitempty"`
+
+	// HoldSeconds What deploys; how long what was deployed has to be healthy before the workflow is done. Absent for what the install says, 0 for what the app says alone.
+	HoldSeconds *int `json:"hold_seconds,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`

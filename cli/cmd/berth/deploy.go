@@ -57,6 +57,7 @@ that --app or --label selects and that loses a component.`,
 	cmd.Flags().BoolVar(&dependents, "with-dependents", false, "also deploy what needs the components you name")
 	roleFlag(cmd, &role)
 	how.startFlags(cmd)
+	how.holdFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch selects := many.app != "" || len(many.labels) > 0; {
 		case len(args) == 0 && !selects:
@@ -225,6 +226,7 @@ not have stays as it is.`,
 	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
 	how.startFlags(cmd)
+	how.holdFlag(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		install, named := deployTarget(args)
 		return c.start(ctx, client, launch{install, ctlapi.WorkflowRequest{
@@ -282,8 +284,8 @@ func (c *cli) skipCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skip STEP | WORKFLOW | INSTALL[/COMPONENT]",
 		Short: "Go on without a failed step",
-		Long: `Skips a failed deploy, action or check, and what needs it; what does not need it goes
-on. Something of the release is missing then, so the install does not count as brought
+		Long: `Skips a failed deploy, action, check or wait for health, and what needs it; what does not
+need it goes on. Without a deploy, something of the release is missing then, so the install does not count as brought
 to it: berth status shows the release as pending until a deploy succeeds. To try the
 step again use berth retry, to go back berth rollback, to stop leave it as it is.`,
 		Args: command.Exactly("STEP, WORKFLOW or INSTALL"),

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
+	"github.com/berth-dev/berth/cli/internal/settings"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -28,6 +29,7 @@ type watching struct {
 	watch, autoApprove bool
 	plan               bool   // only plan, and show it
 	onFailure          string // "" for what the control plane takes by itself
+	hold               hold
 	timeout            time.Duration
 	again              string // what to watch after an interruption; "": the workflow's id
 }
@@ -50,6 +52,35 @@ func (w *watching) startFlags(cmd *cobra.Command) {
 	w.flags(cmd)
 	cmd.Flags().Var(usage.OneOf(&w.onFailure, ctlapi.OnFailureStop, ctlapi.OnFailureContinue), "on-failure",
 		"after a failed step: stop, or continue with what does not need it (default stop)")
+}
+
+// hold is the value of --hold; seconds is nil when it is not given.
+type hold struct{ seconds *int }
+
+// String implements pflag.Value.
+func (h *hold) String() string {
+	if h.seconds == nil {
+		return ""
+	}
+	return (time.Duration(*h.seconds) * time.Second).String()
+}
+
+// Set implements pflag.Value.
+func (h *hold) Set(value string) error {
+	d, err := settings.Hold(value)
+	if err == nil {
+		seconds := int(d / time.Second)
+		h.seconds = &seconds
+	}
+	return err
+}
+
+// Type implements pflag.Value.
+func (*hold) Type() string { return "duration" }
+
+// holdFlag lets a command that deploys say when that is done.
+func (w *watching) holdFlag(cmd *cobra.Command) {
+	cmd.Flags().Var(&w.hold, "hold", "the deploy is done when it was healthy for this long, such as 5m; app: only where the app says so (default: as the install says)")
 }
 
 func (w *watching) timeoutFlag(cmd *cobra.Command) {
@@ -95,6 +126,7 @@ func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.
 		return nil, err
 	}
 	l.request.PlanOnly, l.request.OnFailure = l.how.plan, ctlapi.OnFailure(l.how.onFailure)
+	l.request.HoldSeconds = l.how.hold.seconds
 	w, err := create(ctx, client, l)
 	if goes, refused := api.Unconfirmed(err); refused {
 		if err := c.confirmStart(ctx, client, &l, goes); err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-var known = []string{"approval", "approval-time", "label", "objective"}
+var known = []string{"approval", "approval-time", "hold", "label", "objective"}
 
 // maxHours is how long a change may wait for a decision: a year.
 const maxHours = 8760
 
 // Update reads label=KEY=VALUE, label=KEY- (which removes a label),
-// approval=prompt or approval=approve-all, approval-time=72h or approval-time=app, and objective=99.9 or objective=none. Labels are those that the install has
+// approval=prompt or approval=approve-all, approval-time=72h or approval-time=app, objective=99.9 or objective=none, and hold=5m or hold=app. Labels are those that the install has
 // with these changes. It does no I/O.
 func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) {
 	var update ctlapi.InstallUpdate
@@ -26,7 +26,7 @@ func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) 
 		name, value, ok := strings.Cut(setting, "=")
 		switch {
 		case !ok:
-			return update, usage.Errorf("%q is not NAME=VALUE; there are label=KEY=VALUE, approval=prompt|approve-all, approval-time=72h and objective=99.9", usage.Shortened(setting))
+			return update, usage.Errorf("%q is not NAME=VALUE; there are label=KEY=VALUE, approval=prompt|approve-all, approval-time=72h, objective=99.9 and hold=5m", usage.Shortened(setting))
 		case name == "label":
 			if update.Labels == nil {
 				next := ctlapi.Labels{}
@@ -57,11 +57,31 @@ func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) 
 				return update, err
 			}
 			update.HealthObjective = &percent
+		case name == "hold":
+			hold, err := Hold(value)
+			if err != nil {
+				return update, err
+			}
+			seconds := int(hold / time.Second)
+			update.HealthHoldSeconds = &seconds
 		default:
 			return update, usage.Errorf("an install has no setting %q%s", usage.Shortened(name), place.Meant(name, known))
 		}
 	}
 	return update, nil
+}
+
+// Hold reads how long something has to be healthy: 5m, or app for zero, which leaves it to
+// the app.
+func Hold(value string) (time.Duration, error) {
+	if value == "app" {
+		return 0, nil
+	}
+	hold, err := time.ParseDuration(value)
+	if err != nil || hold < time.Second || hold > 24*time.Hour || hold%time.Second != 0 {
+		return 0, usage.Errorf("hold is a time from 1s to 24h, such as 5m, or app for what the app says, not %q", usage.Shortened(value))
+	}
+	return hold, nil
 }
 
 // objective reads 99.9, 99.9% or none.

@@ -148,7 +148,7 @@ var notYets = []NotYet{
 	// components
 	{Keys: []string{"component.labels"}, What: `key "labels" of a component is`, WaitsFor: waitsLabels, find: components("labels", func(c *appconfig.Component) bool { return len(c.Labels) > 0 })},
 	{Keys: []string{"component.drift_schedule"}, What: `key "drift_schedule" is`, WaitsFor: waitsDrift, find: components("drift_schedule", func(c *appconfig.Component) bool { return c.DriftSchedule != "" })},
-	{Keys: []string{"component.health", "component.components"}, What: `key "health" is`, WaitsFor: waitsHealth, find: components("health", func(c *appconfig.Component) bool { return c.Health != nil })},
+	{Keys: []string{"component.health.probes", "component.components.*.health.probes"}, What: `key "probes" of a component's health is`, WaitsFor: waitsHealth, find: components("health.probes", func(c *appconfig.Component) bool { return c.Health != nil && len(c.Health.Probes) > 0 })},
 	{Keys: []string{"component.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: components("operation_roles", func(c *appconfig.Component) bool { return len(c.OperationRoles) > 0 })},
 	{Keys: []string{"component.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,
 		find: components("connected_repo", func(c *appconfig.Component) bool { return c.ConnectedRepo != nil })},

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
@@ -51,6 +53,30 @@ func (v *validator) remediations() {
 			if _, ok := other.HealthCheck(); ok {
 				v.Add(place.Error, place.CodeValue, at, "action %q is a health check, which only reads: a remediation must be an action that repairs", other.Name)
 			}
+		}
+	}
+}
+
+// requiredChecks checks that what has to be good after a deploy are health checks, or
+// probes of the component.
+func (v *validator) requiredChecks() {
+	var checks []string
+	for i := range v.app.Actions {
+		if _, ok := v.app.Actions[i].HealthCheck(); ok {
+			checks = append(checks, v.app.Actions[i].Name)
+		}
+	}
+	for i := range v.app.Components {
+		c := &v.app.Components[i]
+		if c.Health == nil || v.app.Unreadable("actions") {
+			continue
+		}
+		for n, name := range c.Health.RequiredChecks {
+			if slices.Contains(checks, name) || slices.ContainsFunc(c.Health.Probes, func(p map[string]string) bool { return p["name"] == name }) {
+				continue
+			}
+			unknown := v.At(place.Warning, place.CodeReference, c.At.Below("health.required_checks").Item(n), "no action that is a health check is called %q, so nothing waits for it", name)
+			v.Diags = append(v.Diags, v.Suggest(unknown, name, checks))
 		}
 	}
 }

@@ -26,6 +26,7 @@ func Validate(app *appconfig.App) []place.Diagnostic {
 	v.dependencies()
 	v.actions()
 	v.remediations()
+	v.requiredChecks()
 	v.roles()
 	v.policies()
 	v.runbooks()

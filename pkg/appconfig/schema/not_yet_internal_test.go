@@ -49,6 +49,10 @@ var actedOn = map[string][]string{
 		"inputs.group", "inputs.input", "input.name", "input.display_name", "input.description", "input.group", "input-group.name",
 	},
 	"graph.TestGraph":                        {"component.dependencies"},
+	"workflow.TestGateThatTheAppAsksFor":     {"component.health", "component.health.block_deploy", "component.health.stabilization_window", "component.health.required_checks"},
+	"appconfig.TestOlderPlaceOfHealth": {
+		"component.components", "component.components.*.health", "component.components.*.health.block_deploy", "component.components.*.health.stabilization_window", "component.components.*.health.required_checks",
+	},
 	"workflow.TestRollbackThatTheAppAsksFor": {"component.berth.auto_rollback", "sandbox.berth.auto_rollback"},
 	"orders.TestReversalThatTheAppSays": {
 		"component.berth.rollback", "component.berth.rollback=data_loss", "component.berth.rollback=irreversible", "component.berth.rollback=reversible",

@@ -4319,6 +4319,11 @@ export interface components {
             customer: components["schemas"]["Ref"];
             health: components["schemas"]["HealthVerdict"];
             /**
+             * @description How long it has to be healthy before a deploy is done, where not only the app says so.
+             * @example 300
+             */
+            health_hold_seconds?: number;
+            /**
              * Format: double
              * @description The share of time in percent that it is to be healthy.
              * @example 99.9
@@ -4516,6 +4521,8 @@ export interface components {
             approval_hours?: number;
             approval_option?: components["schemas"]["ApprovalOption"];
             component_toggles?: components["schemas"]["ComponentToggles"];
+            /** @description How long it has to be healthy before a deploy is done; 0 leaves that to the app. */
+            health_hold_seconds?: number;
             /**
              * Format: double
              * @description The share of time in percent that it is to be healthy, 50 at least; 0 takes the objective away.
@@ -6562,6 +6569,7 @@ export interface components {
          *     - `role_off`: it is approved, and the customer switches on the role of its action; `role_unknown`: the
          *       runner knows no such role, or not its name;
          *     - `consent`: it is approved, and the customer has to agree to it;
+         *     - `health`: it is deployed, and is done when it was healthy for a while;
          *     - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
          *       has a key that two processes hold, says that it cannot work;
          *     - `runner_queue`, `at_work`: the runner is about to take it, is at it;
@@ -6571,7 +6579,7 @@ export interface components {
          *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
          * @enum {string}
          */
-        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "consent" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
+        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "consent" | "health" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
         WhyItem: {
             code: components["schemas"]["WhyCode"];
             /**
@@ -6741,6 +6749,8 @@ export interface components {
             components?: string[];
             /** @description The install's name, when the workflow tears something down. */
             confirm?: string;
+            /** @description What deploys; how long what was deployed has to be healthy before the workflow is done. Absent for what the install says, 0 for what the app says alone. */
+            hold_seconds?: number;
             /** @description action_run; the inputs of the action. */
             inputs?: {
                 [key: string]: string;

@@ -110,6 +110,7 @@ const (
 
 	WaitRoleUnknown WaitReason = "role_unknown" // nobody knows the role of its action
 	WaitConsent     WaitReason = "consent"      // the customer agrees to the change
+	WaitHealth      WaitReason = "health"       // what was deployed is healthy, and stays so
 )
 
 // ConsentState is the customer's word on a change, as the runner tells it.

@@ -166,6 +166,10 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 			}
 			change.HealthObjective = o
 		}
+		if hold := req.Body.HealthHoldSeconds; hold != nil {
+			seconds := int32(*hold)
+			change.HealthHoldSeconds = &seconds
+		}
 		if req.Body.Labels != nil {
 			change.Labels = labelsJSON(req.Body.Labels)
 		}
@@ -247,6 +251,9 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: optional.Of(r.WorkflowID),
 		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt, HealthObjective: i.HealthObjective,
 	}
+	if s := i.HealthHoldSeconds; s != nil {
+		view.HealthHoldSeconds = new(int(*s))
+	}
 	if i.PausedAt != nil {
 		view.Pause = &apigen.Pause{At: *i.PausedAt, By: optional.Value(i.PausedBy), Reason: optional.Value(i.PauseReason)}
 	}
@@ -261,5 +268,5 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 
 // installTag names the version of what PATCH changes.
 func installTag(i apigen.Install) string {
-	return tagOf(i.ID, i.ApprovalOption, i.ApprovalHours, i.Labels, i.ComponentToggles, i.HealthObjective)
+	return tagOf(i.ID, i.ApprovalOption, i.ApprovalHours, i.Labels, i.ComponentToggles, i.HealthObjective, i.HealthHoldSeconds)
 }

@@ -41,6 +41,10 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 		},
 		release: optional.Value(req.Body.Release),
 	}
+	if s := req.Body.HoldSeconds; s != nil {
+		hold := time.Duration(*s) * time.Second
+		r.Hold = &hold
+	}
 	r.script = req.Body.Script
 	if p := req.Body.PreviewToggles; p != nil {
 		r.toggles = installs.Toggles(*p)

@@ -10,9 +10,9 @@ import (
 // goesOn tells whether a pending step may begin although another one has failed. When
 // a failure stops its workflow, what runs finishes and nothing new begins. Otherwise
 // everything begins that does not need what failed, also over others; but nothing
-// without an accepted release, and no check: it looks at the whole install.
+// without an accepted release, and no check or gate: these look at the whole install.
 func (s State) goesOn(step Step) bool {
-	if s.OnFailure != model.FailureContinues || step.Kind == StepCheck {
+	if s.OnFailure != model.FailureContinues || step.Kind == StepCheck || step.Kind == StepGate {
 		return false
 	}
 	if accept := s.accept(); accept != nil && (accept.State == model.StepFailed || accept.State == model.StepCancelled) {

@@ -116,6 +116,8 @@ func nextOfStep(s State, step Step) (Decision, bool) {
 		return await(s, step, s.RunnerActive)
 	case StepSecrets:
 		return awaitSecrets(s, step)
+	case StepGate:
+		return nextOfGate(s, step)
 	}
 	next := nextOfChange
 	if step.Kind == StepCheck {

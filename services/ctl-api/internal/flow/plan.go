@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -52,6 +53,7 @@ const (
 	StepSecrets     StepKind = "secrets"      // the customer's secrets that the release needs have values
 	StepForget      StepKind = "forget"       // accept no script any more
 	StepRunner      StepKind = "runner"       // plan, decision, apply of another version of the runner
+	StepGate        StepKind = "gate"         // what was deployed is healthy, and stays so for a while
 )
 
 // acceptStep is the name of the step that accepts a release.
@@ -97,6 +99,9 @@ type PlanInput struct {
 	Hooks []PlanHook
 	// Checks are the names of the actions that are health checks.
 	Checks []string
+	// Hold is how long the install has to be healthy before what deploys it is done; zero
+	// when nobody but the app asks for that.
+	Hold time.Duration
 	// Action is the one to run, for KindActionRun, or what the script is called, for
 	// KindRunScript.
 	Action string
@@ -125,6 +130,12 @@ type PlanComponent struct {
 	// what the install overrides of it changed (KindInputUpdate).
 	Refers     []string
 	Overridden bool
+	// Gate: its deploy is done when it is healthy, and was so for Hold; GateChecks have to
+	// be good too. Probed: its objects have a verdict of their own.
+	Gate       bool
+	Hold       time.Duration
+	GateChecks []string
+	Probed     bool
 }
 
 // PlanMade is a resource that exists, and what it stood on when it was made.
@@ -164,6 +175,8 @@ type PlannedStep struct {
 	// Role is the role that has to be on when the action runs, as the app writes it; empty
 	// for none.
 	Role string
+	// Gate is what a gate looks at; nil for every other kind.
+	Gate *GateSpec
 }
 
 // Plan makes the steps of a workflow, in an order in which each comes after all
@@ -396,7 +409,7 @@ func (p *planner) choose(why map[string]string) (map[string]bool, error) {
 	return chosen, nil
 }
 
-// checks appends every health check, side by side, behind everything.
+// checks appends every health check, side by side, behind everything, and then the gate.
 func (p *planner) checks() {
 	base := append(slices.Clone(p.last), acceptStep) // they are scripts
 	var names []string
@@ -408,6 +421,7 @@ func (p *planner) checks() {
 	if len(names) > 0 {
 		p.last = names
 	}
+	p.gate()
 }
 
 // inOrder sorts components so that each comes after its needs, by name where

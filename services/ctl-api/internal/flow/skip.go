@@ -12,7 +12,7 @@ import (
 // relies on it being gone.
 func Skippable(kind StepKind) bool {
 	switch kind {
-	case StepDeploy, StepAction, StepCheck:
+	case StepDeploy, StepAction, StepCheck, StepGate:
 		return true
 	}
 	return false
@@ -27,7 +27,7 @@ func SkippedWith(steps []Step, name string) (names []string, ok bool) {
 		again = false
 		for _, s := range steps {
 			needs := slices.ContainsFunc(s.Needs, func(n string) bool { return slices.Contains(names, n) })
-			if needs && s.State == model.StepPending && !slices.Contains(names, s.Name) && s.Kind != StepCheck {
+			if needs && s.State == model.StepPending && !slices.Contains(names, s.Name) && s.Kind != StepCheck && s.Kind != StepGate {
 				names, again = append(names, s.Name), true
 			}
 		}

@@ -82,6 +82,7 @@ type Step struct {
 	Unwanted string
 	Change   *Change // nil before the first
 	Run      *Job    // of a check: the job that runs it
+	Gate     *Gate   // of a gate: what it looks at
 	// Hold is why its change, and no other, is not carried out now; nil for no reason.
 	Hold *Hold
 	// Uncertain, Stale and Failed count the step's changes that ended so since a

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -67,6 +68,10 @@ func triedBy(ctx context.Context, tx *database.Tx, w ctldb.Workflow, app *appcon
 	if err != nil {
 		return nil, fmt.Errorf("read resources: %w", err)
 	}
+	held, err := workflow.HeldBack(ctx, tx, w.ID)
+	if err != nil {
+		return nil, err
+	}
 	var tried []flow.Tried
 	for _, r := range resources {
 		for _, c := range changes {
@@ -77,7 +82,8 @@ func triedBy(ctx context.Context, tx *database.Tx, w ctldb.Workflow, app *appcon
 			if err := json.Unmarshal(c.Plan, &plan); err != nil {
 				return nil, fmt.Errorf("read plan of change %s: %w", c.ID, err)
 			}
-			t := flow.Tried{Name: r.Name, Failed: c.State == model.ChangeFailed && c.ExecutedAt != nil, Asked: asksFor(app, r)}
+			failed := c.State == model.ChangeFailed || c.State == model.ChangeApplied && r.Kind == model.KindComponent && slices.Contains(held, r.Name)
+			t := flow.Tried{Name: r.Name, Failed: failed && c.ExecutedAt != nil, Asked: asksFor(app, r)}
 			if plan.Reversal != nil {
 				t.Class = plan.Reversal.Class
 			}

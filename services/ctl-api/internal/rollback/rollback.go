@@ -283,7 +283,7 @@ func pastOf(ctx context.Context, tx *database.Tx, installID, name string) ([]flo
 	for _, r := range rows {
 		past = append(past, flow.Past{
 			WorkflowID: r.WorkflowID, ReleaseID: r.ReleaseID, Number: r.ReleaseNumber, InputsVersion: r.InputsVersion,
-			Good: r.State == model.ChangeApplied || r.State == model.ChangeNoChange, Rollback: r.Kind == string(flow.KindRollback),
+			Good: (r.State == model.ChangeApplied || r.State == model.ChangeNoChange) && !r.Held, Rollback: r.Kind == string(flow.KindRollback),
 		})
 	}
 	return past, nil

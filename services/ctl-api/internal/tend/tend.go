@@ -115,6 +115,10 @@ func (t *Tender) look(ctx context.Context, tx *database.Tx, installID string, no
 	if to == nil {
 		return nil // a machine that took the place of another without a handover
 	}
+	// While a gate is open the runner looks at what is being deployed, by its checks.
+	if install, _, err = health.Awaited(ctx, tx, install); err != nil {
+		return err
+	}
 	var app *appconfig.App
 	var state ctldb.StateVersion
 	if install.ReleaseID != nil {

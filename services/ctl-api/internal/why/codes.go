@@ -21,6 +21,7 @@ const (
 	CodeRoleOff        Code = "role_off"         // approved, and the customer switches the role of its action on
 	CodeRoleUnknown    Code = "role_unknown"     // approved, and nobody knows the role of its action
 	CodeConsent        Code = "consent"          // approved, and the customer has to agree to it
+	CodeHealth         Code = "health"           // deployed, and not healthy for long enough yet
 	CodeRunnerOffline  Code = "runner_offline"   // the runner is not heard of
 	CodeRunnerDisputed Code = "runner_disputed"  // two processes hold the runner's key
 	CodeRunnerProblem  Code = "runner_problem"   // the runner says that it cannot work
@@ -45,7 +46,7 @@ const (
 
 // Codes are all codes.
 var Codes = []Code{
-	CodeDecision, CodeRelease, CodeLock, CodeFreeze, CodePaused, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRoleOff, CodeRoleUnknown, CodeConsent, CodeRunnerOffline, CodeRunnerDisputed,
+	CodeDecision, CodeRelease, CodeLock, CodeFreeze, CodePaused, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRoleOff, CodeRoleUnknown, CodeConsent, CodeHealth, CodeRunnerOffline, CodeRunnerDisputed,
 	CodeRunnerProblem, CodeRunnerQueue, CodeAtWork, CodeControlPlane, CodeFailed, CodeDenied, CodeSuperseded, CodeRollback, CodeNotProvisioned, CodeDeprovisioned,
 	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm,
 }

@@ -200,6 +200,10 @@ func (in Input) waitingReason(step ctldb.Step) Reason {
 	case model.WaitRunner:
 		r.is(facts{CodeEnrolment, TheRunner, WakeRunner})
 		r.Reason, r.Unblock = "the install's runner has not enrolled yet", "start the runner, or read its log"
+	case model.WaitHealth:
+		r.is(facts{CodeHealth, TheRunner, WakeRunner})
+		r.Reason = "it is deployed, and is done when it was healthy for a while; not yet: " + optional.Value(step.WaitOn)
+		r.Unblock = "berth installs health " + in.Install + " shows the checks; it ends by itself"
 	case model.WaitSecret:
 		r.is(facts{CodeSecret, Customer, WakeCustomer})
 		r.Reason, r.Unblock = in.missingSecrets()

@@ -26,6 +26,12 @@ func (e *Engine) act(ctx context.Context, tx *database.Tx, s subject, d flow.Dec
 	case flow.DoFinishWorkflow:
 		return e.finishWorkflow(ctx, tx, s, d)
 	case flow.DoStartStep:
+		if flow.StepKind(s.step.Kind) == flow.StepGate {
+			// From now on the runner looks at what this workflow deployed.
+			if err := tx.WakeInstall(ctx, s.install.ID); err != nil {
+				return err
+			}
+		}
 		return setStep(ctx, tx, s.step, stepIs{state: model.StepRunning})
 	case flow.DoWaitStep:
 		if err := e.wakeLater(ctx, tx, s, d.Wait); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
@@ -87,8 +88,10 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 			return in, nil, err
 		}
 	}
+	in.Hold = b.hold()
 	if b.PlanOnly && b.Kind != flow.KindActionRun {
 		in.Checks = nil // nothing is accepted, so nothing may run
+		withoutGate(&in)
 	}
 	if b.Rollback != nil {
 		in.Because, in.SandboxMoved = b.Rollback.because(), b.Rollback.SandboxMoved
@@ -206,10 +209,14 @@ func gatherComponents(ctx context.Context, tx *database.Tx, b basis, r release) 
 		if c == nil {
 			return fmt.Errorf("release %s has component %q, its config has not", b.releaseID, item.Name)
 		}
-		r.in.Components = append(r.in.Components, flow.PlanComponent{
+		planned := flow.PlanComponent{
 			Name: c.Name, Needs: g.Needs(c.Name), Off: !c.EnabledIn(r.toggles), SwitchedOn: c.Toggleable && r.toggles[c.Name], Misfit: misfit(overrides[c.Name], c), MaxRetries: c.MaxAutoRetries,
-			Plugin: c.Plugin != nil,
-		})
+			Plugin: c.Plugin != nil, Probed: jobspec.Kinds[jobspec.Kind(item.Type)].Probe(),
+		}
+		if h := c.Health; h != nil && h.BlockDeploy {
+			planned.Gate, planned.Hold, planned.GateChecks = true, h.StabilizationWindow.Std(), h.RequiredChecks
+		}
+		r.in.Components = append(r.in.Components, planned)
 	}
 	return nil
 }

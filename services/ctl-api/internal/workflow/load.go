@@ -31,6 +31,8 @@ type rows struct {
 	clearance *clearance.Clearance
 	// roles are those of the install, read when an approved change needs one.
 	roles roles.Known
+	// gate is what the gate looks at, read when a step is at it.
+	gate *flow.Gate
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
@@ -57,6 +59,9 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 		return nil, err
 	}
 	if err := r.readRoles(ctx, tx); err != nil {
+		return nil, err
+	}
+	if err := r.readGate(ctx, tx); err != nil {
 		return nil, err
 	}
 	r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
@@ -104,6 +109,9 @@ func (r *rows) again(ctx context.Context, tx *database.Tx, d flow.Decision, now 
 		return err
 	}
 	if err := r.readRoles(ctx, tx); err != nil {
+		return err
+	}
+	if err := r.readGate(ctx, tx); err != nil {
 		return err
 	}
 	return r.readClearance(ctx, tx)
@@ -207,6 +215,9 @@ func (r *rows) state() flow.State {
 		step := stepOf(row)
 		step.Unwanted = r.toggles.unwanted(row.Step)
 		step.Hold = r.roleHold(row)
+		if step.Kind == flow.StepGate {
+			step.Gate = r.gate
+		}
 		step.Run, step.Replaced = checks[row.Step.ID], replaced[row.Step.ID]
 		if step.Change != nil {
 			step.Change.Plan, step.Change.Apply = jobs[row.PlanJobID], jobs[row.ApplyJobID]

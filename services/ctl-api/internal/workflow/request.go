@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
@@ -57,6 +58,9 @@ type Request struct {
 	Role       string
 	ApproveAll bool
 	OnFailure  model.OnFailure // empty for FailureStops
+	// Hold is how long the install has to be healthy before the workflow is done; nil takes
+	// what the install says, and zero what the app says alone.
+	Hold *time.Duration
 	// Confirm is the install's name, when the workflow removes something.
 	Confirm string
 	Actor   string
@@ -209,7 +213,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 		}
 		err = tx.InsertStep(ctx, ctldb.InsertStepParams{
 			ID: id.New(id.Step), WorkflowID: row.ID, InstallID: install.ID, Idx: int32(i), Name: s.Name, Kind: string(s.Kind), ResourceID: resource,
-			Action: optional.Of(s.Action), Needs: append([]string{}, s.Needs...), Reason: s.Reason, Params: mustJSON(stepParams{s.Toggle, s.SwitchedOff, s.Role}), MaxRetries: int32(s.MaxRetries),
+			Action: optional.Of(s.Action), Needs: append([]string{}, s.Needs...), Reason: s.Reason, Params: mustJSON(stepParams{s.Toggle, s.SwitchedOff, s.Role, s.Gate}), MaxRetries: int32(s.MaxRetries),
 		})
 		if err != nil {
 			return "", fmt.Errorf("insert step %s: %w", s.Name, err)

@@ -16,12 +16,14 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// stepParams is what a step's row keeps about the toggle that decides on it, and the role
-// that it needs, as in flow.PlannedStep.
+// stepParams is what a step's row keeps about the toggle that decides on it, the role
+// that it needs, and what it looks at, as in flow.PlannedStep.
 type stepParams struct {
 	Toggle      string `json:"toggle,omitempty"`
 	SwitchedOff bool   `json:"switched_off,omitempty"`
 	Role        string `json:"role,omitempty"`
+	// Gate is what a gate looks at.
+	Gate *flow.GateSpec `json:"gate,omitempty"`
 }
 
 // toggles are those of an install that changed since a workflow was planned; nil

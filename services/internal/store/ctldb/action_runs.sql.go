@@ -64,6 +64,59 @@ func (q *Queries) DropChecks(ctx context.Context, arg DropChecksParams) error {
 	return err
 }
 
+const gateChecks = `-- name: GateChecks :many
+SELECT k.name, k.verdict, k.since, coalesce(n.ended_at, 'epoch')::timestamptz AS ended_at, coalesce(n.good, false)::bool AS good, coalesce(n.error, '')::text AS error
+FROM checks k LEFT JOIN LATERAL (
+    SELECT coalesce(a.finished_at, a.created_at)::timestamptz AS ended_at, a.state = 'succeeded' AS good, a.error FROM action_runs a
+    WHERE a.install_id = k.install_id AND a.action = k.name AND a.state IN ('succeeded', 'failed')
+    ORDER BY coalesce(a.scheduled_at, a.created_at) DESC LIMIT 1
+) n ON true
+WHERE k.install_id = $1 AND k.name = ANY($2::text[])
+`
+
+type GateChecksParams struct {
+	InstallID string
+	Names     []string
+}
+
+type GateChecksRow struct {
+	Name    string
+	Verdict model.Verdict
+	Since   time.Time
+	EndedAt time.Time
+	Good    bool
+	Error   string
+}
+
+// Checks of an install by their names, each with the newest outcome that ended.
+// ended_at is the epoch without any.
+func (q *Queries) GateChecks(ctx context.Context, arg GateChecksParams) ([]GateChecksRow, error) {
+	rows, err := q.db.Query(ctx, gateChecks, arg.InstallID, arg.Names)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []GateChecksRow{}
+	for rows.Next() {
+		var i GateChecksRow
+		if err := rows.Scan(
+			&i.Name,
+			&i.Verdict,
+			&i.Since,
+			&i.EndedAt,
+			&i.Good,
+			&i.Error,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const getCheck = `-- name: GetCheck :one
 SELECT org_id, install_id, name, verdict, since, recent, silent_at, updated_at FROM checks WHERE install_id = $1 AND name = $2
 `
@@ -231,6 +284,49 @@ func (q *Queries) ListChecks(ctx context.Context, installID string) ([]Check, er
 		return nil, err
 	}
 	return items, nil
+}
+
+const openGate = `-- name: OpenGate :one
+SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, w.on_failure FROM workflows w JOIN steps s ON s.workflow_id = w.id
+WHERE w.install_id = $1 AND s.install_id = w.install_id AND s.kind = 'gate' AND s.state IN ('running', 'waiting')
+  AND w.state IN ('running', 'waiting')
+ORDER BY w.number DESC LIMIT 1
+`
+
+// The workflow of an install that waits until what it deployed is healthy, if one does.
+func (q *Queries) OpenGate(ctx context.Context, installID string) (Workflow, error) {
+	row := q.db.QueryRow(ctx, openGate, installID)
+	var i Workflow
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.InstallID,
+		&i.Number,
+		&i.Kind,
+		&i.State,
+		&i.ReleaseID,
+		&i.InputsVersion,
+		&i.PlanOnly,
+		&i.ApproveAll,
+		&i.Params,
+		&i.WaitReason,
+		&i.WaitOn,
+		&i.WaitDeadline,
+		&i.Error,
+		&i.EventSeq,
+		&i.Trace,
+		&i.CreatedBy,
+		&i.CreatedAt,
+		&i.StartedAt,
+		&i.FinishedAt,
+		&i.CancelRequestedAt,
+		&i.TogglesVersion,
+		&i.RequestedAt,
+		&i.Ended,
+		&i.EndedBy,
+		&i.OnFailure,
+	)
+	return i, err
 }
 
 const putCheck = `-- name: PutCheck :exec

@@ -316,31 +316,32 @@ type IdempotencyKey struct {
 }
 
 type Install struct {
-	ID               string
-	OrgID            string
-	CustomerID       string
-	AppID            string
-	Name             string
-	StackKind        string
-	ApprovalOption   string
-	Labels           json.RawMessage
-	Toggles          json.RawMessage
-	State            model.InstallState
-	ReleaseID        *string
-	InputsVersion    int32
-	StateVersion     int32
-	CreatedBy        string
-	CreatedAt        time.Time
-	ForgottenAt      *time.Time
-	TogglesVersion   int32
-	Rehearsal        json.RawMessage
-	ApprovalHours    int32
-	ApprovalHoursOwn bool
-	PausedAt         *time.Time
-	PausedBy         *string
-	PauseReason      *string
-	ResumedBy        *string
-	HealthObjective  *float64
+	ID                string
+	OrgID             string
+	CustomerID        string
+	AppID             string
+	Name              string
+	StackKind         string
+	ApprovalOption    string
+	Labels            json.RawMessage
+	Toggles           json.RawMessage
+	State             model.InstallState
+	ReleaseID         *string
+	InputsVersion     int32
+	StateVersion      int32
+	CreatedBy         string
+	CreatedAt         time.Time
+	ForgottenAt       *time.Time
+	TogglesVersion    int32
+	Rehearsal         json.RawMessage
+	ApprovalHours     int32
+	ApprovalHoursOwn  bool
+	PausedAt          *time.Time
+	PausedBy          *string
+	PauseReason       *string
+	ResumedBy         *string
+	HealthObjective   *float64
+	HealthHoldSeconds *int32
 }
 
 type InstallInput struct {

@@ -140,8 +140,11 @@ func (q *Queries) PastOfInstall(ctx context.Context, installID string) ([]PastOf
 }
 
 const pastOfResource = `-- name: PastOfResource :many
-SELECT c.workflow_id, w.kind, c.state, c.release_id::text AS release_id, r.number AS release_number, c.inputs_version
+SELECT c.workflow_id, w.kind, c.state,
+       EXISTS (SELECT 1 FROM steps g WHERE g.workflow_id = c.workflow_id AND g.kind = 'gate' AND g.state = 'failed' AND g.params->'gate'->'holds' ? n.name) AS held,
+       c.release_id::text AS release_id, r.number AS release_number, c.inputs_version
 FROM changes c JOIN workflows w ON w.org_id = c.org_id AND w.id = c.workflow_id JOIN releases r ON r.org_id = c.org_id AND r.id = c.release_id
+JOIN resources n ON n.id = c.resource_id
 WHERE c.resource_id = $1 AND c.kind = 'deploy' AND NOT w.plan_only
   AND (c.state IN ('applied', 'no_change') OR c.executed_at IS NOT NULL AND c.finished_at IS NOT NULL)
 ORDER BY c.finished_at DESC, c.id DESC LIMIT 200
@@ -151,13 +154,14 @@ type PastOfResourceRow struct {
 	WorkflowID    string
 	Kind          string
 	State         model.ChangeState
+	Held          bool
 	ReleaseID     string
 	ReleaseNumber int32
 	InputsVersion int32
 }
 
 // The deploys of a resource that ended, newest first: what landed, and what was
-// applied and did not come out.
+// applied and did not come out. held: its gate failed, so what landed was not healthy.
 func (q *Queries) PastOfResource(ctx context.Context, resourceID *string) ([]PastOfResourceRow, error) {
 	rows, err := q.db.Query(ctx, pastOfResource, resourceID)
 	if err != nil {
@@ -171,6 +175,7 @@ func (q *Queries) PastOfResource(ctx context.Context, resourceID *string) ([]Pas
 			&i.WorkflowID,
 			&i.Kind,
 			&i.State,
+			&i.Held,
 			&i.ReleaseID,
 			&i.ReleaseNumber,
 			&i.InputsVersion,

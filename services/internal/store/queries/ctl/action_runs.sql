@@ -46,3 +46,21 @@ INSERT INTO checks (org_id, install_id, name, verdict, since, recent, silent_at)
 VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(name), sqlc.arg(verdict), sqlc.arg(since), sqlc.arg(recent), sqlc.narg(silent_at))
 ON CONFLICT (org_id, install_id, name) DO UPDATE SET verdict = excluded.verdict, since = excluded.since,
     recent = excluded.recent, silent_at = excluded.silent_at, updated_at = now();
+
+-- name: GateChecks :many
+-- Checks of an install by their names, each with the newest outcome that ended.
+-- ended_at is the epoch without any.
+SELECT k.name, k.verdict, k.since, coalesce(n.ended_at, 'epoch')::timestamptz AS ended_at, coalesce(n.good, false)::bool AS good, coalesce(n.error, '')::text AS error
+FROM checks k LEFT JOIN LATERAL (
+    SELECT coalesce(a.finished_at, a.created_at)::timestamptz AS ended_at, a.state = 'succeeded' AS good, a.error FROM action_runs a
+    WHERE a.install_id = k.install_id AND a.action = k.name AND a.state IN ('succeeded', 'failed')
+    ORDER BY coalesce(a.scheduled_at, a.created_at) DESC LIMIT 1
+) n ON true
+WHERE k.install_id = sqlc.arg(install_id) AND k.name = ANY(sqlc.arg(names)::text[]);
+
+-- name: OpenGate :one
+-- The workflow of an install that waits until what it deployed is healthy, if one does.
+SELECT w.* FROM workflows w JOIN steps s ON s.workflow_id = w.id
+WHERE w.install_id = sqlc.arg(install_id) AND s.install_id = w.install_id AND s.kind = 'gate' AND s.state IN ('running', 'waiting')
+  AND w.state IN ('running', 'waiting')
+ORDER BY w.number DESC LIMIT 1;

@@ -16,9 +16,12 @@ ORDER BY w.finished_at DESC, w.number DESC LIMIT 200;
 
 -- name: PastOfResource :many
 -- The deploys of a resource that ended, newest first: what landed, and what was
--- applied and did not come out.
-SELECT c.workflow_id, w.kind, c.state, c.release_id::text AS release_id, r.number AS release_number, c.inputs_version
+-- applied and did not come out. held: its gate failed, so what landed was not healthy.
+SELECT c.workflow_id, w.kind, c.state,
+       EXISTS (SELECT 1 FROM steps g WHERE g.workflow_id = c.workflow_id AND g.kind = 'gate' AND g.state = 'failed' AND g.params->'gate'->'holds' ? n.name) AS held,
+       c.release_id::text AS release_id, r.number AS release_number, c.inputs_version
 FROM changes c JOIN workflows w ON w.org_id = c.org_id AND w.id = c.workflow_id JOIN releases r ON r.org_id = c.org_id AND r.id = c.release_id
+JOIN resources n ON n.id = c.resource_id
 WHERE c.resource_id = sqlc.arg(resource_id) AND c.kind = 'deploy' AND NOT w.plan_only
   AND (c.state IN ('applied', 'no_change') OR c.executed_at IS NOT NULL AND c.finished_at IS NOT NULL)
 ORDER BY c.finished_at DESC, c.id DESC LIMIT 200;
