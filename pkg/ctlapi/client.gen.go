@@ -3450,11 +3450,25 @@ type ChangeSummary struct {
 
 // Check An action whose outcomes are judged.
 type Check struct {
+	// ChangeID Of a probe; the last change of the component, which its objects are of.
+	ChangeID *string `json:"change_id,omitempty"`
+
+	// Findings Of a probe; the objects that are not ready, or of which nobody can tell, at its last look. Absent where the customer withholds outputs of checks.
+	Findings []Finding `json:"findings,omitempty"`
+
 	// Name Example: answers
 	Name string `json:"name"`
 
 	// Recent The last outcomes, newest first.
 	Recent []CheckOutcome `json:"recent"`
+
+	// Resource The part of an install that something is about.
+	Resource *ResourceRef `json:"resource,omitempty"`
+
+	// Says What its last outcome said, where that was bad.
+	//
+	// Example: release shop: not ready: Deployment shop/web: Available: 0/2
+	Says string `json:"says,omitempty"`
 
 	// SilentAt When silence makes it unknown.
 	SilentAt *time.Time    `json:"silent_at,omitempty"`
@@ -3467,6 +3481,9 @@ type CheckOutcome struct {
 	At    time.Time `json:"at"`
 	Ok    bool      `json:"ok"`
 	RunID *string   `json:"run_id,omitempty"`
+
+	// Unknown Nothing was wrong, and of a part nobody can tell.
+	Unknown *bool `json:"unknown,omitempty"`
 }
 
 // ComponentOverride defines model for ComponentOverride.
@@ -3863,6 +3880,28 @@ type FieldChange struct {
 
 	// Path Example: input
 	Path string `json:"path"`
+}
+
+// Finding An object of a component that is not ready, or of which nobody can tell.
+type Finding struct {
+	// Condition What it says of itself.
+	//
+	// Example: Available: 0/2
+	Condition *string `json:"condition,omitempty"`
+
+	// Event The newest warnings about it and its pods.
+	Event *string `json:"event,omitempty"`
+
+	// Object Example: Deployment shop/web
+	Object string `json:"object"`
+
+	// Pod What its pods say.
+	//
+	// Example: pod web-5f9c-abcde: CrashLoopBackOff: back-off 40s restarting failed container
+	Pod *string `json:"pod,omitempty"`
+
+	// Unknown Its kind has a status in which nothing says whether it is ready.
+	Unknown *bool `json:"unknown,omitempty"`
 }
 
 // Footprint What the change newly needs, gives and exposes: nothing of the resource that was there at the plan needed or had it. The lists are sorted, the most far-reaching first, with at most 100 entries each. The effect digest covers all of it but `access`. Absent where nothing changes, for scripts and images, and from runners that do not say.

@@ -91,6 +91,8 @@ type Result struct {
 	// of them was left out, and fails nothing.
 	Metrics      []Metric `json:"metrics,omitempty"`
 	MetricsError string   `json:"metrics_error,omitempty"`
+	// Findings are what a look at a component found that is not ready, or unknown.
+	Findings []Finding `json:"findings,omitempty"`
 	// Steps tells the parts of an action.
 	Steps      []StepResult `json:"steps,omitempty"`
 	StartedAt  time.Time    `json:"started_at"`

@@ -1,11 +1,15 @@
 package engine_test
 
 import (
+	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/kubetest"
@@ -109,7 +113,60 @@ func TestManifestThatGetsReady(t *testing.T) {
 	d.delete(t, "Service/web")
 	health = d.job(t, jobspec.OperationPlan)
 	health.spec.Operation = jobspec.OperationRun
-	wantContains(t, "error", health.run(t).Error, "not ready: Service/web: is not there")
+	wantContains(t, "error", health.run(t).Error, "not ready: Service "+d.namespace+"/web: is not there")
+}
+
+// A kind that Kubernetes does not know is unknown when its status could tell and does not, and
+// good when it has none: then it only is there.
+func TestManifestOfUnknownKinds(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	group := d.namespace + ".example.com"
+	crd := func(kind, plural, subresources string) string {
+		return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[2]s.%[3]s}
+spec:
+  group: %[3]s
+  scope: Namespaced
+  names: {kind: %[1]s, plural: %[2]s, singular: %[4]s}
+  versions:
+  - {name: v1, served: true, storage: true, %[5]sschema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`, kind, plural, group, strings.ToLower(kind), subresources)
+	}
+	t.Cleanup(func() {
+		for _, plural := range []string{"baskets", "monitors"} {
+			_ = d.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).
+				Delete(context.WithoutCancel(t.Context()), plural+"."+group, metav1.DeleteOptions{})
+		}
+	})
+	d.roll(t, strings.Join([]string{
+		crd("Basket", "baskets", "subresources: {status: {}}, "), crd("Monitor", "monitors", ""),
+	}, "---\n"))
+	d.component = "own"
+	d.roll(t, fmt.Sprintf("{apiVersion: %[1]s/v1, kind: Basket, metadata: {name: b}}\n---\n{apiVersion: %[1]s/v1, kind: Monitor, metadata: {name: m}}\n", group))
+	look := func() jobspec.Result {
+		t.Helper()
+		health := d.job(t, jobspec.OperationPlan)
+		health.spec.Operation = jobspec.OperationRun
+		return health.run(t)
+	}
+	want := []jobspec.Finding{{Object: "Basket " + d.namespace + "/b", Unknown: true, Condition: "its status does not say whether it is ready"}}
+	if got := look(); got.Outcome != jobspec.OutcomeSucceeded || !cmp.Equal(want, got.Findings) {
+		t.Errorf("%s: %s", got.Outcome, cmp.Diff(want, got.Findings))
+	}
+	says := func(status string) {
+		t.Helper()
+		d.status(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "baskets"}, "b", status)
+	}
+	says(`{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`)
+	if got := look(); got.Outcome != jobspec.OutcomeSucceeded || len(got.Findings) > 0 {
+		t.Errorf("once it says that it is ready: %s, %+v", got.Outcome, got.Findings)
+	}
+	says(`{"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "NoFruit", "message": "it is empty"}]}}`)
+	if got := look(); got.Outcome != jobspec.OutcomeFailed || len(got.Findings) != 1 || got.Findings[0].Unknown || !strings.Contains(got.Findings[0].Condition, "it is empty") {
+		t.Errorf("once it says that it is not: %s, %+v", got.Outcome, got.Findings)
+	}
 }
 
 func TestManifestRefused(t *testing.T) {

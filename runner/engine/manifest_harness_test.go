@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -149,6 +150,15 @@ func (d *deployed) edit(t *testing.T, ref, mergePatch string) {
 	_, err = resource.Patch(t.Context(), r.Name, types.MergePatchType, []byte(mergePatch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// status writes the status of an object, as its controller would.
+func (d *deployed) status(t *testing.T, gvr schema.GroupVersionResource, name, mergePatch string) {
+	t.Helper()
+	_, err := d.Dynamic.Resource(gvr).Namespace(d.namespace).Patch(t.Context(), name, types.MergePatchType, []byte(mergePatch), metav1.PatchOptions{}, "status")
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

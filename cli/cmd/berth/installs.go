@@ -287,7 +287,13 @@ ago: 2h, 7d.`,
 			since = " since " + c.Age(*health.Since)
 		}
 		output.Printf(c.Out, "%s%s\n", output.Paint(c.ColorOn(c.Out), output.StyleOf(string(health.Verdict)), string(health.Verdict)), since)
-		return command.PrintList(c.CLI, health.Checks, table.Check(c.Now()))
+		if err := command.PrintList(c.CLI, health.Checks, table.Check(c.Now())); err != nil {
+			return err
+		}
+		for _, line := range past.Why(health.Checks) {
+			output.Println(c.Out, line)
+		}
+		return nil
 	})
 	return cmd
 }

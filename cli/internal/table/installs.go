@@ -121,9 +121,12 @@ func Check(now time.Time) output.View[ctlapi.Check] {
 			{Head: "LAST", Cell: func(x ctlapi.Check) string {
 				marks := ""
 				for _, outcome := range x.Recent {
-					if outcome.Ok {
+					switch {
+					case api.Value(outcome.Unknown):
+						marks += "?"
+					case outcome.Ok:
 						marks += "✓"
-					} else {
+					default:
 						marks += "✗"
 					}
 				}

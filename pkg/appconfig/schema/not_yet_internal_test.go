@@ -48,8 +48,8 @@ var actedOn = map[string][]string{
 		"metadata.display_name", "metadata.description", "component.name",
 		"inputs.group", "inputs.input", "input.name", "input.display_name", "input.description", "input.group", "input-group.name",
 	},
-	"graph.TestGraph":                        {"component.dependencies"},
-	"workflow.TestGateThatTheAppAsksFor":     {"component.health", "component.health.block_deploy", "component.health.stabilization_window", "component.health.required_checks"},
+	"graph.TestGraph":                    {"component.dependencies"},
+	"workflow.TestGateThatTheAppAsksFor": {"component.health", "component.health.block_deploy", "component.health.stabilization_window", "component.health.required_checks"},
 	"appconfig.TestOlderPlaceOfHealth": {
 		"component.components", "component.components.*.health", "component.components.*.health.block_deploy", "component.components.*.health.stabilization_window", "component.components.*.health.required_checks",
 	},

@@ -133,6 +133,9 @@ func runOf(tick jobdir.Tick, r jobspec.Result) jobspec.Run {
 			run.Outputs[name] = value
 		}
 	}
+	if len(r.Findings) > 0 {
+		run.Outputs[jobspec.FindingsOutput] = r.Findings
+	}
 	for _, step := range r.Steps {
 		if len(step.Outputs) > 0 {
 			run.Outputs[step.Name] = step.Outputs

@@ -22,7 +22,8 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return result, err
 	}
 	if in.StorageDriver == driverHeld {
-		return result, inventoryHealth(ctx, j, cluster, in)
+		result.Findings, err = inventoryHealth(ctx, j, cluster, in)
+		return result, err
 	}
 	found, err := keeping{cluster: cluster, in: in, inventory: cluster.InventoryOf(j, in.Namespace)}.find(ctx)
 	if err != nil {
@@ -36,37 +37,36 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	statuses, err := cluster.Ready(ctx, refs)
-	if err != nil {
+	if result.Findings, err = cluster.Health(ctx, refs); err != nil {
 		return result, err
 	}
 	if last.Info.Status == release.StatusFailed {
 		j.Logf("revision %d of release %s failed", last.Version, last.Name)
 	}
-	if why := kube.NotReady(statuses); why != "" {
+	if why := kube.Verdict(result.Findings); why != "" {
 		return result, job.Failf("look at its pods and events", "release %s: not ready: %s", last.Name, why)
 	}
-	j.Logf("all %d objects of release %s are ready", len(refs), last.Name)
+	j.Logf("%d objects of release %s are ready%s", len(refs)-len(result.Findings), last.Name, kube.Untold(result.Findings))
 	return result, nil
 }
 
 // inventoryHealth looks at the objects that the inventory in the cluster names: what the
 // control plane keeps of a release is not asked for, so that health checks work without it.
-func inventoryHealth(ctx context.Context, j *job.Job, cluster *kube.Cluster, in inputs) error {
+func inventoryHealth(ctx context.Context, j *job.Job, cluster *kube.Cluster, in inputs) ([]jobspec.Finding, error) {
 	record, err := cluster.InventoryOf(j, in.Namespace).Load(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !record.Exists {
-		return job.Failf("deploy it", "release %s is not in namespace %s", in.ReleaseName, in.Namespace)
+		return nil, job.Failf("deploy it", "release %s is not in namespace %s", in.ReleaseName, in.Namespace)
 	}
-	statuses, err := cluster.Ready(ctx, record.Objects)
+	findings, err := cluster.Health(ctx, record.Objects)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if why := kube.NotReady(statuses); why != "" {
-		return job.Failf("look at its pods and events", "release %s: not ready: %s", in.ReleaseName, why)
+	if why := kube.Verdict(findings); why != "" {
+		return findings, job.Failf("look at its pods and events", "release %s: not ready: %s", in.ReleaseName, why)
 	}
-	j.Logf("all %d objects of release %s are ready", len(record.Objects), in.ReleaseName)
-	return nil
+	j.Logf("%d objects of release %s are ready%s", len(record.Objects)-len(findings), in.ReleaseName, kube.Untold(findings))
+	return findings, nil
 }

@@ -26,13 +26,14 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if !record.Exists {
 		return jobspec.Result{}, job.Failf("deploy it", "%s has no objects in namespace %s", j.Subject(), namespace)
 	}
-	statuses, err := c.Ready(ctx, record.Objects)
+	findings, err := c.Health(ctx, record.Objects)
 	if err != nil {
 		return jobspec.Result{}, err
 	}
-	if why := kube.NotReady(statuses); why != "" {
-		return jobspec.Result{}, job.Failf("", "not ready: %s", why)
+	result := jobspec.Result{Findings: findings}
+	if why := kube.Verdict(findings); why != "" {
+		return result, job.Failf("", "not ready: %s", why)
 	}
-	j.Logf("%d objects are ready", len(statuses))
-	return jobspec.Result{}, nil
+	j.Logf("%d objects are ready%s", len(record.Objects)-len(findings), kube.Untold(findings))
+	return result, nil
 }

@@ -3568,10 +3568,20 @@ export interface components {
         };
         /** @description An action whose outcomes are judged. */
         Check: {
+            /** @description Of a probe; the last change of the component, which its objects are of. */
+            change_id?: string;
+            /** @description Of a probe; the objects that are not ready, or of which nobody can tell, at its last look. Absent where the customer withholds outputs of checks. */
+            findings?: components["schemas"]["Finding"][];
             /** @example answers */
             name: string;
             /** @description The last outcomes, newest first. */
             recent: components["schemas"]["CheckOutcome"][];
+            resource?: components["schemas"]["ResourceRef"];
+            /**
+             * @description What its last outcome said, where that was bad.
+             * @example release shop: not ready: Deployment shop/web: Available: 0/2
+             */
+            says?: string;
             /**
              * Format: date-time
              * @description When silence makes it unknown.
@@ -3586,6 +3596,8 @@ export interface components {
             at: string;
             ok: boolean;
             run_id?: string;
+            /** @description Nothing was wrong, and of a part nobody can tell. */
+            unknown?: boolean;
         };
         ComponentOverride: {
             /** @description Values of a chart, as YAML. */
@@ -3919,6 +3931,25 @@ export interface components {
             before?: string;
             /** @example input */
             path: string;
+        };
+        /** @description An object of a component that is not ready, or of which nobody can tell. */
+        Finding: {
+            /**
+             * @description What it says of itself.
+             * @example Available: 0/2
+             */
+            condition?: string;
+            /** @description The newest warnings about it and its pods. */
+            event?: string;
+            /** @example Deployment shop/web */
+            object: string;
+            /**
+             * @description What its pods say.
+             * @example pod web-5f9c-abcde: CrashLoopBackOff: back-off 40s restarting failed container
+             */
+            pod?: string;
+            /** @description Its kind has a status in which nothing says whether it is ready. */
+            unknown?: boolean;
         };
         /**
          * @description What the change newly needs, gives and exposes: nothing of the resource that was there at the plan needed or had it. The lists are sorted, the most far-reaching first, with at most 100 entries each. The effect digest covers all of it but `access`. Absent where nothing changes, for scripts and images, and from runners that do not say.

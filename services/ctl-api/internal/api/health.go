@@ -2,9 +2,12 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
@@ -37,13 +40,13 @@ func (s *Server) GetHealth(ctx context.Context, req apigen.GetHealthRequestObjec
 
 // healthView joins the rows. An install that is not live has no verdict, though
 // checks that once ran are still shown.
-func healthView(install ctldb.Install, checks []ctldb.Check, resources []ctldb.Resource) (apigen.Health, error) {
+func healthView(install ctldb.Install, checks []ctldb.ListChecksRow, resources []ctldb.Resource) (apigen.Health, error) {
 	var verdicts []model.Verdict
 	var since time.Time
 	for _, c := range checks {
-		verdicts = append(verdicts, c.Verdict)
-		if c.Since.After(since) {
-			since = c.Since
+		verdicts = append(verdicts, c.Check.Verdict)
+		if c.Check.Since.After(since) {
+			since = c.Check.Since
 		}
 	}
 	verdict := health.Worst(verdicts)
@@ -52,16 +55,7 @@ func healthView(install ctldb.Install, checks []ctldb.Check, resources []ctldb.R
 	}
 	out := apigen.Health{Verdict: apigen.HealthVerdict(verdict), Since: optional.Of(since)}
 	var err error
-	out.Checks, err = convertAll(checks, func(c ctldb.Check) (apigen.Check, error) {
-		var recent []health.Outcome
-		err := decode("runs of check "+c.Name, c.Recent, &recent)
-		return apigen.Check{
-			Name: c.Name, Verdict: apigen.HealthVerdict(c.Verdict), Since: c.Since, SilentAt: c.SilentAt,
-			Recent: convert(recent, func(o health.Outcome) apigen.CheckOutcome {
-				return apigen.CheckOutcome{RunID: optional.Of(o.RunID), Ok: o.Good, At: o.At}
-			}),
-		}, err
-	})
+	out.Checks, err = convertAll(checks, func(row ctldb.ListChecksRow) (apigen.Check, error) { return checkView(row, resources) })
 	out.Resources = []apigen.ResourceHealth{}
 	for _, r := range resources {
 		if r.Kind == model.KindStack || r.Kind == model.KindSecrets {
@@ -72,4 +66,29 @@ func healthView(install ctldb.Install, checks []ctldb.Check, resources []ctldb.R
 		})
 	}
 	return out, err
+}
+
+// checkView is a check with what it said last and, of a probe, the component and its change.
+func checkView(row ctldb.ListChecksRow, resources []ctldb.Resource) (apigen.Check, error) {
+	c := row.Check
+	var recent []health.Outcome
+	if err := decode("runs of check "+c.Name, c.Recent, &recent); err != nil {
+		return apigen.Check{}, err
+	}
+	out := apigen.Check{
+		Name: c.Name, Verdict: apigen.HealthVerdict(c.Verdict), Since: c.Since, SilentAt: c.SilentAt, Says: row.Error,
+		Recent: convert(recent, func(o health.Outcome) apigen.CheckOutcome {
+			return apigen.CheckOutcome{RunID: optional.Of(o.RunID), Ok: o.Good, Unknown: optional.Of(o.Unknown), At: o.At}
+		}),
+	}
+	component, probe := strings.CutPrefix(c.Name, jobspec.ProbePrefix)
+	if !probe {
+		return out, nil
+	}
+	for _, r := range resources {
+		if r.Kind == model.KindComponent && r.Name == component {
+			out.Resource, out.ChangeID = apiref.Resource(&r.ID, string(r.Kind), r.Name), r.LiveChangeID
+		}
+	}
+	return out, decode("findings of check "+c.Name, row.Findings, &out.Findings)
 }

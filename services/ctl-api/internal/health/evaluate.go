@@ -10,9 +10,11 @@ import (
 
 // Outcome is how one run of a check ended.
 type Outcome struct {
-	RunID string    `json:"run_id"`
-	Good  bool      `json:"good"`
-	At    time.Time `json:"at"`
+	RunID string `json:"run_id"`
+	Good  bool   `json:"good"`
+	// Unknown: it was good, and of a part of it nobody can tell.
+	Unknown bool      `json:"unknown,omitempty"`
+	At      time.Time `json:"at"`
 }
 
 // Rules say how many outcomes in a row make a verdict.

@@ -137,7 +137,7 @@ func judgeOne(ctx context.Context, tx *database.Tx, j Judged, s source) (model.V
 	}
 	recent := make([]Outcome, 0, len(rows))
 	for _, row := range rows {
-		recent = append(recent, Outcome{RunID: row.ID, Good: row.State == model.RunSucceeded, At: row.EndedAt})
+		recent = append(recent, Outcome{RunID: row.ID, Good: row.State == model.RunSucceeded, Unknown: row.Unknown, At: row.EndedAt})
 	}
 	present := ctldb.Check{Verdict: model.Unknown, Since: j.Now}
 	if row, err := tx.GetCheck(ctx, ctldb.GetCheckParams{InstallID: j.Install.ID, Name: s.name}); err == nil {
@@ -146,6 +146,9 @@ func judgeOne(ctx context.Context, tx *database.Tx, j Judged, s source) (model.V
 		return model.Unknown, time.Time{}, err
 	}
 	v := Evaluate(present.Verdict, recent, s.rules, j.Now)
+	if v == model.Healthy && recent[0].Unknown {
+		v = model.Unknown // nothing is wrong, and of something nobody can tell
+	}
 	put := ctldb.PutCheckParams{InstallID: j.Install.ID, Name: s.name, Verdict: v, Since: present.Since}
 	if put.Verdict != present.Verdict {
 		put.Since = j.Now

@@ -81,7 +81,7 @@ func (w *world) judge(app *appconfig.App, probes ...jobspec.Probe) map[string]st
 		}
 		checks, err := tx.ListChecks(ctx, w.install)
 		for _, c := range checks {
-			got["check "+c.Name] = string(c.Verdict)
+			got["check "+c.Check.Name] = string(c.Check.Verdict)
 		}
 		return err
 	})
@@ -120,6 +120,26 @@ func TestProbeJudgesItsComponent(t *testing.T) {
 
 	// The component is gone, and so is what was said of it.
 	w.want(w.judge(answers), map[string]string{"web": "healthy", "data": "healthy", "check answers": "healthy"})
+}
+
+// A look that found nothing wrong, and objects of which nobody can tell, is unknown; what is
+// wrong is worse.
+func TestProbeOfWhatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	probe := jobspec.Probe{Kind: jobspec.KindHelmChart, Resource: jobspec.Resource{ID: w.chart, Kind: "component", Name: "web"}}
+	finds := func(state, findings string) {
+		w.report("component/web", state)
+		w.exec(`update action_runs set outputs = $1 where scheduled_at = $2`, findings, w.clock)
+	}
+	finds("succeeded", `{"findings": [{"object": "Basket shop/a", "unknown": true}]}`)
+	w.want(w.judge(&appconfig.App{}, probe), map[string]string{"web": "unknown", "data": "unknown", "check component/web": "unknown"})
+	finds("succeeded", `{}`)
+	w.want(w.judge(&appconfig.App{}, probe), map[string]string{"web": "healthy", "data": "unknown", "check component/web": "healthy"})
+	for range 2 {
+		finds("failed", `{"findings": [{"object": "Deployment shop/web"}, {"object": "Basket shop/a", "unknown": true}]}`)
+	}
+	w.want(w.judge(&appconfig.App{}, probe), map[string]string{"web": "unhealthy", "data": "unknown", "check component/web": "unhealthy"})
 }
 
 func TestSilentProbeIsUnknown(t *testing.T) {

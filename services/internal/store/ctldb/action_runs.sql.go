@@ -254,27 +254,42 @@ func (q *Queries) ListActionRuns(ctx context.Context, arg ListActionRunsParams) 
 }
 
 const listChecks = `-- name: ListChecks :many
-SELECT org_id, install_id, name, verdict, since, recent, silent_at, updated_at FROM checks WHERE install_id = $1 ORDER BY name
+SELECT k.org_id, k.install_id, k.name, k.verdict, k.since, k.recent, k.silent_at, k.updated_at, coalesce(n.error, '')::text AS error, coalesce(n.findings, 'null')::jsonb AS findings
+FROM checks k LEFT JOIN LATERAL (
+    SELECT a.error, CASE WHEN a.action LIKE 'component/%' THEN a.outputs->'findings' END AS findings FROM action_runs a
+    WHERE a.install_id = k.install_id AND a.action = k.name AND a.state IN ('succeeded', 'failed')
+    ORDER BY coalesce(a.scheduled_at, a.created_at) DESC LIMIT 1
+) n ON true
+WHERE k.install_id = $1 ORDER BY k.name
 `
 
-func (q *Queries) ListChecks(ctx context.Context, installID string) ([]Check, error) {
+type ListChecksRow struct {
+	Check    Check
+	Error    string
+	Findings json.RawMessage
+}
+
+// Each check with what its newest outcome said.
+func (q *Queries) ListChecks(ctx context.Context, installID string) ([]ListChecksRow, error) {
 	rows, err := q.db.Query(ctx, listChecks, installID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Check{}
+	items := []ListChecksRow{}
 	for rows.Next() {
-		var i Check
+		var i ListChecksRow
 		if err := rows.Scan(
-			&i.OrgID,
-			&i.InstallID,
-			&i.Name,
-			&i.Verdict,
-			&i.Since,
-			&i.Recent,
-			&i.SilentAt,
-			&i.UpdatedAt,
+			&i.Check.OrgID,
+			&i.Check.InstallID,
+			&i.Check.Name,
+			&i.Check.Verdict,
+			&i.Check.Since,
+			&i.Check.Recent,
+			&i.Check.SilentAt,
+			&i.Check.UpdatedAt,
+			&i.Error,
+			&i.Findings,
 		); err != nil {
 			return nil, err
 		}
@@ -358,7 +373,7 @@ func (q *Queries) PutCheck(ctx context.Context, arg PutCheckParams) error {
 }
 
 const recentOutcomes = `-- name: RecentOutcomes :many
-SELECT id, state, coalesce(scheduled_at, created_at)::timestamptz AS due_at, coalesce(finished_at, created_at)::timestamptz AS ended_at FROM action_runs
+SELECT id, state, (state = 'succeeded' AND action LIKE 'component/%' AND jsonb_path_exists(outputs, '$.findings[*] ? (@.unknown == true)'))::bool AS unknown, coalesce(scheduled_at, created_at)::timestamptz AS due_at, coalesce(finished_at, created_at)::timestamptz AS ended_at FROM action_runs
 WHERE install_id = $1 AND action = $2 AND state IN ('succeeded', 'failed')
 ORDER BY coalesce(scheduled_at, created_at) DESC LIMIT $3
 `
@@ -372,11 +387,13 @@ type RecentOutcomesParams struct {
 type RecentOutcomesRow struct {
 	ID      string
 	State   model.RunState
+	Unknown bool
 	DueAt   time.Time
 	EndedAt time.Time
 }
 
-// The last ended runs of an action, newest first, by when they were due.
+// The last ended runs of an action, newest first, by when they were due. unknown: nothing was
+// wrong, and of something nobody can tell (jobspec.FindingsOutput of a probe).
 func (q *Queries) RecentOutcomes(ctx context.Context, arg RecentOutcomesParams) ([]RecentOutcomesRow, error) {
 	rows, err := q.db.Query(ctx, recentOutcomes, arg.InstallID, arg.Action, arg.Most)
 	if err != nil {
@@ -389,6 +406,7 @@ func (q *Queries) RecentOutcomes(ctx context.Context, arg RecentOutcomesParams) 
 		if err := rows.Scan(
 			&i.ID,
 			&i.State,
+			&i.Unknown,
 			&i.DueAt,
 			&i.EndedAt,
 		); err != nil {

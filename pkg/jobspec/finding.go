@@ -1,0 +1,24 @@
+package jobspec
+
+// MaxFindings is how many findings the result of a look has at most; MaxFindingText is the
+// longest text of one, in bytes.
+const (
+	MaxFindings    = 10
+	MaxFindingText = 512
+)
+
+// FindingsOutput is the name under which a Run of a probe has its findings among its outputs.
+const FindingsOutput = "findings"
+
+// Finding is an object of a component that is not ready, or of which nobody can tell.
+type Finding struct {
+	// Object is its kind, namespace and name: "Deployment shop/web".
+	Object string `json:"object"`
+	// Condition is what it says of itself, Pod what its pods say, Event the newest warnings
+	// about it and its pods.
+	Condition string `json:"condition,omitempty"`
+	Pod       string `json:"pod,omitempty"`
+	Event     string `json:"event,omitempty"`
+	// Unknown: its kind has a status, and nothing in it says whether it is ready.
+	Unknown bool `json:"unknown,omitempty"`
+}
