@@ -92,6 +92,9 @@ bench: ## measure against the budgets of the design (PKG=./pkg/redact: only that
 faults: ## kill everything at random for long, full and slow disks included (SEEDS="1 2 3", MINUTES=10)
 	@dev/scripts/faults.sh $(SEEDS)
 
+health-faults: ## let components go wrong in a real cluster, and hold the verdicts against it (15 minutes; docs/reports/health-faults.md)
+	@dev/scripts/health-faults.sh
+
 model: ## let people do anything in any order while everything is killed, for long (SEEDS="1", MINUTES=120)
 	@dev/scripts/model.sh $(SEEDS)
 

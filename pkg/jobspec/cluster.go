@@ -1,6 +1,9 @@
 package jobspec
 
-import "regexp"
+import (
+	"reflect"
+	"regexp"
+)
 
 // Cluster names a cluster other than the sandbox's. It has no credentials: the
 // agent makes the kubeconfig, from what the customer gave the runner for the
@@ -25,9 +28,17 @@ func (s Spec) Cluster() *Cluster {
 		return s.KubernetesManifest.Cluster
 	case s.Action != nil:
 		return s.Action.Cluster
+	case len(s.Probes) > 0:
+		return s.Probes[0].Cluster()
 	}
 	return nil
 }
+
+// Cluster is the one that the objects of the component are in; nil for the sandbox's own.
+func (p Probe) Cluster() *Cluster { return Spec{Work: p.Work}.Cluster() }
+
+// SameCluster tells whether two probes look into the same cluster.
+func SameCluster(a, b Probe) bool { return reflect.DeepEqual(a.Cluster(), b.Cluster()) }
 
 func (s Spec) validateCluster(p *problems) {
 	c := s.Cluster()

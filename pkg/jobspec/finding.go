@@ -1,5 +1,7 @@
 package jobspec
 
+import "time"
+
 // MaxFindings is how many findings the result of a look has at most; MaxFindingText is the
 // longest text of one, in bytes.
 const (
@@ -9,6 +11,16 @@ const (
 
 // FindingsOutput is the name under which a Run of a probe has its findings among its outputs.
 const FindingsOutput = "findings"
+
+// Look is what came of one of several probes.
+type Look struct {
+	Outcome    Outcome   `json:"outcome"` // succeeded or failed
+	ExitCode   int       `json:"exit_code"`
+	Error      string    `json:"error,omitempty"`
+	Findings   []Finding `json:"findings,omitempty"`
+	StartedAt  time.Time `json:"started_at"`
+	FinishedAt time.Time `json:"finished_at"`
+}
 
 // Finding is an object of a component that is not ready, or of which nobody can tell.
 type Finding struct {

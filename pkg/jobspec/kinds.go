@@ -27,6 +27,9 @@ const (
 	// KindDockerBuild is an image that a build makes of a Dockerfile. From its plan on
 	// it is what KindContainerImage is.
 	KindDockerBuild Kind = "docker_build"
+	// KindProbes looks at the objects of several components at once. A runner starts it by
+	// its own schedule; no order can ask for it.
+	KindProbes Kind = "probes"
 	// KindScripts is a directory of a repository that steps of actions run in. It is
 	// built, and brought to the actions that name it.
 	KindScripts Kind = "scripts"
@@ -95,6 +98,10 @@ var Kinds = map[Kind]KindInfo{
 	KindRunnerUpdate: {
 		Operations: []Operation{OperationPlan, OperationApply}, ByAgent: true,
 		given: func(s Spec) bool { return s.RunnerUpdate != nil },
+	},
+	KindProbes: {
+		Operations: []Operation{OperationRun}, OnCluster: true,
+		given: func(s Spec) bool { return len(s.Probes) > 0 },
 	},
 	KindScripts: {
 		Operations: []Operation{OperationBuild}, Artifact: ArtifactFolder,

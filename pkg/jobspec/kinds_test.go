@@ -34,9 +34,10 @@ func TestKinds(t *testing.T) {
 	for kind, info := range jobspec.Kinds {
 		built := info.Has(jobspec.OperationBuild)
 		brought := kind == jobspec.KindScripts // to actions, which are planned
+		looked := kind == jobspec.KindProbes
 		switch {
-		case info.Has(jobspec.OperationPlan) == brought:
-			t.Errorf("%s: planned %t", kind, !brought)
+		case info.Has(jobspec.OperationPlan) == (brought || looked):
+			t.Errorf("%s: planned %t", kind, info.Has(jobspec.OperationPlan))
 		case built != (info.Artifact != ""), built != (info.Component || brought):
 			t.Errorf("%s: component %t, built %t, artifact %q", kind, info.Component, built, info.Artifact)
 		case info.Template != "" && info.Artifact != jobspec.ArtifactFolder:

@@ -93,6 +93,8 @@ type Result struct {
 	MetricsError string   `json:"metrics_error,omitempty"`
 	// Findings are what a look at a component found that is not ready, or unknown.
 	Findings []Finding `json:"findings,omitempty"`
+	// Looks are what came of each of several probes, in their order.
+	Looks []Look `json:"looks,omitempty"`
 	// Steps tells the parts of an action.
 	Steps      []StepResult `json:"steps,omitempty"`
 	StartedAt  time.Time    `json:"started_at"`
@@ -105,7 +107,11 @@ type Result struct {
 // reports whether there were any: they are of a clock that was wrong, and the
 // control plane would refuse the whole report for them.
 func (r *Result) NotAhead(now time.Time) (changed bool) {
-	for _, t := range []*time.Time{&r.StartedAt, &r.FinishedAt, &r.FirstInstructionAt} {
+	times := []*time.Time{&r.StartedAt, &r.FinishedAt, &r.FirstInstructionAt}
+	for i := range r.Looks {
+		times = append(times, &r.Looks[i].StartedAt, &r.Looks[i].FinishedAt)
+	}
+	for _, t := range times {
 		if t.After(now.Add(MaxAhead)) {
 			*t, changed = now, true
 		}

@@ -64,6 +64,8 @@ type Spec struct {
 	SecretSync *SecretSync `json:"secret_sync,omitempty"`
 
 	RunnerUpdate *RunnerUpdate `json:"runner_update,omitempty"`
+	// Probes are looked at together, by one engine; all are on the same cluster.
+	Probes []Probe `json:"probes,omitempty"`
 	// Source is set for builds.
 	Source *Source `json:"source,omitempty"`
 	// State is what templates read: the value of `.nuon` (package interpolate).

@@ -62,9 +62,25 @@ func (s Spec) validateKind(p *problems) {
 	if s.RunnerUpdate != nil {
 		s.RunnerUpdate.validate(p)
 	}
+	s.validateProbes(p)
 	s.validateCluster(p)
 	if s.overridden() && (s.Resource == nil || s.Resource.Kind != "component") {
 		p.add("install_vars and install_values are only for a component of an install")
+	}
+}
+
+// validateProbes checks that probes are of live components in a cluster, the same for all.
+func (s Spec) validateProbes(p *problems) {
+	for _, probe := range s.Probes {
+		work := Spec{Kind: probe.Kind, Work: probe.Work}
+		switch kind := Kinds[probe.Kind]; {
+		case !kind.Probe() || !kind.given(work):
+			p.add("a probe of kind %q looks at nothing", probe.Kind)
+		case probe.Resource.ID == "" || probe.Resource.Name == "":
+			p.add("a probe names no resource")
+		case !SameCluster(s.Probes[0], probe):
+			p.add("probes are on different clusters")
+		}
 	}
 }
 
@@ -124,6 +140,7 @@ func (s Spec) validateRun(p *problems) {
 	switch probe := Kinds[s.Kind].Probe(); {
 	case probe && s.Resource == nil:
 		p.add("a probe needs the resource that it looks at")
+	case s.Kind == KindProbes:
 	case !probe && s.Action != nil && s.Action.AdHoc:
 		p.add("a script that is part of no release does not run without a plan")
 	case !probe && (s.Kind != KindAction || !s.Action.readOnly()):

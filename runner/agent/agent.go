@@ -187,7 +187,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		return fmt.Errorf("recover jobs: %w", err)
 	}
 	for _, t := range ticks {
-		if err := a.disk.Insist(func() error { return a.book.Advance(t.Action, t.At) }); err != nil {
+		if err := a.disk.Insist(func() error { return a.advanceAll(t) }); err != nil {
 			a.cfg.Log.ErrorContext(ctx, "schedule cannot be written", "err", err) // the run itself is on disk, and is reported once
 		}
 	}

@@ -54,11 +54,13 @@ func (a *agent) runSchedule(work, life context.Context) error {
 			if err := a.book.Retain(func(name string) bool { return plans[name] != nil }); err != nil {
 				a.cfg.Log.ErrorContext(life, "schedule cannot be written", "err", a.disk.Failed(err))
 			}
+			m := moment{settings: settings.Settings, started: started, now: now, expired: expired, looks: &[]dueLook{}}
 			for _, name := range slices.Sorted(maps.Keys(plans)) {
-				if at := a.look(life, plans[name], moment{settings: settings.Settings, started: started, now: now, expired: expired}); !at.IsZero() && at.Before(next) {
+				if at := a.look(life, plans[name], m); !at.IsZero() && at.Before(next) {
 					next = at
 				}
 			}
+			a.fireLooks(life, m)
 		}
 		timer := time.NewTimer(next.Sub(a.cfg.Now()))
 		select {
@@ -81,6 +83,8 @@ type moment struct {
 	settings     jobspec.Settings // in force
 	started, now time.Time        // started is when the agent was
 	expired      bool             // the settings: only what reads is started
+	// looks collects the probes that are due, which are started together.
+	looks *[]dueLook
 }
 
 // plan is all that settings schedule under one name: an action with several schedules
@@ -101,7 +105,8 @@ type timed struct {
 	cron cron.Schedule
 }
 
-func (p plan) parse() (list []timed, err error) {
+// All probes of an install are due at the same second: see fireLooks.
+func (p plan) parse(installID string) (list []timed, err error) {
 	for _, s := range p {
 		parsed, bad := schedule.Parse(s.Cron)
 		if bad != nil {
@@ -109,7 +114,7 @@ func (p plan) parse() (list []timed, err error) {
 			continue
 		}
 		if s.Probe != nil {
-			parsed = schedule.Spread(parsed, s.Probe.Resource.ID)
+			parsed = schedule.Spread(parsed, installID)
 		}
 		list = append(list, timed{s, parsed})
 	}
@@ -120,7 +125,7 @@ func (p plan) parse() (list []timed, err error) {
 func (a *agent) look(ctx context.Context, p plan, m moment) time.Time {
 	name := p[0].Name()
 	log := a.cfg.Log.With("action", name)
-	list, err := p.parse()
+	list, err := p.parse(m.settings.InstallID)
 	if err != nil {
 		log.ErrorContext(ctx, "action is not scheduled", "err", err)
 	}
@@ -159,8 +164,13 @@ func (a *agent) look(ctx context.Context, p plan, m moment) time.Time {
 // due is a tick that is to be run, and how long its run may wait to begin.
 type due struct{ at, until time.Time }
 
-// fire starts the run of a tick, unless something stands against it.
+// fire starts the run of a tick, unless something stands against it; a probe when all that
+// are due are known.
 func (a *agent) fire(ctx context.Context, m moment, s jobspec.Scheduled, tick due) {
+	if s.Probe != nil && m.looks != nil {
+		*m.looks = append(*m.looks, dueLook{s, tick})
+		return
+	}
 	settings := m.settings
 	timeout := s.TimeoutSeconds
 	if timeout <= 0 {

@@ -87,6 +87,7 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationApply: secretsync.Apply,
 	},
 	jobspec.KindScripts: {jobspec.OperationBuild: build.Scripts},
+	jobspec.KindProbes:  {jobspec.OperationRun: probes},
 	jobspec.KindAction: {
 		jobspec.OperationPlan:  action.Plan,
 		jobspec.OperationApply: action.Apply,

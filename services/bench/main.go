@@ -50,6 +50,7 @@ type options struct {
 	modules    bool // they are Terraform modules, which need no cluster
 	shapes     bool // the same, which stand on each other in different shapes
 	rules      bool // the same, held against policies
+	reports    bool // installs that report a check each minute, instead
 }
 
 // How long a run may take.
@@ -67,6 +68,7 @@ func main() {
 	modules := flag.String("modules", "", "the same with Terraform modules, against terraform apply: of how many, rising; needs no cluster")
 	shapes := flag.String("shapes", "", "measure how close the schedule of modules that stand on each other comes to what their jobs take: of how many, rising; needs no cluster")
 	rules := flag.String("rules", "", "measure what 20 policies add to deploys of modules: of how many, rising; needs no cluster")
+	reports := flag.String("reports", "", "measure how soon reports of checks count instead: of how many installs that report each minute, such as 1000, for -rounds minutes; needs no cluster")
 	flag.IntVar(&opts.rounds, "rounds", 5, "rounds for each of these; fewer where there are more than 10")
 	limit := flag.Duration("limit", 0, fmt.Sprintf("give up after this time (default %s, with -components %s)", dispatchLimit, componentsLimit))
 	flag.Parse()
@@ -79,8 +81,13 @@ func main() {
 	if opts.rules = *rules != ""; opts.rules {
 		*components = *rules
 	}
+	if opts.reports = *reports != ""; opts.reports {
+		*components = *reports
+	}
 	measure := run
 	switch {
+	case opts.reports:
+		measure = runReports
 	case opts.rules:
 		measure = runRules
 	case opts.shapes:
@@ -206,7 +213,7 @@ type bench struct {
 
 func (b *bench) measure(ctx context.Context) error {
 	most := b.waiting[len(b.waiting)-1]
-	runners, err := seed(ctx, b.store, most+2)
+	runners, err := seed(ctx, b.store, most+2, "")
 	if err != nil {
 		return err
 	}

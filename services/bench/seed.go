@@ -28,13 +28,20 @@ type runner struct {
 	orders ed25519.PrivateKey
 }
 
-// seed makes an org with an app, and n installs of it with a runner each.
-func seed(ctx context.Context, st *store.Store, n int) ([]runner, error) {
-	orgID, customer, app := id.New(id.Org), id.New(id.Customer), id.New(id.App)
+// seed makes an app, and n installs of it with a runner each, in an org that it makes when
+// orgID is empty.
+func seed(ctx context.Context, st *store.Store, n int, orgID string) ([]runner, error) {
+	customer, app := id.New(id.Customer), id.New(id.App)
+	made := orgID == ""
+	if made {
+		orgID = id.New(id.Org)
+	}
 	err := st.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) error {
 		q := ctldb.New(tx.DB())
-		if _, err := q.InsertOrg(ctx, "bench"); err != nil {
-			return err
+		if made {
+			if _, err := q.InsertOrg(ctx, "bench"); err != nil {
+				return err
+			}
 		}
 		if _, err := q.InsertCustomer(ctx, ctldb.InsertCustomerParams{ID: customer, Name: "bench", Labels: none}); err != nil {
 			return err

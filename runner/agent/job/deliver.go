@@ -65,6 +65,9 @@ func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Res
 // announce says that a scheduled run waits or has begun, which opens its log. After
 // an outage the report of its end does the same.
 func (j *job) announce(life context.Context, run jobspec.Run) {
+	if len(j.tick.Looks) > 0 {
+		return // each look is over in a moment
+	}
 	run.Action, run.ScheduledAt = j.tick.Action, j.tick.At
 	if run.State == "running" {
 		run.StartedAt = j.deps.Now().UTC()
@@ -86,18 +89,30 @@ func (j *job) announce(life context.Context, run jobspec.Run) {
 	}
 }
 
+// handRun reports a scheduled run; of several looks each is one. Reported again, they are the
+// same.
 func (j *job) handRun(life context.Context, result jobspec.Result) error {
-	run := runOf(*j.tick, result)
-	return control.Retry(life, j.log, "report run", func(ctx context.Context) error {
-		recorded, err := j.deps.API.ReportRun(ctx, j.spec.JobID, j.allowed(run))
-		if err == nil {
-			j.openStream(recorded)
+	var refused []error
+	for _, r := range j.tick.Ticks(j.spec.JobID, result) {
+		run := runOf(r.Tick, r.Result)
+		err := control.Retry(life, j.log, "report run", func(ctx context.Context) error {
+			recorded, err := j.deps.API.ReportRun(ctx, r.RunID, j.allowed(run))
+			if err == nil {
+				j.openStream(recorded)
+			}
+			if err != nil && !control.Away(err) && control.Status(err) != 401 {
+				j.openStream(runnerapi.RunRecorded{}) // nobody will ask for its log
+			}
+			return err
+		})
+		if life.Err() != nil {
+			return err
 		}
-		if err != nil && !control.Away(err) && control.Status(err) != 401 {
-			j.openStream(runnerapi.RunRecorded{}) // nobody will ask for its log
+		if err != nil { // the others have to be told all the same
+			refused = append(refused, err)
 		}
-		return err
-	})
+	}
+	return errors.Join(refused...)
 }
 
 // openStream lets the log go where the control plane wants it; when it wants

@@ -240,6 +240,9 @@ func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
 	}
 	clean.Outputs, clean.Modules = outputs, j.withoutSecrets(r.Modules)
 	clean.Metrics, clean.MetricsError = metrics, metricsError
+	for i := range clean.Looks {
+		clean.Looks[i].Error = jobspec.CutText(clean.Looks[i].Error, maxError)
+	}
 	clean.Error, clean.Remedy = jobspec.CutText(clean.Error, maxError), jobspec.CutText(clean.Remedy, maxError)
 	return clean, nil
 }
@@ -345,7 +348,10 @@ func (j *job) observe(ctx context.Context, r jobspec.Result) {
 	attrs := metric.WithAttributes(attribute.String("operation", string(j.spec.Operation)), attribute.String("outcome", string(r.Outcome)))
 	jobDuration.Record(ctx, r.FinishedAt.Sub(r.StartedAt).Seconds(), attrs)
 	if tick := j.attempt.Tick; tick != nil && tick.HealthCheck {
-		checkTime.Record(ctx, r.FinishedAt.Sub(r.StartedAt).Seconds(), metric.WithAttributes(attribute.String("check", tick.Action), attribute.String("outcome", string(r.Outcome))))
+		for _, of := range tick.Ticks(j.spec.JobID, r) {
+			checkTime.Record(ctx, of.Result.FinishedAt.Sub(of.Result.StartedAt).Seconds(),
+				metric.WithAttributes(attribute.String("check", of.Tick.Action), attribute.String("outcome", string(of.Result.Outcome))))
+		}
 	}
 	if !r.FirstInstructionAt.IsZero() {
 		engineStart.Record(ctx, r.FirstInstructionAt.Sub(r.StartedAt).Seconds(), attrs)

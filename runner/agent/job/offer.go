@@ -37,7 +37,7 @@ func (j *job) takeRelease(release jobspec.Release) error {
 // the runner's own, which only reads.
 func (j *job) admitRelease(ctx context.Context) error {
 	info := j.kind()
-	probe := (info.Component || info.Resource) && j.spec.Operation == jobspec.OperationRun
+	probe := (info.Component || info.Resource || j.spec.Kind == jobspec.KindProbes) && j.spec.Operation == jobspec.OperationRun
 	if j.deps.Offers == nil || probe || j.spec.Operation == jobspec.OperationBuild {
 		return nil
 	}

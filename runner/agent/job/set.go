@@ -238,7 +238,7 @@ func (s *Set) Busy(action string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range s.jobs {
-		if j.tick != nil && j.tick.Action == action && !isClosed(j.over) {
+		if j.tick != nil && slices.Contains(j.tick.Names(), action) && !isClosed(j.over) {
 			return true
 		}
 	}

@@ -71,6 +71,58 @@ type Tick struct {
 	// Until is how long a run that may change something may wait to begin: other
 	// changes of the install come first.
 	Until time.Time `json:"until,omitzero"`
+	// Looks are the probes that one engine looks at together, in the order of the spec; of
+	// the tick itself nothing is reported then.
+	Looks []Look `json:"looks,omitempty"`
+}
+
+// Look is one of the probes of a tick, a run of its own.
+type Look struct {
+	RunID  string    `json:"run_id"`
+	Action string    `json:"action"` // a jobspec.Scheduled.Name
+	At     time.Time `json:"at"`
+}
+
+// Ticks are those that are reported, each with the id of its run and what came of it: of a
+// tick with several looks one for each. A look that the engine did not come to failed as the
+// attempt did.
+func (t Tick) Ticks(runID string, r jobspec.Result) []Reported {
+	if len(t.Looks) == 0 {
+		return []Reported{{Tick: t, RunID: runID, Result: r}}
+	}
+	var all []Reported
+	for i, look := range t.Looks {
+		own := r
+		own.Looks = nil
+		switch {
+		case i >= len(r.Looks) && r.Outcome == jobspec.OutcomeSucceeded:
+			own.Outcome, own.Error = jobspec.OutcomeFailed, "the engine said nothing of it"
+		case i < len(r.Looks):
+			l := r.Looks[i]
+			own.Outcome, own.ExitCode, own.Error, own.Remedy, own.Findings, own.StartedAt, own.FinishedAt = l.Outcome, l.ExitCode, l.Error, "", l.Findings, l.StartedAt, l.FinishedAt
+		}
+		all = append(all, Reported{Tick: Tick{Action: look.Action, At: look.At, HealthCheck: t.HealthCheck}, RunID: look.RunID, Result: own})
+	}
+	return all
+}
+
+// Names are those of all that the tick runs.
+func (t Tick) Names() []string {
+	if len(t.Looks) == 0 {
+		return []string{t.Action}
+	}
+	var names []string
+	for _, look := range t.Looks {
+		names = append(names, look.Action)
+	}
+	return names
+}
+
+// Reported is a tick as it is reported.
+type Reported struct {
+	Tick   Tick
+	RunID  string
+	Result jobspec.Result
 }
 
 // Spec reads what is to be done.

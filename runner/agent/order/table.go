@@ -49,7 +49,9 @@ var (
 		{jobspec.KindAction, jobspec.OperationApply}: {Mutates: true, Pinned: true, Script: true, Starts: capsule.StartsOfMutation},
 		{jobspec.KindAction, jobspec.OperationRun}:   {Leaves: true, Script: true, Starts: capsule.StartsOfReading}, // a check
 		// It needs neither plan nor fence: the acceptance of its script was the decision.
-		{jobspec.KindAction, jobspec.OperationTick}:   {Mutates: true, Leaves: true, Script: true, Own: true},
+		{jobspec.KindAction, jobspec.OperationTick}: {Mutates: true, Leaves: true, Script: true, Own: true},
+		// Looks at objects, by the runner's own schedule.
+		{jobspec.KindProbes, jobspec.OperationRun}:    {Leaves: true, Own: true},
 		{jobspec.KindScripts, jobspec.OperationBuild}: {Starts: capsule.StartsOfReading},
 		// What the runner may run is decided by the apply of a release.
 		{jobspec.KindRelease, jobspec.OperationPlan}:  {Starts: capsule.StartsOfReading},

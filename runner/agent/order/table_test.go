@@ -27,11 +27,12 @@ func TestRules(t *testing.T) {
 				starts = capsule.StartsOfMutation
 			}
 			tick := operation == jobspec.OperationTick
-			if tick {
+			own := tick || kind == jobspec.KindProbes
+			if own {
 				starts = 0 // no order starts it
 			}
 			want := order.Rule{
-				Mutates: apply || tick, Own: tick, Pinned: apply, Starts: starts,
+				Mutates: apply || tick, Own: own, Pinned: apply, Starts: starts,
 				Artifact: (info.Component || info.Resource) && (apply || operation == jobspec.OperationPlan),
 				Leaves:   !info.ByAgent && (operation == jobspec.OperationPlan || operation == jobspec.OperationRun || tick),
 				Script:   kind == jobspec.KindAction && operation != jobspec.OperationPlan,

@@ -49,9 +49,20 @@ type Cluster struct {
 	events events
 }
 
+// shared is the key of a connection that several parts of a job share.
+type shared struct{}
+
+// Share has Connect give this connection to whatever runs in the context.
+func Share(ctx context.Context, c *Cluster) context.Context {
+	return context.WithValue(ctx, shared{}, c)
+}
+
 // Connect connects to the cluster of a job: KUBECONFIG of the engine's
 // environment, else in/kubeconfig. Its errors are failures with a remedy.
 func Connect(ctx context.Context, j *job.Job) (*Cluster, error) {
+	if c, ok := ctx.Value(shared{}).(*Cluster); ok {
+		return c, nil
+	}
 	path := j.Env["KUBECONFIG"]
 	if path == "" {
 		path = j.In("kubeconfig")

@@ -59,6 +59,8 @@ func (c *Cluster) look(ctx context.Context, ref Ref) (*jobspec.Finding, error) {
 	switch {
 	case s.Ready && again != "":
 		f.Pod = again
+	case s.Ready && withoutAddress(ref, obj):
+		f.Condition = "it is a LoadBalancer, and nothing has given it an address"
 	case s.Ready && c.unknown(obj):
 		f.Unknown, f.Condition = true, "its status does not say whether it is ready"
 		return f, nil
@@ -69,6 +71,17 @@ func (c *Cluster) look(ctx context.Context, ref Ref) (*jobspec.Finding, error) {
 	}
 	f.Event = c.eventReasons(ctx, obj, pods, f.Condition+f.Pod)
 	return f, nil
+}
+
+// withoutAddress tells whether a Service is to be reached from outside, and cannot be. kstatus
+// takes it for ready.
+func withoutAddress(ref Ref, obj *unstructured.Unstructured) bool {
+	if ref.Group != "" || ref.Kind != "Service" {
+		return false
+	}
+	kind, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
+	addresses, _, _ := unstructured.NestedSlice(obj.Object, "status", "loadBalancer", "ingress")
+	return kind == "LoadBalancer" && len(addresses) == 0
 }
 
 // startedAgain tells of containers that ended by themselves and were started again a moment
@@ -84,11 +97,7 @@ func startedAgain(pods []corev1.Pod, now time.Time) string {
 			if s.RestartCount == 0 || t == nil || t.ExitCode == 0 || now.Sub(t.FinishedAt.Time) > restartsAge {
 				continue
 			}
-			why := fmt.Sprintf("exit code %d", t.ExitCode)
-			if t.Reason != "" && t.Reason != "Error" {
-				why = t.Reason + ", " + why
-			}
-			said = append(said, fmt.Sprintf("pod %s: container %s was started again %d times, last after %s", pod.Name, s.Name, s.RestartCount, why))
+			said = append(said, fmt.Sprintf("pod %s: container %s was started again %d times, last after %s", pod.Name, s.Name, s.RestartCount, ending(*t)))
 		}
 	}
 	slices.Sort(said)

@@ -113,7 +113,7 @@ func containerReason(s corev1.ContainerStatus) string {
 	if w := s.State.Waiting; w != nil && w.Reason != "" && !slices.Contains(starting, w.Reason) {
 		why := said(w.Reason, w.Message)
 		if t := s.LastTerminationState.Terminated; t != nil {
-			why += fmt.Sprintf(" (container %s ended with exit code %d)", s.Name, t.ExitCode)
+			why += fmt.Sprintf(" (container %s ended with %s)", s.Name, ending(*t))
 		}
 		return why
 	}
@@ -124,6 +124,14 @@ func containerReason(s corev1.ContainerStatus) string {
 		return fmt.Sprintf("container %s is not ready, restarted %d times", s.Name, s.RestartCount)
 	}
 	return ""
+}
+
+// ending is how a container ended: its exit code, and why where that is not only that it failed.
+func ending(t corev1.ContainerStateTerminated) string {
+	if t.Reason == "" || t.Reason == "Error" || t.Reason == "Completed" {
+		return fmt.Sprintf("exit code %d", t.ExitCode)
+	}
+	return fmt.Sprintf("%s, exit code %d", t.Reason, t.ExitCode)
 }
 
 // maxMessage bounds what a pod says, in bytes: pull errors repeat themselves.

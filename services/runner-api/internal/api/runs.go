@@ -43,7 +43,7 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 			return err
 		}
 		recorded = apigen.PutRun200JSONResponse{RunID: stored.ID}
-		if !run.HasLog(model.RunState(req.Body.State), stored.StreamID != nil) {
+		if !run.HasLog(*req.Body, stored.StreamID != nil) {
 			return nil
 		}
 		stream, token, err := openRunLog(ctx, tx, s, stored)

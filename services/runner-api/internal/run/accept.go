@@ -2,6 +2,8 @@
 package run
 
 import (
+	"strings"
+
 	"github.com/berth-dev/berth/pkg/jobspec"
 
 	"github.com/berth-dev/berth/services/internal/model"
@@ -45,6 +47,11 @@ func Accept(stored Stored, r jobspec.Run) Verdict {
 	return Finished
 }
 
-// HasLog reports whether a log is kept of a run that is reported so. One that
+// HasLog reports whether a log is kept of a run that is reported so. A look whose first report is its
+// end has said all in it. One that
 // never began has nothing to say, unless it said something already.
-func HasLog(state model.RunState, open bool) bool { return state != model.RunMissed || open }
+func HasLog(r jobspec.Run, open bool) bool {
+	probe := strings.HasPrefix(r.Action, jobspec.ProbePrefix)
+	state := model.RunState(r.State)
+	return open || state != model.RunMissed && !(probe && state.Ended())
+}

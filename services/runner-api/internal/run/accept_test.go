@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/runner-api/internal/run"
 )
 
@@ -42,18 +41,21 @@ func TestAccept(t *testing.T) {
 func TestHasLog(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		state model.RunState
-		open  bool
-		want  bool
+		run  jobspec.Run
+		open bool
+		want bool
 	}{
-		{"running", false, true},
-		{"succeeded", false, true}, // the first that is heard of it, after an outage
-		{"failed", true, true},
-		{"missed", false, false},
-		{"missed", true, true},
+		{jobspec.Run{State: "running"}, false, true},
+		{jobspec.Run{State: "succeeded"}, false, true}, // the first that is heard of it, after an outage
+		{jobspec.Run{State: "failed"}, true, true},
+		{jobspec.Run{State: "missed"}, false, false},
+		{jobspec.Run{State: "missed"}, true, true},
+		{jobspec.Run{Action: "component/web", State: "running"}, false, true},
+		{jobspec.Run{Action: "component/web", State: "succeeded"}, true, true},
+		{jobspec.Run{Action: "component/web", State: "failed"}, false, false}, // one of several looks
 	} {
-		if got := run.HasLog(tc.state, tc.open); got != tc.want {
-			t.Errorf("HasLog(%q, open %t) = %t, want %t", tc.state, tc.open, got, tc.want)
+		if got := run.HasLog(tc.run, tc.open); got != tc.want {
+			t.Errorf("HasLog(%+v, open %t) = %t, want %t", tc.run, tc.open, got, tc.want)
 		}
 	}
 }
