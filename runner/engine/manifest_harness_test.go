@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -24,8 +25,10 @@ import (
 type deployed struct {
 	*kubetest.Connection
 	component string
-	namespace string
-	fence     int64
+	// resourceID is of the component; "" for cmp_1.
+	resourceID string
+	namespace  string
+	fence      int64
 	// kubeconfig is what the engine gets; tests put a proxy in between.
 	kubeconfig string
 	// state is what templates read.
@@ -43,7 +46,7 @@ func (d *deployed) job(t *testing.T, operation jobspec.Operation) *jobDir {
 	t.Helper()
 	j := newJob(t, jobspec.Spec{
 		Kind: jobspec.KindKubernetesManifest, Operation: operation,
-		Resource: &jobspec.Resource{ID: "cmp_1", Kind: "component", Name: d.component},
+		Resource: &jobspec.Resource{ID: cmp.Or(d.resourceID, "cmp_1"), Kind: "component", Name: d.component},
 		Artifact: &jobspec.Artifact{Repository: "org_1/app/web", Digest: "sha256:0"},
 		Work:     jobspec.Work{KubernetesManifest: &jobspec.KubernetesManifest{Namespace: d.namespace, CreateNamespace: true}},
 	})
