@@ -8,6 +8,7 @@
 #	dev/scripts/bench.sh ./services/bench -components 1,10  # only deploys
 #	dev/scripts/bench.sh ./services/bench -modules 50       # only of Terraform modules
 #	dev/scripts/bench.sh ./services/bench -shapes 50        # only how tight the schedule of a deploy is
+#	dev/scripts/bench.sh ./services/bench -idle 50          # only what a runner costs that looks at 50 components
 #	dev/scripts/bench.sh ./services/bench -reports 1000     # only how soon reports of checks count
 #	dev/scripts/bench.sh ./dev/ocibench -rounds 9           # only artifacts, against crane, oras and skopeo
 #	dev/scripts/bench.sh -count 5 ./pkg/redact              # only Go benchmarks of these
@@ -55,7 +56,7 @@ if [ "${packages[*]}" = ./dev/ocibench ]; then
   exec dev/scripts/oci.sh bench "${flags[@]}"
 fi
 if [ "${packages[*]}" = ./services/bench ]; then
-  if [[ " ${flags[*]}" = *" -components"* ]]; then
+  if [[ " ${flags[*]}" = *" -components"* || " ${flags[*]}" = *" -idle"* ]]; then
     with_cluster || true # it says itself what is missing
   fi
   [[ " ${flags[*]}" != *" -modules"* && " ${flags[*]}" != *" -shapes"* ]] || with_terraform

@@ -15,7 +15,10 @@ const tick = 10 * time.Millisecond
 // processor is the time that all processes of the system have had on a
 // processor until now, those that have ended included; 0 where there is no
 // /proc. Waiting is not in it, so it says something on a busy machine as well.
-func (s *system) processor() time.Duration {
+func (s *system) processor() time.Duration { return s.processorOf(s.owns) }
+
+// processorOf is the same for the processes that are ours, and for all that come from them.
+func (s *system) processorOf(ours func(proc string) bool) time.Duration {
 	all := map[int]processStat{}
 	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
 	for _, file := range files {
@@ -25,7 +28,7 @@ func (s *system) processor() time.Duration {
 		}
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if stat, ok := parseStat(string(raw)); ok {
-			stat.ours = s.owns(filepath.Dir(file))
+			stat.ours = ours(filepath.Dir(file))
 			all[pid] = stat
 		}
 	}

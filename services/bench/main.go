@@ -51,6 +51,7 @@ type options struct {
 	shapes     bool // the same, which stand on each other in different shapes
 	rules      bool // the same, held against policies
 	reports    bool // installs that report a check each minute, instead
+	idle       bool // what a runner costs that only looks at them, instead
 }
 
 // How long a run may take.
@@ -69,6 +70,7 @@ func main() {
 	shapes := flag.String("shapes", "", "measure how close the schedule of modules that stand on each other comes to what their jobs take: of how many, rising; needs no cluster")
 	rules := flag.String("rules", "", "measure what 20 policies add to deploys of modules: of how many, rising; needs no cluster")
 	reports := flag.String("reports", "", "measure how soon reports of checks count instead: of how many installs that report each minute, such as 1000, for -rounds minutes; needs no cluster")
+	idleN := flag.String("idle", "", "measure what a runner costs that only looks at its components instead, on the cluster of KUBECONFIG: of how many, such as 50, for -rounds minutes")
 	flag.IntVar(&opts.rounds, "rounds", 5, "rounds for each of these; fewer where there are more than 10")
 	limit := flag.Duration("limit", 0, fmt.Sprintf("give up after this time (default %s, with -components %s)", dispatchLimit, componentsLimit))
 	flag.Parse()
@@ -81,11 +83,16 @@ func main() {
 	if opts.rules = *rules != ""; opts.rules {
 		*components = *rules
 	}
+	if opts.idle = *idleN != ""; opts.idle {
+		*components = *idleN
+	}
 	if opts.reports = *reports != ""; opts.reports {
 		*components = *reports
 	}
 	measure := run
 	switch {
+	case opts.idle:
+		measure = runIdle
 	case opts.reports:
 		measure = runReports
 	case opts.rules:
