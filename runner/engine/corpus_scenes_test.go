@@ -29,7 +29,7 @@ func edited(args ...string) func(*testing.T, *stage) {
 
 func replaced(patch string) func(*testing.T, *stage) {
 	return func(t *testing.T, s *stage) {
-		s.kubectl(t, "patch", "deployment", "web", "--type=json", "-p", patch)
+		s.kubectl(t, "patch", "deployment", "web", "--type=json", "-p", strings.ReplaceAll(patch, "IMAGE", s.image))
 	}
 }
 
@@ -70,7 +70,7 @@ func faults(withSettings web) []scene {
 		{name: "starts too slowly", manifest: web{}.String(), inject: set("-slow=1h"), want: bad, names: "Unhealthy"},
 		{name: "liveness kills it", manifest: web{container: "livenessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1, failureThreshold: 2}"}.String(), inject: set("-never"), want: bad, names: "Liveness"},
 		{name: "certificate expired", manifest: web{flags: "-cert=/etc/tls/tls.crt", mounts: "- {name: tls, mountPath: /etc/tls}", volumes: "- {name: tls, secret: {secretName: tls}}"}.String(),
-			before: func(t *testing.T, s *stage) { s.create(t, tlsSecret(t, 30*time.Second)) }, want: bad, names: "Unhealthy"},
+			before: func(t *testing.T, s *stage) { s.create(t, tlsSecret(t, 2*time.Minute)) }, want: bad, names: "Unhealthy"},
 		{name: "bad configuration", manifest: withSettings.String() + settings, inject: func(t *testing.T, s *stage) {
 			s.kubectl(t, "patch", "configmap", "settings", "-p", `{"data": {"app.json": "not json"}}`)
 			s.kubectl(t, "delete", "pod", "-l", "app=web", "--wait=false")
@@ -94,7 +94,7 @@ func faults(withSettings web) []scene {
 			s.kubectl(t, "delete", "serviceaccount", "web")
 			s.kubectl(t, "delete", "pod", "-l", "app=web", "--wait=false")
 		}, want: bad, names: "ServiceAccount"},
-		{name: "init container fails", manifest: recreated.String(), inject: replaced(`[{"op": "add", "path": "/spec/template/spec/initContainers", "value": [{"name": "prepare", "image": "127.0.0.1:16452/misbehave:1", "args": ["-exit-after=10ms"]}]}]`), want: bad, names: "prepare"},
+		{name: "init container fails", manifest: recreated.String(), inject: replaced(`[{"op": "add", "path": "/spec/template/spec/initContainers", "value": [{"name": "prepare", "image": "IMAGE", "args": ["-exit-after=10ms"]}]}]`), want: bad, names: "prepare"},
 		{name: "second replica does not fit next to the first", manifest: web{pod: "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}"}.String(),
 			inject: edited("scale", "deployment", "web", "--replicas=2"), want: bad, names: "affinity"},
 		{name: "StatefulSet crashes", manifest: web{kind: "StatefulSet", spec: "serviceName: web"}.String(), inject: set("-exit-after=10ms"), want: bad, names: "CrashLoopBackOff"},

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -212,7 +213,12 @@ func misbehaving(t *testing.T, d *deployed) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	name := registry + "/misbehave:1"
+	raw, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Nodes keep what they know by a tag, so each program has its own.
+	name := fmt.Sprintf("%s/misbehave:%x", registry, sha256.Sum256(raw))
 	if out, err := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(kubectl), "mkimage"), name, program).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -107,10 +108,11 @@ func idle(ctx context.Context, opts options, of idleOf) (spent time.Duration, er
 func (s *system) runnerProcessor() time.Duration {
 	return s.processorOf(func(proc string) bool {
 		program, err := os.Readlink(filepath.Join(proc, "exe"))
+		program = strings.TrimSuffix(program, " (deleted)") // built again meanwhile
 		if err != nil || filepath.Base(program) != "berth-runner" || !s.owns(proc) {
 			return false
 		}
 		raw, err := os.ReadFile(filepath.Join(proc, "cmdline"))
-		return err == nil && !bytes.Contains(raw, []byte("build"))
+		return err == nil && !bytes.Contains(raw, []byte("/builder/runners/"))
 	})
 }
