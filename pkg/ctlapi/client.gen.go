@@ -48,6 +48,123 @@ func (e ActionRunState) Valid() bool {
 	}
 }
 
+// Defines values for AlertClosedBecause.
+const (
+	AlertClosedBecauseGone      AlertClosedBecause = "gone"
+	AlertClosedBecauseRecovered AlertClosedBecause = "recovered"
+)
+
+// Valid indicates whether the value is a known member of the AlertClosedBecause enum.
+func (e AlertClosedBecause) Valid() bool {
+	switch e {
+	case AlertClosedBecauseGone:
+		return true
+	case AlertClosedBecauseRecovered:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertHeldBecause.
+const (
+	AlertHeldBecauseMuted       AlertHeldBecause = "muted"
+	AlertHeldBecausePlannedWork AlertHeldBecause = "planned_work"
+	AlertHeldBecauseTooEarly    AlertHeldBecause = "too_early"
+)
+
+// Valid indicates whether the value is a known member of the AlertHeldBecause enum.
+func (e AlertHeldBecause) Valid() bool {
+	switch e {
+	case AlertHeldBecauseMuted:
+		return true
+	case AlertHeldBecausePlannedWork:
+		return true
+	case AlertHeldBecauseTooEarly:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertKind.
+const (
+	AlertKindChainUnreported   AlertKind = "chain_unreported"
+	AlertKindDrift             AlertKind = "drift"
+	AlertKindExpiring          AlertKind = "expiring"
+	AlertKindNeedsAttention    AlertKind = "needs_attention"
+	AlertKindRemediationFailed AlertKind = "remediation_failed"
+	AlertKindRunnerSilent      AlertKind = "runner_silent"
+	AlertKindUnhealthy         AlertKind = "unhealthy"
+	AlertKindWaitingTooLong    AlertKind = "waiting_too_long"
+	AlertKindWorkflowFailed    AlertKind = "workflow_failed"
+)
+
+// Valid indicates whether the value is a known member of the AlertKind enum.
+func (e AlertKind) Valid() bool {
+	switch e {
+	case AlertKindChainUnreported:
+		return true
+	case AlertKindDrift:
+		return true
+	case AlertKindExpiring:
+		return true
+	case AlertKindNeedsAttention:
+		return true
+	case AlertKindRemediationFailed:
+		return true
+	case AlertKindRunnerSilent:
+		return true
+	case AlertKindUnhealthy:
+		return true
+	case AlertKindWaitingTooLong:
+		return true
+	case AlertKindWorkflowFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertSeverity.
+const (
+	AlertSeverityCritical AlertSeverity = "critical"
+	AlertSeverityWarning  AlertSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the AlertSeverity enum.
+func (e AlertSeverity) Valid() bool {
+	switch e {
+	case AlertSeverityCritical:
+		return true
+	case AlertSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertState.
+const (
+	AlertStateClosed AlertState = "closed"
+	AlertStateHeld   AlertState = "held"
+	AlertStateOpen   AlertState = "open"
+)
+
+// Valid indicates whether the value is a known member of the AlertState enum.
+func (e AlertState) Valid() bool {
+	switch e {
+	case AlertStateClosed:
+		return true
+	case AlertStateHeld:
+		return true
+	case AlertStateOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AppPolicyEngine.
 const (
 	AppPolicyEngineKyverno AppPolicyEngine = "kyverno"
@@ -2667,6 +2784,137 @@ type AlarmPage struct {
 	Next Next `json:"next,omitempty"`
 }
 
+// Alert defines model for Alert.
+type Alert struct {
+	AcknowledgedAt *time.Time          `json:"acknowledged_at,omitempty"`
+	AcknowledgedBy *string             `json:"acknowledged_by,omitempty"`
+	ClosedAt       *time.Time          `json:"closed_at,omitempty"`
+	ClosedBecause  *AlertClosedBecause `json:"closed_because,omitempty"`
+
+	// GoodSince Since when all is well again; it closes when that lasts.
+	GoodSince *time.Time `json:"good_since,omitempty"`
+
+	// Held Why nobody is told of an alert yet.
+	Held *AlertHeld `json:"held,omitempty"`
+
+	// ID Example: alt_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// IncidentID The incident that it belongs to.
+	IncidentID *string `json:"incident_id,omitempty"`
+
+	// Install A thing by id and name.
+	Install Ref `json:"install"`
+
+	// Kind What is wrong.
+	Kind     AlertKind  `json:"kind"`
+	Note     *string    `json:"note,omitempty"`
+	OpenedAt *time.Time `json:"opened_at,omitempty"`
+
+	// Relapses How often all was well for less than the clear window.
+	Relapses int `json:"relapses"`
+
+	// Release A config or release by id and number.
+	Release       *NumberRef `json:"release,omitempty"`
+	RunnerVersion *string    `json:"runner_version,omitempty"`
+
+	// Severity How urgent a kind is.
+	Severity AlertSeverity `json:"severity"`
+
+	// Since Since when it is wrong.
+	Since time.Time  `json:"since"`
+	State AlertState `json:"state"`
+
+	// Subject What it is about within the install: a check, a component, a role.
+	//
+	// Example: component/web
+	Subject string `json:"subject"`
+
+	// Text What is wrong.
+	//
+	// Example: component/web is unhealthy
+	Text string `json:"text"`
+}
+
+// AlertClosedBecause defines model for Alert.ClosedBecause.
+type AlertClosedBecause string
+
+// AlertAcknowledgement defines model for AlertAcknowledgement.
+type AlertAcknowledgement struct {
+	// Note What is being done about it.
+	Note string `json:"note"`
+}
+
+// AlertHeld Why nobody is told of an alert yet.
+type AlertHeld struct {
+	Because AlertHeldBecause `json:"because"`
+	Until   time.Time        `json:"until"`
+}
+
+// AlertHeldBecause defines model for AlertHeld.Because.
+type AlertHeldBecause string
+
+// AlertKind What is wrong.
+type AlertKind string
+
+// AlertMute defines model for AlertMute.
+type AlertMute struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// ID Example: mut_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind What is wrong.
+	Kind      *AlertKind `json:"kind,omitempty"`
+	Reason    string     `json:"reason"`
+	RemovedAt *time.Time `json:"removed_at,omitempty"`
+	RemovedBy *string    `json:"removed_by,omitempty"`
+	Subject   *string    `json:"subject,omitempty"`
+	Until     time.Time  `json:"until"`
+}
+
+// AlertMutePage defines model for AlertMutePage.
+type AlertMutePage struct {
+	Items []AlertMute `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AlertMuteRequest defines model for AlertMuteRequest.
+type AlertMuteRequest struct {
+	// Alert An alert by id: what it is about is muted; `install` and `kind` are those of the alert then.
+	Alert *string `json:"alert,omitempty"`
+
+	// Install An install by id or name; without it and without `alert`, a kind in all installs.
+	Install *string `json:"install,omitempty"`
+
+	// Kind What is wrong.
+	Kind   *AlertKind `json:"kind,omitempty"`
+	Reason string     `json:"reason"`
+
+	// Until When it ends, at most 30 days ahead.
+	Until time.Time `json:"until"`
+}
+
+// AlertPage defines model for AlertPage.
+type AlertPage struct {
+	Items []Alert `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AlertSeverity How urgent a kind is.
+type AlertSeverity string
+
+// AlertState defines model for AlertState.
+type AlertState string
+
 // AlsoDecided defines model for AlsoDecided.
 type AlsoDecided struct {
 	// ChangeID Example: chg_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -4111,6 +4359,52 @@ type Hold struct {
 // HoldReason defines model for Hold.Reason.
 type HoldReason string
 
+// Incident defines model for Incident.
+type Incident struct {
+	// About What the installs have in common.
+	//
+	// Example: component/web
+	About string `json:"about"`
+
+	// Alerts How many alerts it has, of those that you may see.
+	Alerts int `json:"alerts"`
+
+	// App The app of the release.
+	App      *string    `json:"app,omitempty"`
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
+
+	// ID Example: inc_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Kind What is wrong.
+	Kind AlertKind `json:"kind"`
+
+	// OpenAlerts How many of these are open.
+	OpenAlerts int       `json:"open_alerts"`
+	OpenedAt   time.Time `json:"opened_at"`
+
+	// Release A config or release by id and number.
+	Release       *NumberRef `json:"release,omitempty"`
+	RunnerVersion *string    `json:"runner_version,omitempty"`
+
+	// Severity How urgent a kind is.
+	Severity AlertSeverity `json:"severity"`
+}
+
+// IncidentDetail defines model for IncidentDetail.
+type IncidentDetail struct {
+	Alerts   []Alert  `json:"alerts"`
+	Incident Incident `json:"incident"`
+}
+
+// IncidentPage defines model for IncidentPage.
+type IncidentPage struct {
+	Items []Incident `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InputDefinition defines model for InputDefinition.
 type InputDefinition struct {
 	// Default Absent: there is none. Not shown for sensitive inputs.
@@ -4223,6 +4517,9 @@ type Install struct {
 
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
+
+	// OpenAlerts Alerts of it that are open.
+	OpenAlerts int `json:"open_alerts"`
 
 	// Pause Of an install that the vendor paused.
 	Pause *Pause `json:"pause,omitempty"`
@@ -7126,6 +7423,9 @@ type After = string
 // AfterVersion defines model for AfterVersion.
 type AfterVersion = int64
 
+// AlertID defines model for AlertID.
+type AlertID = string
+
 // AppIDOrName defines model for AppIDOrName.
 type AppIDOrName = string
 
@@ -7242,6 +7542,57 @@ type ListAlarmsParams struct {
 
 // AcknowledgeAlarmParams defines parameters for AcknowledgeAlarm.
 type AcknowledgeAlarmParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAlertMutesParams defines parameters for ListAlertMutes.
+type ListAlertMutesParams struct {
+	// Past Also mutes that are over.
+	Past *bool `form:"past,omitempty" json:"past,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// CreateAlertMuteParams defines parameters for CreateAlertMute.
+type CreateAlertMuteParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAlertMuteParams defines parameters for DeleteAlertMute.
+type DeleteAlertMuteParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAlertsParams defines parameters for ListAlerts.
+type ListAlertsParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// State Only alerts in these states; `held` are those that nobody is told of yet, with the reason.
+	State *[]AlertState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Kind Only these kinds.
+	Kind *[]AlertKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Severity Only kinds of this severity.
+	Severity *AlertSeverity `form:"severity,omitempty" json:"severity,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// AcknowledgeAlertParams defines parameters for AcknowledgeAlert.
+type AcknowledgeAlertParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -7517,6 +7868,18 @@ type ListEventsParams struct {
 
 	// LastEventID The id of the last event that was received; stronger than `after`.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
+// ListIncidentsParams defines parameters for ListIncidents.
+type ListIncidentsParams struct {
+	// Open Only open ones, or only closed ones.
+	Open *bool `form:"open,omitempty" json:"open,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ListInstallsParams defines parameters for ListInstalls.
@@ -8059,6 +8422,12 @@ type RetryWorkflowParams struct {
 // AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
 type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
 
+// CreateAlertMuteJSONRequestBody defines body for CreateAlertMute for application/json ContentType.
+type CreateAlertMuteJSONRequestBody = AlertMuteRequest
+
+// AcknowledgeAlertJSONRequestBody defines body for AcknowledgeAlert for application/json ContentType.
+type AcknowledgeAlertJSONRequestBody = AlertAcknowledgement
+
 // CreateAppJSONRequestBody defines body for CreateApp for application/json ContentType.
 type CreateAppJSONRequestBody = AppRequest
 
@@ -8282,6 +8651,70 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
 	AcknowledgeAlarm(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAlertMutes List mutes
+	//
+	// Answers what holds alerts back by somebody's wish, and until when.
+	//
+	// Corresponds with GET /alert-mutes (the `ListAlertMutes` operationId).
+	ListAlertMutes(ctx context.Context, params *ListAlertMutesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAlertMuteWithBody Mute alerts
+	//
+	// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+	CreateAlertMuteWithBody(ctx context.Context, params *CreateAlertMuteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAlertMute Mute alerts
+	//
+	// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+	CreateAlertMute(ctx context.Context, params *CreateAlertMuteParams, body CreateAlertMuteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAlertMute End a mute
+	//
+	// Ends a mute before its time. What it held back, and is still bad, opens. One that is over stays as it is.
+	//
+	// Corresponds with DELETE /alert-mutes/{mute} (the `DeleteAlertMute` operationId).
+	DeleteAlertMute(ctx context.Context, mute string, params *DeleteAlertMuteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAlerts List alerts
+	//
+	// What is wrong with installs. An alert is one episode: it opens once, and closes by itself when all has been well for a while. (An alarm, in contrast, is something odd about a runner's identity, key or chain, which only a person can settle.)
+	//
+	// Corresponds with GET /alerts (the `ListAlerts` operationId).
+	ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAlert Show an alert
+	//
+	// Answers one alert, open or closed.
+	//
+	// Corresponds with GET /alerts/{alert} (the `GetAlert` operationId).
+	GetAlert(ctx context.Context, alert AlertID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcknowledgeAlertWithBody Acknowledge an alert
+	//
+	// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+	AcknowledgeAlertWithBody(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcknowledgeAlert Acknowledge an alert
+	//
+	// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+	AcknowledgeAlert(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, body AcknowledgeAlertJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListApps List apps
 	//
@@ -8849,6 +9282,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /events (the `ListEvents` operationId).
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListIncidents List incidents
+	//
+	// The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
+	//
+	// Corresponds with GET /incidents (the `ListIncidents` operationId).
+	ListIncidents(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetIncident Show an incident
+	//
+	// Answers an incident with its newest 200 alerts that you may see.
+	//
+	// Corresponds with GET /incidents/{incident} (the `GetIncident` operationId).
+	GetIncident(ctx context.Context, incident string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListInstalls List installs
 	//
@@ -9958,6 +10405,150 @@ func (c *Client) AcknowledgeAlarmWithBody(ctx context.Context, alarm string, par
 // Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
 func (c *Client) AcknowledgeAlarm(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAcknowledgeAlarmRequest(c.Server, alarm, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAlertMutes List mutes
+//
+// Answers what holds alerts back by somebody's wish, and until when.
+//
+// Corresponds with GET /alert-mutes (the `ListAlertMutes` operationId).
+func (c *Client) ListAlertMutes(ctx context.Context, params *ListAlertMutesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAlertMutesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAlertMuteWithBody Mute alerts
+//
+// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+func (c *Client) CreateAlertMuteWithBody(ctx context.Context, params *CreateAlertMuteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAlertMuteRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAlertMute Mute alerts
+//
+// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+func (c *Client) CreateAlertMute(ctx context.Context, params *CreateAlertMuteParams, body CreateAlertMuteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAlertMuteRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAlertMute End a mute
+//
+// Ends a mute before its time. What it held back, and is still bad, opens. One that is over stays as it is.
+//
+// Corresponds with DELETE /alert-mutes/{mute} (the `DeleteAlertMute` operationId).
+func (c *Client) DeleteAlertMute(ctx context.Context, mute string, params *DeleteAlertMuteParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAlertMuteRequest(c.Server, mute, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAlerts List alerts
+//
+// What is wrong with installs. An alert is one episode: it opens once, and closes by itself when all has been well for a while. (An alarm, in contrast, is something odd about a runner's identity, key or chain, which only a person can settle.)
+//
+// Corresponds with GET /alerts (the `ListAlerts` operationId).
+func (c *Client) ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAlertsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAlert Show an alert
+//
+// Answers one alert, open or closed.
+//
+// Corresponds with GET /alerts/{alert} (the `GetAlert` operationId).
+func (c *Client) GetAlert(ctx context.Context, alert AlertID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAlertRequest(c.Server, alert)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcknowledgeAlertWithBody Acknowledge an alert
+//
+// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+func (c *Client) AcknowledgeAlertWithBody(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeAlertRequestWithBody(c.Server, alert, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcknowledgeAlert Acknowledge an alert
+//
+// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+func (c *Client) AcknowledgeAlert(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, body AcknowledgeAlertJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeAlertRequest(c.Server, alert, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -11105,6 +11696,40 @@ func (c *Client) GetCustomer(ctx context.Context, customer CustomerIDOrName, req
 // Corresponds with GET /events (the `ListEvents` operationId).
 func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListEventsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListIncidents List incidents
+//
+// The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
+//
+// Corresponds with GET /incidents (the `ListIncidents` operationId).
+func (c *Client) ListIncidents(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListIncidentsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetIncident Show an incident
+//
+// Answers an incident with its newest 200 alerts that you may see.
+//
+// Corresponds with GET /incidents/{incident} (the `GetIncident` operationId).
+func (c *Client) GetIncident(ctx context.Context, incident string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetIncidentRequest(c.Server, incident)
 	if err != nil {
 		return nil, err
 	}
@@ -13535,6 +14160,398 @@ func NewAcknowledgeAlarmRequestWithBody(server string, alarm string, params *Ack
 	}
 
 	operationPath := fmt.Sprintf("/alarms/%s/acknowledge", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListAlertMutesRequest constructs an http.Request for the ListAlertMutes method
+func NewListAlertMutesRequest(server string, params *ListAlertMutesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alert-mutes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Past != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "past", *params.Past, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateAlertMuteRequest calls the generic CreateAlertMute builder with application/json body
+func NewCreateAlertMuteRequest(server string, params *CreateAlertMuteParams, body CreateAlertMuteJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAlertMuteRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateAlertMuteRequestWithBody constructs an http.Request for the CreateAlertMute method, with any body, and a specified content type
+func NewCreateAlertMuteRequestWithBody(server string, params *CreateAlertMuteParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alert-mutes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteAlertMuteRequest constructs an http.Request for the DeleteAlertMute method
+func NewDeleteAlertMuteRequest(server string, mute string, params *DeleteAlertMuteParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "mute", mute, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alert-mutes/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListAlertsRequest constructs an http.Request for the ListAlerts method
+func NewListAlertsRequest(server string, params *ListAlertsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alerts")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Install != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "install", *params.Install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Severity != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "severity", *params.Severity, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetAlertRequest constructs an http.Request for the GetAlert method
+func NewGetAlertRequest(server string, alert AlertID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "alert", alert, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alerts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAcknowledgeAlertRequest calls the generic AcknowledgeAlert builder with application/json body
+func NewAcknowledgeAlertRequest(server string, alert AlertID, params *AcknowledgeAlertParams, body AcknowledgeAlertJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAcknowledgeAlertRequestWithBody(server, alert, params, "application/json", bodyReader)
+}
+
+// NewAcknowledgeAlertRequestWithBody constructs an http.Request for the AcknowledgeAlert method, with any body, and a specified content type
+func NewAcknowledgeAlertRequestWithBody(server string, alert AlertID, params *AcknowledgeAlertParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "alert", alert, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alerts/%s/acknowledge", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -16228,6 +17245,118 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 			req.Header.Set("Last-Event-ID", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListIncidentsRequest constructs an http.Request for the ListIncidents method
+func NewListIncidentsRequest(server string, params *ListIncidentsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/incidents")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Open != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "open", *params.Open, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetIncidentRequest constructs an http.Request for the GetIncident method
+func NewGetIncidentRequest(server string, incident string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "incident", incident, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/incidents/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -21620,6 +22749,78 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
 	AcknowledgeAlarmWithResponse(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody, reqEditors ...RequestEditorFn) (*AcknowledgeAlarmResponse, error)
 
+	// ListAlertMutesWithResponse List mutes
+	//
+	// Answers what holds alerts back by somebody's wish, and until when.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /alert-mutes (the `ListAlertMutes` operationId).
+	ListAlertMutesWithResponse(ctx context.Context, params *ListAlertMutesParams, reqEditors ...RequestEditorFn) (*ListAlertMutesResponse, error)
+
+	// CreateAlertMuteWithBodyWithResponse Mute alerts
+	//
+	// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+	CreateAlertMuteWithBodyWithResponse(ctx context.Context, params *CreateAlertMuteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertMuteResponse, error)
+
+	// CreateAlertMuteWithResponse Mute alerts
+	//
+	// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+	CreateAlertMuteWithResponse(ctx context.Context, params *CreateAlertMuteParams, body CreateAlertMuteJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertMuteResponse, error)
+
+	// DeleteAlertMuteWithResponse End a mute
+	//
+	// Ends a mute before its time. What it held back, and is still bad, opens. One that is over stays as it is.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /alert-mutes/{mute} (the `DeleteAlertMute` operationId).
+	DeleteAlertMuteWithResponse(ctx context.Context, mute string, params *DeleteAlertMuteParams, reqEditors ...RequestEditorFn) (*DeleteAlertMuteResponse, error)
+
+	// ListAlertsWithResponse List alerts
+	//
+	// What is wrong with installs. An alert is one episode: it opens once, and closes by itself when all has been well for a while. (An alarm, in contrast, is something odd about a runner's identity, key or chain, which only a person can settle.)
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /alerts (the `ListAlerts` operationId).
+	ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error)
+
+	// GetAlertWithResponse Show an alert
+	//
+	// Answers one alert, open or closed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /alerts/{alert} (the `GetAlert` operationId).
+	GetAlertWithResponse(ctx context.Context, alert AlertID, reqEditors ...RequestEditorFn) (*GetAlertResponse, error)
+
+	// AcknowledgeAlertWithBodyWithResponse Acknowledge an alert
+	//
+	// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+	AcknowledgeAlertWithBodyWithResponse(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcknowledgeAlertResponse, error)
+
+	// AcknowledgeAlertWithResponse Acknowledge an alert
+	//
+	// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+	AcknowledgeAlertWithResponse(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, body AcknowledgeAlertJSONRequestBody, reqEditors ...RequestEditorFn) (*AcknowledgeAlertResponse, error)
+
 	// ListAppsWithResponse List apps
 	//
 	// Answers the apps of the org.
@@ -22244,6 +23445,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /events (the `ListEvents` operationId).
 	ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error)
+
+	// ListIncidentsWithResponse List incidents
+	//
+	// The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /incidents (the `ListIncidents` operationId).
+	ListIncidentsWithResponse(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*ListIncidentsResponse, error)
+
+	// GetIncidentWithResponse Show an incident
+	//
+	// Answers an incident with its newest 200 alerts that you may see.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /incidents/{incident} (the `GetIncident` operationId).
+	GetIncidentWithResponse(ctx context.Context, incident string, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error)
 
 	// ListInstallsWithResponse List installs
 	//
@@ -23598,6 +24817,287 @@ func (r AcknowledgeAlarmResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AcknowledgeAlarmResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAlertMutesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AlertMutePage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAlertMutesResponse) GetJSON200() *AlertMutePage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAlertMutesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAlertMutesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAlertMutesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAlertMutesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAlertMutesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateAlertMuteResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *AlertMute
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateAlertMuteResponse) GetJSON201() *AlertMute {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateAlertMuteResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateAlertMuteResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateAlertMuteResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateAlertMuteResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateAlertMuteResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAlertMuteResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeleteAlertMuteResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAlertMuteResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAlertMuteResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAlertMuteResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAlertMuteResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAlertsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AlertPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAlertsResponse) GetJSON200() *AlertPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAlertsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAlertsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAlertsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAlertsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAlertsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetAlertResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Alert
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAlertResponse) GetJSON200() *Alert {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetAlertResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAlertResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAlertResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAlertResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAlertResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AcknowledgeAlertResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Alert
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AcknowledgeAlertResponse) GetJSON200() *Alert {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AcknowledgeAlertResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AcknowledgeAlertResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AcknowledgeAlertResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AcknowledgeAlertResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AcknowledgeAlertResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -25752,6 +27252,102 @@ func (r ListEventsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListIncidentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IncidentPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListIncidentsResponse) GetJSON200() *IncidentPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListIncidentsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListIncidentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListIncidentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListIncidentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListIncidentsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetIncidentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IncidentDetail
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetIncidentResponse) GetJSON200() *IncidentDetail {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetIncidentResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetIncidentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetIncidentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetIncidentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetIncidentResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -30242,6 +31838,126 @@ func (c *ClientWithResponses) AcknowledgeAlarmWithResponse(ctx context.Context, 
 	return ParseAcknowledgeAlarmResponse(rsp)
 }
 
+// ListAlertMutesWithResponse List mutes
+//
+// Answers what holds alerts back by somebody's wish, and until when.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /alert-mutes (the `ListAlertMutes` operationId).
+func (c *ClientWithResponses) ListAlertMutesWithResponse(ctx context.Context, params *ListAlertMutesParams, reqEditors ...RequestEditorFn) (*ListAlertMutesResponse, error) {
+	rsp, err := c.ListAlertMutes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAlertMutesResponse(rsp)
+}
+
+// CreateAlertMuteWithBodyWithResponse Mute alerts
+//
+// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+func (c *ClientWithResponses) CreateAlertMuteWithBodyWithResponse(ctx context.Context, params *CreateAlertMuteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertMuteResponse, error) {
+	rsp, err := c.CreateAlertMuteWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAlertMuteResponse(rsp)
+}
+
+// CreateAlertMuteWithResponse Mute alerts
+//
+// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+func (c *ClientWithResponses) CreateAlertMuteWithResponse(ctx context.Context, params *CreateAlertMuteParams, body CreateAlertMuteJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertMuteResponse, error) {
+	rsp, err := c.CreateAlertMute(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAlertMuteResponse(rsp)
+}
+
+// DeleteAlertMuteWithResponse End a mute
+//
+// Ends a mute before its time. What it held back, and is still bad, opens. One that is over stays as it is.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /alert-mutes/{mute} (the `DeleteAlertMute` operationId).
+func (c *ClientWithResponses) DeleteAlertMuteWithResponse(ctx context.Context, mute string, params *DeleteAlertMuteParams, reqEditors ...RequestEditorFn) (*DeleteAlertMuteResponse, error) {
+	rsp, err := c.DeleteAlertMute(ctx, mute, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAlertMuteResponse(rsp)
+}
+
+// ListAlertsWithResponse List alerts
+//
+// What is wrong with installs. An alert is one episode: it opens once, and closes by itself when all has been well for a while. (An alarm, in contrast, is something odd about a runner's identity, key or chain, which only a person can settle.)
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /alerts (the `ListAlerts` operationId).
+func (c *ClientWithResponses) ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error) {
+	rsp, err := c.ListAlerts(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAlertsResponse(rsp)
+}
+
+// GetAlertWithResponse Show an alert
+//
+// Answers one alert, open or closed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /alerts/{alert} (the `GetAlert` operationId).
+func (c *ClientWithResponses) GetAlertWithResponse(ctx context.Context, alert AlertID, reqEditors ...RequestEditorFn) (*GetAlertResponse, error) {
+	rsp, err := c.GetAlert(ctx, alert, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAlertResponse(rsp)
+}
+
+// AcknowledgeAlertWithBodyWithResponse Acknowledge an alert
+//
+// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+func (c *ClientWithResponses) AcknowledgeAlertWithBodyWithResponse(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcknowledgeAlertResponse, error) {
+	rsp, err := c.AcknowledgeAlertWithBody(ctx, alert, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcknowledgeAlertResponse(rsp)
+}
+
+// AcknowledgeAlertWithResponse Acknowledge an alert
+//
+// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+func (c *ClientWithResponses) AcknowledgeAlertWithResponse(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, body AcknowledgeAlertJSONRequestBody, reqEditors ...RequestEditorFn) (*AcknowledgeAlertResponse, error) {
+	rsp, err := c.AcknowledgeAlert(ctx, alert, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcknowledgeAlertResponse(rsp)
+}
+
 // ListAppsWithResponse List apps
 //
 // Answers the apps of the org.
@@ -31213,6 +32929,36 @@ func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params
 		return nil, err
 	}
 	return ParseListEventsResponse(rsp)
+}
+
+// ListIncidentsWithResponse List incidents
+//
+// The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /incidents (the `ListIncidents` operationId).
+func (c *ClientWithResponses) ListIncidentsWithResponse(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*ListIncidentsResponse, error) {
+	rsp, err := c.ListIncidents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListIncidentsResponse(rsp)
+}
+
+// GetIncidentWithResponse Show an incident
+//
+// Answers an incident with its newest 200 alerts that you may see.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /incidents/{incident} (the `GetIncident` operationId).
+func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, incident string, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error) {
+	rsp, err := c.GetIncident(ctx, incident, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetIncidentResponse(rsp)
 }
 
 // ListInstallsWithResponse List installs
@@ -33209,6 +34955,206 @@ func ParseAcknowledgeAlarmResponse(rsp *http.Response) (*AcknowledgeAlarmRespons
 	return response, nil
 }
 
+// ParseListAlertMutesResponse parses an HTTP response from a ListAlertMutesWithResponse call
+func ParseListAlertMutesResponse(rsp *http.Response) (*ListAlertMutesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAlertMutesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AlertMutePage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateAlertMuteResponse parses an HTTP response from a CreateAlertMuteWithResponse call
+func ParseCreateAlertMuteResponse(rsp *http.Response) (*CreateAlertMuteResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateAlertMuteResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest AlertMute
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAlertMuteResponse parses an HTTP response from a DeleteAlertMuteWithResponse call
+func ParseDeleteAlertMuteResponse(rsp *http.Response) (*DeleteAlertMuteResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAlertMuteResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAlertsResponse parses an HTTP response from a ListAlertsWithResponse call
+func ParseListAlertsResponse(rsp *http.Response) (*ListAlertsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAlertsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AlertPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
+	}
+
+	return response, nil
+}
+
+// ParseGetAlertResponse parses an HTTP response from a GetAlertWithResponse call
+func ParseGetAlertResponse(rsp *http.Response) (*GetAlertResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAlertResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Alert
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAcknowledgeAlertResponse parses an HTTP response from a AcknowledgeAlertWithResponse call
+func ParseAcknowledgeAlertResponse(rsp *http.Response) (*AcknowledgeAlertResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AcknowledgeAlertResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Alert
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListAppsResponse parses an HTTP response from a ListAppsWithResponse call
 func ParseListAppsResponse(rsp *http.Response) (*ListAppsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -34739,6 +36685,75 @@ func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
 
 	case rsp.StatusCode == 200:
 		// Content-type (text/event-stream) unsupported
+
+	}
+
+	return response, nil
+}
+
+// ParseListIncidentsResponse parses an HTTP response from a ListIncidentsWithResponse call
+func ParseListIncidentsResponse(rsp *http.Response) (*ListIncidentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListIncidentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IncidentPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
+	}
+
+	return response, nil
+}
+
+// ParseGetIncidentResponse parses an HTTP response from a GetIncidentWithResponse call
+func ParseGetIncidentResponse(rsp *http.Response) (*GetIncidentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetIncidentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IncidentDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 

@@ -54,6 +54,123 @@ func (e ActionRunState) Valid() bool {
 	}
 }
 
+// Defines values for AlertClosedBecause.
+const (
+	AlertClosedBecauseGone      AlertClosedBecause = "gone"
+	AlertClosedBecauseRecovered AlertClosedBecause = "recovered"
+)
+
+// Valid indicates whether the value is a known member of the AlertClosedBecause enum.
+func (e AlertClosedBecause) Valid() bool {
+	switch e {
+	case AlertClosedBecauseGone:
+		return true
+	case AlertClosedBecauseRecovered:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertHeldBecause.
+const (
+	AlertHeldBecauseMuted       AlertHeldBecause = "muted"
+	AlertHeldBecausePlannedWork AlertHeldBecause = "planned_work"
+	AlertHeldBecauseTooEarly    AlertHeldBecause = "too_early"
+)
+
+// Valid indicates whether the value is a known member of the AlertHeldBecause enum.
+func (e AlertHeldBecause) Valid() bool {
+	switch e {
+	case AlertHeldBecauseMuted:
+		return true
+	case AlertHeldBecausePlannedWork:
+		return true
+	case AlertHeldBecauseTooEarly:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertKind.
+const (
+	AlertKindChainUnreported   AlertKind = "chain_unreported"
+	AlertKindDrift             AlertKind = "drift"
+	AlertKindExpiring          AlertKind = "expiring"
+	AlertKindNeedsAttention    AlertKind = "needs_attention"
+	AlertKindRemediationFailed AlertKind = "remediation_failed"
+	AlertKindRunnerSilent      AlertKind = "runner_silent"
+	AlertKindUnhealthy         AlertKind = "unhealthy"
+	AlertKindWaitingTooLong    AlertKind = "waiting_too_long"
+	AlertKindWorkflowFailed    AlertKind = "workflow_failed"
+)
+
+// Valid indicates whether the value is a known member of the AlertKind enum.
+func (e AlertKind) Valid() bool {
+	switch e {
+	case AlertKindChainUnreported:
+		return true
+	case AlertKindDrift:
+		return true
+	case AlertKindExpiring:
+		return true
+	case AlertKindNeedsAttention:
+		return true
+	case AlertKindRemediationFailed:
+		return true
+	case AlertKindRunnerSilent:
+		return true
+	case AlertKindUnhealthy:
+		return true
+	case AlertKindWaitingTooLong:
+		return true
+	case AlertKindWorkflowFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertSeverity.
+const (
+	AlertSeverityCritical AlertSeverity = "critical"
+	AlertSeverityWarning  AlertSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the AlertSeverity enum.
+func (e AlertSeverity) Valid() bool {
+	switch e {
+	case AlertSeverityCritical:
+		return true
+	case AlertSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertState.
+const (
+	AlertStateClosed AlertState = "closed"
+	AlertStateHeld   AlertState = "held"
+	AlertStateOpen   AlertState = "open"
+)
+
+// Valid indicates whether the value is a known member of the AlertState enum.
+func (e AlertState) Valid() bool {
+	switch e {
+	case AlertStateClosed:
+		return true
+	case AlertStateHeld:
+		return true
+	case AlertStateOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AppPolicyEngine.
 const (
 	AppPolicyEngineKyverno AppPolicyEngine = "kyverno"
@@ -2673,6 +2790,137 @@ type AlarmPage struct {
 	Next Next `json:"next,omitempty"`
 }
 
+// Alert defines model for Alert.
+type Alert struct {
+	AcknowledgedAt *time.Time          `json:"acknowledged_at,omitempty"`
+	AcknowledgedBy *string             `json:"acknowledged_by,omitempty"`
+	ClosedAt       *time.Time          `json:"closed_at,omitempty"`
+	ClosedBecause  *AlertClosedBecause `json:"closed_because,omitempty"`
+
+	// GoodSince Since when all is well again; it closes when that lasts.
+	GoodSince *time.Time `json:"good_since,omitempty"`
+
+	// Held Why nobody is told of an alert yet.
+	Held *AlertHeld `json:"held,omitempty"`
+
+	// ID Example: alt_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// IncidentID The incident that it belongs to.
+	IncidentID *string `json:"incident_id,omitempty"`
+
+	// Install A thing by id and name.
+	Install Ref `json:"install"`
+
+	// Kind What is wrong.
+	Kind     AlertKind  `json:"kind"`
+	Note     *string    `json:"note,omitempty"`
+	OpenedAt *time.Time `json:"opened_at,omitempty"`
+
+	// Relapses How often all was well for less than the clear window.
+	Relapses int `json:"relapses"`
+
+	// Release A config or release by id and number.
+	Release       *NumberRef `json:"release,omitempty"`
+	RunnerVersion *string    `json:"runner_version,omitempty"`
+
+	// Severity How urgent a kind is.
+	Severity AlertSeverity `json:"severity"`
+
+	// Since Since when it is wrong.
+	Since time.Time  `json:"since"`
+	State AlertState `json:"state"`
+
+	// Subject What it is about within the install: a check, a component, a role.
+	//
+	// Example: component/web
+	Subject string `json:"subject"`
+
+	// Text What is wrong.
+	//
+	// Example: component/web is unhealthy
+	Text string `json:"text"`
+}
+
+// AlertClosedBecause defines model for Alert.ClosedBecause.
+type AlertClosedBecause string
+
+// AlertAcknowledgement defines model for AlertAcknowledgement.
+type AlertAcknowledgement struct {
+	// Note What is being done about it.
+	Note string `json:"note"`
+}
+
+// AlertHeld Why nobody is told of an alert yet.
+type AlertHeld struct {
+	Because AlertHeldBecause `json:"because"`
+	Until   time.Time        `json:"until"`
+}
+
+// AlertHeldBecause defines model for AlertHeld.Because.
+type AlertHeldBecause string
+
+// AlertKind What is wrong.
+type AlertKind string
+
+// AlertMute defines model for AlertMute.
+type AlertMute struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// ID Example: mut_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind What is wrong.
+	Kind      *AlertKind `json:"kind,omitempty"`
+	Reason    string     `json:"reason"`
+	RemovedAt *time.Time `json:"removed_at,omitempty"`
+	RemovedBy *string    `json:"removed_by,omitempty"`
+	Subject   *string    `json:"subject,omitempty"`
+	Until     time.Time  `json:"until"`
+}
+
+// AlertMutePage defines model for AlertMutePage.
+type AlertMutePage struct {
+	Items []AlertMute `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AlertMuteRequest defines model for AlertMuteRequest.
+type AlertMuteRequest struct {
+	// Alert An alert by id: what it is about is muted; `install` and `kind` are those of the alert then.
+	Alert *string `json:"alert,omitempty"`
+
+	// Install An install by id or name; without it and without `alert`, a kind in all installs.
+	Install *string `json:"install,omitempty"`
+
+	// Kind What is wrong.
+	Kind   *AlertKind `json:"kind,omitempty"`
+	Reason string     `json:"reason"`
+
+	// Until When it ends, at most 30 days ahead.
+	Until time.Time `json:"until"`
+}
+
+// AlertPage defines model for AlertPage.
+type AlertPage struct {
+	Items []Alert `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AlertSeverity How urgent a kind is.
+type AlertSeverity string
+
+// AlertState defines model for AlertState.
+type AlertState string
+
 // AlsoDecided defines model for AlsoDecided.
 type AlsoDecided struct {
 	// ChangeID Example: chg_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -4117,6 +4365,52 @@ type Hold struct {
 // HoldReason defines model for Hold.Reason.
 type HoldReason string
 
+// Incident defines model for Incident.
+type Incident struct {
+	// About What the installs have in common.
+	//
+	// Example: component/web
+	About string `json:"about"`
+
+	// Alerts How many alerts it has, of those that you may see.
+	Alerts int `json:"alerts"`
+
+	// App The app of the release.
+	App      *string    `json:"app,omitempty"`
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
+
+	// ID Example: inc_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Kind What is wrong.
+	Kind AlertKind `json:"kind"`
+
+	// OpenAlerts How many of these are open.
+	OpenAlerts int       `json:"open_alerts"`
+	OpenedAt   time.Time `json:"opened_at"`
+
+	// Release A config or release by id and number.
+	Release       *NumberRef `json:"release,omitempty"`
+	RunnerVersion *string    `json:"runner_version,omitempty"`
+
+	// Severity How urgent a kind is.
+	Severity AlertSeverity `json:"severity"`
+}
+
+// IncidentDetail defines model for IncidentDetail.
+type IncidentDetail struct {
+	Alerts   []Alert  `json:"alerts"`
+	Incident Incident `json:"incident"`
+}
+
+// IncidentPage defines model for IncidentPage.
+type IncidentPage struct {
+	Items []Incident `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InputDefinition defines model for InputDefinition.
 type InputDefinition struct {
 	// Default Absent: there is none. Not shown for sensitive inputs.
@@ -4229,6 +4523,9 @@ type Install struct {
 
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
+
+	// OpenAlerts Alerts of it that are open.
+	OpenAlerts int `json:"open_alerts"`
 
 	// Pause Of an install that the vendor paused.
 	Pause *Pause `json:"pause,omitempty"`
@@ -7132,6 +7429,9 @@ type After = string
 // AfterVersion defines model for AfterVersion.
 type AfterVersion = int64
 
+// AlertID defines model for AlertID.
+type AlertID = string
+
 // AppIDOrName defines model for AppIDOrName.
 type AppIDOrName = string
 
@@ -7248,6 +7548,57 @@ type ListAlarmsParams struct {
 
 // AcknowledgeAlarmParams defines parameters for AcknowledgeAlarm.
 type AcknowledgeAlarmParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAlertMutesParams defines parameters for ListAlertMutes.
+type ListAlertMutesParams struct {
+	// Past Also mutes that are over.
+	Past *bool `form:"past,omitempty" json:"past,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// CreateAlertMuteParams defines parameters for CreateAlertMute.
+type CreateAlertMuteParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAlertMuteParams defines parameters for DeleteAlertMute.
+type DeleteAlertMuteParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAlertsParams defines parameters for ListAlerts.
+type ListAlertsParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// State Only alerts in these states; `held` are those that nobody is told of yet, with the reason.
+	State *[]AlertState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Kind Only these kinds.
+	Kind *[]AlertKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Severity Only kinds of this severity.
+	Severity *AlertSeverity `form:"severity,omitempty" json:"severity,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// AcknowledgeAlertParams defines parameters for AcknowledgeAlert.
+type AcknowledgeAlertParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -7523,6 +7874,18 @@ type ListEventsParams struct {
 
 	// LastEventID The id of the last event that was received; stronger than `after`.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
+// ListIncidentsParams defines parameters for ListIncidents.
+type ListIncidentsParams struct {
+	// Open Only open ones, or only closed ones.
+	Open *bool `form:"open,omitempty" json:"open,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ListInstallsParams defines parameters for ListInstalls.
@@ -8065,6 +8428,12 @@ type RetryWorkflowParams struct {
 // AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
 type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
 
+// CreateAlertMuteJSONRequestBody defines body for CreateAlertMute for application/json ContentType.
+type CreateAlertMuteJSONRequestBody = AlertMuteRequest
+
+// AcknowledgeAlertJSONRequestBody defines body for AcknowledgeAlert for application/json ContentType.
+type AcknowledgeAlertJSONRequestBody = AlertAcknowledgement
+
 // CreateAppJSONRequestBody defines body for CreateApp for application/json ContentType.
 type CreateAppJSONRequestBody = AppRequest
 
@@ -8190,6 +8559,24 @@ type ServerInterface interface {
 	// AcknowledgeAlarm Acknowledge an alarm
 	// (POST /alarms/{alarm}/acknowledge)
 	AcknowledgeAlarm(c *gin.Context, alarm string, params AcknowledgeAlarmParams)
+	// ListAlertMutes List mutes
+	// (GET /alert-mutes)
+	ListAlertMutes(c *gin.Context, params ListAlertMutesParams)
+	// CreateAlertMute Mute alerts
+	// (POST /alert-mutes)
+	CreateAlertMute(c *gin.Context, params CreateAlertMuteParams)
+	// DeleteAlertMute End a mute
+	// (DELETE /alert-mutes/{mute})
+	DeleteAlertMute(c *gin.Context, mute string, params DeleteAlertMuteParams)
+	// ListAlerts List alerts
+	// (GET /alerts)
+	ListAlerts(c *gin.Context, params ListAlertsParams)
+	// GetAlert Show an alert
+	// (GET /alerts/{alert})
+	GetAlert(c *gin.Context, alert AlertID)
+	// AcknowledgeAlert Acknowledge an alert
+	// (POST /alerts/{alert}/acknowledge)
+	AcknowledgeAlert(c *gin.Context, alert AlertID, params AcknowledgeAlertParams)
 	// ListApps List apps
 	// (GET /apps)
 	ListApps(c *gin.Context, params ListAppsParams)
@@ -8322,6 +8709,12 @@ type ServerInterface interface {
 	// ListEvents Read or follow what happened in the org
 	// (GET /events)
 	ListEvents(c *gin.Context, params ListEventsParams)
+	// ListIncidents List incidents
+	// (GET /incidents)
+	ListIncidents(c *gin.Context, params ListIncidentsParams)
+	// GetIncident Show an incident
+	// (GET /incidents/{incident})
+	GetIncident(c *gin.Context, incident string)
 	// ListInstalls List installs
 	// (GET /installs)
 	ListInstalls(c *gin.Context, params ListInstallsParams)
@@ -8783,6 +9176,279 @@ func (siw *ServerInterfaceWrapper) AcknowledgeAlarm(c *gin.Context) {
 	}
 
 	siw.Handler.AcknowledgeAlarm(c, alarm, params)
+}
+
+// ListAlertMutes operation middleware
+func (siw *ServerInterfaceWrapper) ListAlertMutes(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAlertMutesParams
+
+	// ------------- Optional query parameter "past" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "past", c.Request.URL.Query(), &params.Past, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter past: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAlertMutes(c, params)
+}
+
+// CreateAlertMute operation middleware
+func (siw *ServerInterfaceWrapper) CreateAlertMute(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateAlertMuteParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateAlertMute(c, params)
+}
+
+// DeleteAlertMute operation middleware
+func (siw *ServerInterfaceWrapper) DeleteAlertMute(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "mute" -------------
+	var mute string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "mute", c.Param("mute"), &mute, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter mute: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAlertMuteParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteAlertMute(c, mute, params)
+}
+
+// ListAlerts operation middleware
+func (siw *ServerInterfaceWrapper) ListAlerts(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAlertsParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", c.Request.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter kind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "severity" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "severity", c.Request.URL.Query(), &params.Severity, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter severity: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAlerts(c, params)
+}
+
+// GetAlert operation middleware
+func (siw *ServerInterfaceWrapper) GetAlert(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "alert" -------------
+	var alert AlertID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "alert", c.Param("alert"), &alert, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter alert: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetAlert(c, alert)
+}
+
+// AcknowledgeAlert operation middleware
+func (siw *ServerInterfaceWrapper) AcknowledgeAlert(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "alert" -------------
+	var alert AlertID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "alert", c.Param("alert"), &alert, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter alert: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AcknowledgeAlertParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AcknowledgeAlert(c, alert, params)
 }
 
 // ListApps operation middleware
@@ -10609,6 +11275,74 @@ func (siw *ServerInterfaceWrapper) ListEvents(c *gin.Context) {
 	}
 
 	siw.Handler.ListEvents(c, params)
+}
+
+// ListIncidents operation middleware
+func (siw *ServerInterfaceWrapper) ListIncidents(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListIncidentsParams
+
+	// ------------- Optional query parameter "open" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "open", c.Request.URL.Query(), &params.Open, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter open: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListIncidents(c, params)
+}
+
+// GetIncident operation middleware
+func (siw *ServerInterfaceWrapper) GetIncident(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "incident" -------------
+	var incident string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "incident", c.Param("incident"), &incident, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter incident: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetIncident(c, incident)
 }
 
 // ListInstalls operation middleware
@@ -14329,6 +15063,12 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/action-runs/:run", wrapper.GetActionRun)
 	router.GET(options.BaseURL+"/alarms", wrapper.ListAlarms)
 	router.POST(options.BaseURL+"/alarms/:alarm/acknowledge", wrapper.AcknowledgeAlarm)
+	router.GET(options.BaseURL+"/alert-mutes", wrapper.ListAlertMutes)
+	router.POST(options.BaseURL+"/alert-mutes", wrapper.CreateAlertMute)
+	router.DELETE(options.BaseURL+"/alert-mutes/:mute", wrapper.DeleteAlertMute)
+	router.GET(options.BaseURL+"/alerts", wrapper.ListAlerts)
+	router.GET(options.BaseURL+"/alerts/:alert", wrapper.GetAlert)
+	router.POST(options.BaseURL+"/alerts/:alert/acknowledge", wrapper.AcknowledgeAlert)
 	router.GET(options.BaseURL+"/apps", wrapper.ListApps)
 	router.POST(options.BaseURL+"/apps", wrapper.CreateApp)
 	router.DELETE(options.BaseURL+"/apps/:app", wrapper.DeleteApp)
@@ -14373,6 +15113,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
 	router.GET(options.BaseURL+"/events", wrapper.ListEvents)
+	router.GET(options.BaseURL+"/incidents", wrapper.ListIncidents)
+	router.GET(options.BaseURL+"/incidents/:incident", wrapper.GetIncident)
 	router.GET(options.BaseURL+"/installs", wrapper.ListInstalls)
 	router.POST(options.BaseURL+"/installs", wrapper.CreateInstall)
 	router.DELETE(options.BaseURL+"/installs/:install", wrapper.ForgetInstall)
@@ -14656,6 +15398,278 @@ type AcknowledgeAlarmdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response AcknowledgeAlarmdefaultApplicationProblemPlusJSONResponse) VisitAcknowledgeAlarmResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlertMutesRequestObject struct {
+	Params ListAlertMutesParams
+}
+
+type ListAlertMutesResponseObject interface {
+	VisitListAlertMutesResponse(w http.ResponseWriter) error
+}
+
+type ListAlertMutes200JSONResponse AlertMutePage
+
+func (response ListAlertMutes200JSONResponse) VisitListAlertMutesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlertMutes200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListAlertMutes200TextCsvResponse) VisitListAlertMutesResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListAlertMutesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAlertMutesdefaultApplicationProblemPlusJSONResponse) VisitListAlertMutesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAlertMuteRequestObject struct {
+	Params CreateAlertMuteParams
+	Body   *CreateAlertMuteJSONRequestBody
+}
+
+type CreateAlertMuteResponseObject interface {
+	VisitCreateAlertMuteResponse(w http.ResponseWriter) error
+}
+
+type CreateAlertMute201JSONResponse AlertMute
+
+func (response CreateAlertMute201JSONResponse) VisitCreateAlertMuteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAlertMutedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateAlertMutedefaultApplicationProblemPlusJSONResponse) VisitCreateAlertMuteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAlertMuteRequestObject struct {
+	Mute   string `json:"mute"`
+	Params DeleteAlertMuteParams
+}
+
+type DeleteAlertMuteResponseObject interface {
+	VisitDeleteAlertMuteResponse(w http.ResponseWriter) error
+}
+
+type DeleteAlertMute204Response struct {
+}
+
+func (response DeleteAlertMute204Response) VisitDeleteAlertMuteResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DeleteAlertMutedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DeleteAlertMutedefaultApplicationProblemPlusJSONResponse) VisitDeleteAlertMuteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlertsRequestObject struct {
+	Params ListAlertsParams
+}
+
+type ListAlertsResponseObject interface {
+	VisitListAlertsResponse(w http.ResponseWriter) error
+}
+
+type ListAlerts200JSONResponse AlertPage
+
+func (response ListAlerts200JSONResponse) VisitListAlertsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlerts200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListAlerts200TextCsvResponse) VisitListAlertsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListAlertsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAlertsdefaultApplicationProblemPlusJSONResponse) VisitListAlertsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAlertRequestObject struct {
+	Alert AlertID `json:"alert"`
+}
+
+type GetAlertResponseObject interface {
+	VisitGetAlertResponse(w http.ResponseWriter) error
+}
+
+type GetAlert200JSONResponse Alert
+
+func (response GetAlert200JSONResponse) VisitGetAlertResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAlertdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetAlertdefaultApplicationProblemPlusJSONResponse) VisitGetAlertResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcknowledgeAlertRequestObject struct {
+	Alert  AlertID `json:"alert"`
+	Params AcknowledgeAlertParams
+	Body   *AcknowledgeAlertJSONRequestBody
+}
+
+type AcknowledgeAlertResponseObject interface {
+	VisitAcknowledgeAlertResponse(w http.ResponseWriter) error
+}
+
+type AcknowledgeAlert200JSONResponse Alert
+
+func (response AcknowledgeAlert200JSONResponse) VisitAcknowledgeAlertResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcknowledgeAlertdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AcknowledgeAlertdefaultApplicationProblemPlusJSONResponse) VisitAcknowledgeAlertResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -16617,6 +17631,104 @@ type ListEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListEventsdefaultApplicationProblemPlusJSONResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListIncidentsRequestObject struct {
+	Params ListIncidentsParams
+}
+
+type ListIncidentsResponseObject interface {
+	VisitListIncidentsResponse(w http.ResponseWriter) error
+}
+
+type ListIncidents200JSONResponse IncidentPage
+
+func (response ListIncidents200JSONResponse) VisitListIncidentsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListIncidents200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListIncidents200TextCsvResponse) VisitListIncidentsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListIncidentsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListIncidentsdefaultApplicationProblemPlusJSONResponse) VisitListIncidentsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetIncidentRequestObject struct {
+	Incident string `json:"incident"`
+}
+
+type GetIncidentResponseObject interface {
+	VisitGetIncidentResponse(w http.ResponseWriter) error
+}
+
+type GetIncident200JSONResponse IncidentDetail
+
+func (response GetIncident200JSONResponse) VisitGetIncidentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetIncidentdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetIncidentdefaultApplicationProblemPlusJSONResponse) VisitGetIncidentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -20497,6 +21609,24 @@ type StrictServerInterface interface {
 	// AcknowledgeAlarm Acknowledge an alarm
 	// (POST /alarms/{alarm}/acknowledge)
 	AcknowledgeAlarm(ctx context.Context, request AcknowledgeAlarmRequestObject) (AcknowledgeAlarmResponseObject, error)
+	// ListAlertMutes List mutes
+	// (GET /alert-mutes)
+	ListAlertMutes(ctx context.Context, request ListAlertMutesRequestObject) (ListAlertMutesResponseObject, error)
+	// CreateAlertMute Mute alerts
+	// (POST /alert-mutes)
+	CreateAlertMute(ctx context.Context, request CreateAlertMuteRequestObject) (CreateAlertMuteResponseObject, error)
+	// DeleteAlertMute End a mute
+	// (DELETE /alert-mutes/{mute})
+	DeleteAlertMute(ctx context.Context, request DeleteAlertMuteRequestObject) (DeleteAlertMuteResponseObject, error)
+	// ListAlerts List alerts
+	// (GET /alerts)
+	ListAlerts(ctx context.Context, request ListAlertsRequestObject) (ListAlertsResponseObject, error)
+	// GetAlert Show an alert
+	// (GET /alerts/{alert})
+	GetAlert(ctx context.Context, request GetAlertRequestObject) (GetAlertResponseObject, error)
+	// AcknowledgeAlert Acknowledge an alert
+	// (POST /alerts/{alert}/acknowledge)
+	AcknowledgeAlert(ctx context.Context, request AcknowledgeAlertRequestObject) (AcknowledgeAlertResponseObject, error)
 	// ListApps List apps
 	// (GET /apps)
 	ListApps(ctx context.Context, request ListAppsRequestObject) (ListAppsResponseObject, error)
@@ -20629,6 +21759,12 @@ type StrictServerInterface interface {
 	// ListEvents Read or follow what happened in the org
 	// (GET /events)
 	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
+	// ListIncidents List incidents
+	// (GET /incidents)
+	ListIncidents(ctx context.Context, request ListIncidentsRequestObject) (ListIncidentsResponseObject, error)
+	// GetIncident Show an incident
+	// (GET /incidents/{incident})
+	GetIncident(ctx context.Context, request GetIncidentRequestObject) (GetIncidentResponseObject, error)
 	// ListInstalls List installs
 	// (GET /installs)
 	ListInstalls(ctx context.Context, request ListInstallsRequestObject) (ListInstallsResponseObject, error)
@@ -21080,6 +22216,200 @@ func (sh *strictHandler) AcknowledgeAlarm(ctx *gin.Context, alarm string, params
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(AcknowledgeAlarmResponseObject); ok {
 		if err := validResponse.VisitAcknowledgeAlarmResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAlertMutes operation middleware
+func (sh *strictHandler) ListAlertMutes(ctx *gin.Context, params ListAlertMutesParams) {
+	var request ListAlertMutesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAlertMutes(ctx.Request.Context(), request.(ListAlertMutesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAlertMutes")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAlertMutesResponseObject); ok {
+		if err := validResponse.VisitListAlertMutesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateAlertMute operation middleware
+func (sh *strictHandler) CreateAlertMute(ctx *gin.Context, params CreateAlertMuteParams) {
+	var request CreateAlertMuteRequestObject
+
+	request.Params = params
+
+	var body CreateAlertMuteJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateAlertMute(ctx.Request.Context(), request.(CreateAlertMuteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateAlertMute")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateAlertMuteResponseObject); ok {
+		if err := validResponse.VisitCreateAlertMuteResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteAlertMute operation middleware
+func (sh *strictHandler) DeleteAlertMute(ctx *gin.Context, mute string, params DeleteAlertMuteParams) {
+	var request DeleteAlertMuteRequestObject
+
+	request.Mute = mute
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteAlertMute(ctx.Request.Context(), request.(DeleteAlertMuteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteAlertMute")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteAlertMuteResponseObject); ok {
+		if err := validResponse.VisitDeleteAlertMuteResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAlerts operation middleware
+func (sh *strictHandler) ListAlerts(ctx *gin.Context, params ListAlertsParams) {
+	var request ListAlertsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAlerts(ctx.Request.Context(), request.(ListAlertsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAlerts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAlertsResponseObject); ok {
+		if err := validResponse.VisitListAlertsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAlert operation middleware
+func (sh *strictHandler) GetAlert(ctx *gin.Context, alert AlertID) {
+	var request GetAlertRequestObject
+
+	request.Alert = alert
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAlert(ctx.Request.Context(), request.(GetAlertRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAlert")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetAlertResponseObject); ok {
+		if err := validResponse.VisitGetAlertResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AcknowledgeAlert operation middleware
+func (sh *strictHandler) AcknowledgeAlert(ctx *gin.Context, alert AlertID, params AcknowledgeAlertParams) {
+	var request AcknowledgeAlertRequestObject
+
+	request.Alert = alert
+	request.Params = params
+
+	var body AcknowledgeAlertJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AcknowledgeAlert(ctx.Request.Context(), request.(AcknowledgeAlertRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AcknowledgeAlert")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AcknowledgeAlertResponseObject); ok {
+		if err := validResponse.VisitAcknowledgeAlertResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -22501,6 +23831,58 @@ func (sh *strictHandler) ListEvents(ctx *gin.Context, params ListEventsParams) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(ListEventsResponseObject); ok {
 		if err := validResponse.VisitListEventsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListIncidents operation middleware
+func (sh *strictHandler) ListIncidents(ctx *gin.Context, params ListIncidentsParams) {
+	var request ListIncidentsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListIncidents(ctx.Request.Context(), request.(ListIncidentsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListIncidents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListIncidentsResponseObject); ok {
+		if err := validResponse.VisitListIncidentsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetIncident operation middleware
+func (sh *strictHandler) GetIncident(ctx *gin.Context, incident string) {
+	var request GetIncidentRequestObject
+
+	request.Incident = incident
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetIncident(ctx.Request.Context(), request.(GetIncidentRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetIncident")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetIncidentResponseObject); ok {
+		if err := validResponse.VisitGetIncidentResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -25359,925 +26741,957 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Pkts2li/8Kih9U5Vkly2r2+623V1Tdx3HmXgmibO2J7m7iVeCSEiCmwI4BNSykuuq+zT3we6TfIVz",
-	"ABCkQIpUy97d76vdmrTFf8DBwcH5+zt/jFK5LqRgQqvR9R+jFaMZK+HPF2/p0vw3YyoteaG5FKPr0dsV",
-	"I3esVFwKIhdku6KapFSQOSPpioolyxKykCWZvVyc/UB1upqNR8lIpSu2puZtelew0fVI6ZKL5ejjx4/J",
-	"qKAlXTNtP/tsoVkZ/+5MsA96Zj6rV4wUdMnInC1kyW4InSsmNJECLi14qTTcYD7OzfP/2LByN0pGgq7N",
-	"9yl8JRzYmn74nomlXo2uL88vkr2BJjiyn3Hu+wP8hesVmW0p17OEUKG2rCRUESWlMP/VAd24Iiu+XLGS",
-	"6BU1I+aqc5xT+2BtvAtZrqkeXY+40FePRomZAF9v1qPrp5PJ4/OnTy8uHz1+NHn69DwZrbnASxM/Ly40",
-	"W7ISJ1YUL795Vf4In2zO65kgtCjIfEd4RmRJzMD8aAuqV8Fgi2KUjEr2jw0vWTa61uWGtZD4/OIJDMv/",
-	"O0rwoviZlpzOcxYfm2EK823DEpTc2XuvSc60YaeEZHzJtSJUZGQjDGOnsmQqgR+ExMvILS1Tcu886by+",
-	"3vA8e/lNfD6GymY2c3NTy6jg2kmH9Bz27qEx4Q5vGRRePO2opFjwZWxUz0gK15AvE8OY8x0wKiztZj3H",
-	"7ccFma1Ynst/eThrGze86PTjLtfdDAuikytSsrW8Y9mYmItmDEzZ3xcbxTKy5XolN5pw3SYkUvu5riFH",
-	"BrlRWq5Z2bH1SWrv6bX93c0nJeU3fLF4K+OUlNrIUClYYpcajwW9An6QIt8Rs/uRG9qIp2XneNkHui5y",
-	"c+Mlythhoy/p1vy9T9pcSXdKmFEvS1qszCwo0eyDxslwRXIqlpuOcyyzH6gNWRhR/+vIvGiUjDJp/nfN",
-	"yjXl2ehdfJi715vImfYzzXlGNYNNZUcLbLuVmzwjK1oUTCRWLBAh9YqLZftQd9NyUz/EMragm1yPrhc0",
-	"V8wPbS5lzqiAsb24Y0L/jYtM7Y/vlVlivWKKkVtzR0LUJgUyzqyoWlCes2wGDDHbyvJ2kcvt+J9moKPQ",
-	"PEe5JuRG3BDF7lhJc0JLRmiuWSmo5nes9Ww2n6zNhmu2Vg0mv3q0R3Bgo5d472V1ItOypDuY8rclY7+z",
-	"uNhbwDXcjy37EG856S58mbF1ITUT6e5vbBcbV8kKZhjDaEGGoZWRcrdsB6wzl9mOLJlWgXbmVKQl5eKm",
-	"/gi8hArc3vBsQxySR5On49+Emz4qrRUBgtGemeHea+YL0GJbFFKjI8+MFqdhBnYjcEXm1IxVijH5ZcUE",
-	"4SDR3ZSkgAUUcps0HqtP8vyCzIqSpVJk3Hx1arm5a+pW6x54FrwUStM879QCOd7T6yiw956UB7+nc5a3",
-	"ygCpmGM+EJtzlsOpMLtluz/f0XzDZtUOX28MA+Y5WUnUsbyU/3VkvvfnlApa7oywjG18ePvBnX9xeWVs",
-	"G6OJmnf8x6//8ed3//zn8T/9adQpEc6vIhLhe77men/u38ktWVNhjjm2NmcH2EQrc4xospaqVWPI4X1R",
-	"SWwkkjclLieTwHo4j1oPPzBzvHZpEWu4oxfj4K0n5ZsfmC55eki1Vazkgahvjsq84qSjerV4VhSd3Axm",
-	"rpEaRZG00K5pLIL9NWTfv1rYnd9rJHZX9xxNJQOGjOj1RgjDTd2rVcJdLauFF0+6Wm801WyxyV8zJTdl",
-	"2mKKKiqyufxgCEOJ96skvRi/dG8+7bBZcZDxNStaxmQunXQ8b+UtE4cGpM1NCZlpeTv9v//7/8wSo1iC",
-	"Iq9YWrI2Sx0eO+lof6FtMjeXYgknt1Vi1nRH5oysWJ6ROU1vyUZonps7SjjWlVwz0I2JlkTRXYKa/l8k",
-	"yTYl1daXZmU2mV1N1KxyaZVkNlEz+ymQ7FKkLNABGvtuSxuivTJhHk5U3Yh5UjuhvvzyavK/fj0/u3z3",
-	"P36dnD1995X6X19eTSaT2o9/nCePPn61Vl9FzjFDNDZfSXkbV163eLHfjrA3n3ZJrQVwiAe9pdAyNHv5",
-	"hGP7aF6lCikUA0Xip1LOcwYuhFQKzQSwIi2KnKfAMQ8KvOOf3yt0R1Zf/lPJFqPr0f/zoPLtPsCr6oF7",
-	"L3xxnwDO/7ClCradYuUdy1A/B01c0Z0i29VuDPS0bwW/baqtX7QoZcFKzdm+xfbHvuazYjTXq2m6Yult",
-	"cIM3Ac0CFBv0Tns1q2uGOJCX5iHzdF2XSkY5VRrs0F6vMWbxR7fu4Vay2zGmyxmxGTFWjXaECoabxd6T",
-	"zbHqki+X1i8+YO5v8bHYGzfCbHeRGYaNbQA8O4nStNTKmC1z8KGwfEGkQCGcrli2yRk6UbkG4WctGC/n",
-	"xuRZmrJCcysnS5YzqkAWmn9mLOWKSzEeRU3+ak/9ipSvc2qDZ2qTCmjmGcetSOX6kPP3LAXuCJllMOs6",
-	"rti7UE3gj6Pm529oH/JPdMn2R+yZZAC3xNhEsA/60NM/mnua08Hvtg/bupnqo6ZedPTaX8hsU55FaZ+W",
-	"jGqWTamuRUkyqtmZ5kDs1mfmu+grWVnKMn7lA9fTVGYhG3jbKBktuOBqNXAwOK+AEqWYTs7fZxcfHv/j",
-	"6e/lk+3Du8vbq/UjMdHLFY2+odLpuxbwNVuA6QnGjWpxVoPvVKGLg2uyLaVGdyvoQFSRQnKhFTjNblmh",
-	"b1BbEyTnStfFXedYNgLttBg32hFO/To0Im/gkTRDYgtN5Ea7CGHb4EWGJ1jMDrefMlPpsLfdm91L8RNb",
-	"ZokQvDrgBrnR7iCjGXp0aP5TsBNQg6jvnGT04Wwpz+yP5qwfv6bbH5hSRgDA7itkOZThnRAf+JQ5FYY/",
-	"oyPm0uwfG7Zh2ewaSEi5VjfgkpWCudXDo+gLReRWBKfODLhg5hQRqs1z49/EbM2Vsm9URPP0lhRUhQEU",
-	"MBtx+RsvAV5wbnMcmZHCGyGsb32Tpozh+YI+uFEySqlIWY5/47cjznVDgJLRdZu0sqdVC1NbghOurw3f",
-	"bWiekLQ01oKxMGHnOWrlfMFIuktzVvNnjcztsXVxKmx8YE2pno2SwJ638roavVvmisdrMrUmlDvPhtOd",
-	"alZx+5wH22vUndv3tw1yNA6/oijlHZtGnTDP8GLoJXbOmHITU58CcXGmbnlxJgscxxlwi+E0I2VqWnV8",
-	"sPUoxuXlw6ukVWGtiFHKPLLbX28Ext/t0GXOwJnEaIbzkYpVXnRaFLAxx+S1dYcbySDk9tr6xS8uyGwj",
-	"boXciql51wz2NEh8RktjvkCMdbtioqZ9ZizNzXUiJAaKzMMJYbnzHds3q02BMnWWEMVFyuBGRVb0jpln",
-	"2WLBUk12TKMV3u3V6rskH1t5620lJOq845m3RROSYuoE5/6ivBTk72+f16XFPz24JP+E/xcTGmb3WOkf",
-	"URXYB41y14ok92nvytiueI687GIJHK3MnN+B2Op3pOAPfxwUco0dDFejGzj7TqZvYDYH92592uXGENj8",
-	"+6YK52/EmLxlH3RC+JouMXZa5JQLAmEIVJU0Wxc51ZCLoio3K0pWuMXQo2O19+nvL3t9hytC53Kjx+QX",
-	"oDzXZnTKBWqR8VGsWCXJv+PGBtcr8RjYeeOT8bw5de/uKYPqlHgh7ngpxdrQwSXvKMytKHIqiFrJLRih",
-	"HJ1Pyk4m/Oz5ZNKhhh2Sq2t7hkW8S8APbhW4AD9YxpdM6cRIq5IRJpZcMOAio0QXMlM3uE6VSmSjhMpm",
-	"hIQrMbl4dPxS3G7mzCbD7A3/L/wORk7TlClFtAy38ReKpPlGafTIH30ime+XgmmmpuDy+qD7jYP7z7tD",
-	"JQE9snaghGt9EsYV0WAXqG0Fk0XOSAoSTo/JS61wyc3ON3YRyyK7nszwRQ9+fPbDi1ldLoNbbmOkYRhQ",
-	"fHb27/Ts98nZ03fVn+Pp2bs/JsnVw4/ROKNiQnHN79j01BvvB1k61X1NtjC1QN5Z173Zhzv7A81ZZvM3",
-	"zUP2Zy1LQx2REcHuWAn7VdxgMk+d5exmkAUTsKHX3iOl6S3Dn0JrMJdLrydYNdUf3yfb/XGuheCQPSeM",
-	"dYIZEDkXDKQqaCuUqBXL8zH5CblHMeYSVLj2yU05FQlREvxuG6UhgA3qjA+NhBHoq4vzR48OeJ6TkTln",
-	"5UZPFWQaqFo0+KEhRkMnXWinyJkn7UGjtCwKlo3DRNSHVwfCxwNUo9pJbogcPclzill3DRXbHIIte5V9",
-	"oKnOd9eEkjVNVxySyUjJUllm5q/3ct7ciuYSefg4tr1oarTSnGXLgWZy7cEWN1RKN6pN5GAqFtL/JC6x",
-	"jGnK80O+ioZGmanEu0bMVsOzTQWD6uvV2HOC5etP6gSDXK66TrmiXEznbIVZXhEfL1XRPPDVzm0JpnXe",
-	"siQlW7Ns17KYWpJMoupmz/j950H49Tfeba4a7gTHSn4Y4fv80h+22s1ue1Yx7toFqfobv72JeGP/ibuP",
-	"ZU4gynJptA+zVg3h51JXOuOBIZ3sWFpnehLfBAioz+SXyJX8hqXcxnoGrErNwR7uiGX3HjyQ3ZGM0HCe",
-	"olg4NN1v8K7mhKvBNd8XJQIm2TQNKafkdpIbBJmVD8eJ0O7wUcZVkdPddD+4+B3Lc9krNlAUw6QipK4d",
-	"ZNPv8a5o4HPVNjbrZRlA1pigcvGwkDbN8JidxGEBVRQn2bRF8bm2bFH8JHOe7jpcPdFAjfefoZRcyPKG",
-	"CGMD2TTnYWFnm3Cgpguet5iy5gr6zDgYNzlTiXO40Waya/QEQ0s3zFe/3d2xUhjekgWN+tIPjMcq+sbc",
-	"W8gc3Y1Uo5NfyegoWkO4zskUOZ65JrmUt4rQ2Nkcj+/CTX7SSbicdlqd/PA9V7pLjrUF7hxJ8M6bKkIG",
-	"fIGVXdqFz6zBtRNpTWkJIliD943l5o+RlNbeO+I4t3pD+AZH06PJ06g125DGBw+zY0Vpp7ww90RZqIU4",
-	"fy8yG1/7b0ybj/G5udq/2vnzR5UwuXTJEhRNpl//sGp84CkNcmP56OO7wAHiabMBEuLRPrqYXFydTR6e",
-	"TS7enk+uzy+vJ5N/H1X3mM+MaM4hTxPcG6PrEducpUzokhqd2ZVqXj/82CT7/lnq5xCzLpwdGJFA5qoK",
-	"3AKCbZnSdpcnhOZKWn+idgVnXKEPBaImKKmdRi0yVuKO77ut3cq8xuqDyBESkDmW0hXSvK86Fa5B3TTE",
-	"5dh7wK7PXkzN5lUuiB+kOaTQYg0TF/Zf2Fb7+1xuhC1uce50uQDvjXdBB4fTDTpPzPGcQpwKj9GYyI0f",
-	"JhVxqzHV6FMjcMVM77r32Yl0Jb9tP5vO1GDHvSl4494qGjZPOzyGq6j2uw4tIVS8+cGj39rcXeK7Gvkx",
-	"Z1xtk3mXXcwz88uK6ZUtNYRtARqa98r+4ktME5QKscS81g31ln3QYf7y1SPyN/51wxyPO5EbFMMPtNCq",
-	"lHc0/05uStWRlO1qlDGnBNUcn27ovM0o+DImOMvG5Jl7xCpCUDCemz2zI7eMFS5lkWbgsHVqNgSS0IHs",
-	"2eLxReD9fPL46kDxTDWtV/4wjq+bkypmdHZSBSuVFOTLWVHKdaFnXxFZQsYLmYOnfK1YbosXHd/jnYbV",
-	"g5yDGL+7YbUZI1xMF9KWQRyQBvCe18Y+wGNBD37m/mfFAf+Ym0wX3yEl7pPhQXPVkVBmQ0aQYaAlsQtU",
-	"K7n3XBYy2cVBFlvFd8yrhdX/r8nKbR7D+RFOc9snMaejdasqb1r5aDL6K13QLWC/QTtCyKli+WLqiBa3",
-	"btxVrKOXhKpbmyZi9qrLbSKZZJhgkJoDOoEYPRg5UCxidnEq12ayXK/uFbqE/JCWGiq//GawWN+mYNCw",
-	"2FXCm3JpJpXmFqRJwAxuQKcwz67pDtYls2kubF3o3RAVzrBX+VriMV1VHz5snNlHRmgqlu/aVLjF98M1",
-	"4X7pzdD9joC4XRtjuv3jD/foFMkeyafRhg3xg2sMapodJnZzme2+ULaA55rMAuk7czvdJ2VgELPGM4qV",
-	"dzxlhKYp6pmZrJg6flK38OMLwyW+9B22asVIR3NPp2lfLaYbVYTcTdp2MU3L0oNmIzVzEEA2R0tpCrgA",
-	"AXyJ91AZrpNQpl26Zcj2s27iRphULFgkvxL9fWxrrlQUGcIfCcBDtDTWHcvaPDJ4bf8tExQLFAkA4tnW",
-	"29uJthgcZnF0i+EZilmugU/XKP/9eRWLVt1bikapfYMi7xMzczJSm/Walg2T89zw00UwpC+pEF/dkHNc",
-	"NFwUsijlmtBszQWWMM7lPGpVSp5Fz2dG01V10sEE9w+03RC2a5qTLqcZTEbHkdU+hZFVJGjflexZnh+n",
-	"GwmpWQ8f1L1yKMMVDqxAWBlwNrOSalkac9Ah2ESV4lLzBU3bEgksYhNZ04wl9fBkyZZc6XK3L1yGRcIw",
-	"2V9xLZsMKctlexzoAYRsHkRN1mSk+O9sOt9pHNAeqtgBj0QwoGTUFYfTmilN41bOMwLp42vrluHiTEvt",
-	"AuDmDLWUB7IaOosMvf2KLyFhyGwEnq7QqC3ZgpVl5ft2T4P2qs1quCGj9da2Inv7kUMSpOALhsAKFfnV",
-	"il5cXl0/XTy5yiZPzp88eZQ+zq4un9KLBaN0kl5e0mxyfkkfzhePFufzi/lk/uTiIs3OL7Or9PxyPllM",
-	"JnTyJLY8RckynlLNpt0RCUV36poApwsqUiDPm+/fPAPkGyrIm5+++Z8kk+nGULk++pXWhbp+8EDlio4z",
-	"dvegesuDu/Moz2xwYaO6uSPRXhrqdW05vlAwNLhJLkAPLnKqDQPCaS0wXTJK6KvJw8lDyi4u5k+fPnly",
-	"dT5P2cP5xZPFw4eMpedz9vjyCb04f5g+uUqfPkwnj6+yOXu6uLx8kp6fp48vLw66bhpU96xdTT3G5F+D",
-	"e+FbyvNNGfGkLaoLXbv9LV+znAv2QugSjqCllNngh9RGFSzVqoVjLFYjmTO9ZTZNXm9lYmtJblnOwaNM",
-	"N4oFAHl9TtQ3+OWDp48fYZSUuZxHCjIHisu6bPNshCfMUFFXsUD11rah4xDU0LhM9VQvSlcTDeBjJpPJ",
-	"AcK7z0QHD8iCMZOsZyIVDU7JTr3L3WeeqQ4H1ZrfJpbK6fahRN8/ZRNzLAjD25gxatP6UNKYMxqSqsgr",
-	"CBDDme0rO8QAvTE40D4eaTS7mbN4qAdy1jfznKeAigXHGSi5Nk3xRXZxeXn+1FBhThW7enQf3Rur2aa2",
-	"/n9o/WxYmdCDSY7Jpmkvwj1Jle08zwYmGL5HCdU13b/KOZzhMucpZ228bcNCXyjibgS/mlVf4BTEhHZj",
-	"64BRAHyQS2msMThjbzDmF5yb3hG3c47uvpwNIqAlcN+fnyodIhYuW6+5ToiWMsewm1klLIXxCX4eSc7t",
-	"9iOySA+kF26pqkzahqIBYDzumIxHaN1OaUnXLdlGsWxqrMD43kZ7AVPlvUjzoUEt5S0xdks0FFnBEB1c",
-	"yjd4633rdw9/B+7sCpO+5grdmyi24dXO4Vwr/2o7kRMEt+kzGgDviWaYIUpWGPlzxatVLNUyjqdzY7kP",
-	"Zp7hHjpBPBXP488TSQ03flxSgZION2BSVSiiGqjFDf0BnE8HsWng1c/wXjhWNjbf7fBTGIKvJ5ZFZvB+",
-	"kwFEuZcuds0V1llUgKvxDIAFB2eaasVFz3iqXWxEgyd3SblQOhTlNkSh9EDFGif6LQ4hxhNudNOcLfQh",
-	"zyKCU1Hvp/alSXG3YOH5IhCSoGedwbTiSDjsjpVc9wjC2dcHGXKWZTwXBMRvzrSVmY+O1+0T7+smYtUg",
-	"eKekM38TkIFuyMzmJcx8IMv+MCbouDeWPCavxNI6DyZlhaizk5PFedqp/8afUXuprFE0yyXX17aMFs/m",
-	"kimZ37GMaHmDmwfBHVzJpCzJ22d/+ZdvXv7lxZu3FhjQHCY35lAp9TX5+cXrNy9f/WjvwJ2HD1dNBFJz",
-	"/sP90R3f5g/KZUrz68gbaZmubDlz5GUlS533LjJ5m7XKXdm6c1T5CdkMo1J/oTwj7n2lme4CQx0l5hMj",
-	"V58KKDqljjo6QQRFxzcvqUhXCdF0aYiPC2m0tm3JtWbCr5K9AVajdt3Ow3eQ2L+npVymkNExJe6NGDQ1",
-	"ytYNCdamomFQDoorZGNDhtpW/euRztPO7E5POh5GJLYWlS6zN/tvpQXjdp5nmKCQANO2leUt2MsQBB2T",
-	"lxpgYYX0iSw3HnnFohWip84PZ/8Qb0I0GVrC+Mhrh7jZUSVVPYcfQvp4Udf9onipTjJqqdf5epPftkF0",
-	"rs2Bx8WSZEab4cIC6Nq0hljVfR8lxHyxUkE+AQbVPYzcaPqjlTE2KgiyMyt3DlUktItvh9jFA+rkB+rB",
-	"+a05vO5hkWKcxwGN2V2asSKXO6irdhVxalPL14vx8tEBzqpE5thXtOEpGW6e2VyQO1buqiQYc5I6ICHp",
-	"wAMspKO7CdEdlOZ57lnAJ42xO862I4QMwsGaj0VJ1Gr6gYpjJTIiTLpS7HDnde/6agFjJptXE4cADwXb",
-	"tgNcu0p5wqJ+i/iqGAMEB7nRqVxHADuATHvv/YlulFsKw2vZtRHLfrkQerFFCWeo+0fzYuzCxi9aBojn",
-	"gbmdf237OsDNoF7hv+cMhGWPBGU3wOqDllmq4bUtw7c813EgLIjs2TW4Qe62YLo2kWPJ75io6uFBO+ei",
-	"VtN/Gh1/j99teXA0XcgHk0/wHfah4KVd+fDmWLEGgmMeEqjfwV0/o8Ua1EurA8O9qaA1LHgPGpIOkyTY",
-	"4p3WyQFzqWGrrLlw8Y0YouuwQhwQ9S2LZhSifTo/vKgDb9Cz36fv/jkOgBxlbji6IoZQLI/slbVMEKg3",
-	"8bUaaBHBJrqPo78q7D/65B5UWW+lY3joVlIC5MsUZEU/mRGroD92Hp0QeEe8pper1CFQW2/pXi6yw9hz",
-	"ZGsTl6dxLua3n823mN8G3pj+ta1Vix+X/BrNdv0szg+o1NSH/ZjBcdbUOxtaG4gihK+boTYwA08cpNg5",
-	"tYM7lQ4YrEIaU9LXKfAK/DTU3YZot0VOxVSKPOKb+AlQZ8wg9zs9HZ8y3RKbAYUExuuyegRjmXJ1xE2E",
-	"hxOo4m2nHVTQ3oQFdubow7xKMKLGBLgT2xUR5A2PYkqLosfR3qHiWl6L7abnb35uCRdT9KWkcr2mZ4oV",
-	"tDTqr0Ni+vL1t8/Jo/Mnk69ci0pwrpEZonVfQ++xB6m6m10TSrC3ECltmyJBqPm7ikKazQcpWX9/++3Z",
-	"kzF5LvPNWigomgkR1oBzZJkZYgq2xWI7I9xITpWGAhzmMjgpUQVUN64Yc23GNL21hezmf9ebnJI5W3KB",
-	"eftk9sUM8d3seGffc3E7I1/OSpb/+TcQZr+NZl+B/wNM3iwrmfLBC4AtLMAxj+wG7XOCyRMtpYMfsTmS",
-	"LhHBjB8Ys14GNOJZYmae3HKR/Vb+JkpRttvQCU3XLLG73dwds+Sf00JZFMcOrI5Ikf0dy2XRUjT/zZs3",
-	"L4i7xZgyGukMf1DllA6bTmFWUTERd5O+l/Mpb8GUfy/nPhcM2KAFE+eW7aY8a4mt3LKdi6vgcPjAhGv4",
-	"8iHJbcn8qrRlrQXd5ZJm0zYv8Ns996/PPQFsx/nOMlUDLW9FubCbA41K+GyUKm4I+6iXYTOIO5GN56zU",
-	"qzHMc3x3jn0hDgmcEE3FrmG1EI2P75Ej4C9H36i0ConangIRUo4oGsmWpamO43/XM9OvIWcUiyW+UK49",
-	"KHr7S5uWmPE4D4InNcrJEIK5riUMwZSdIOElkdu49/rAHm2C4kTNAVvP4MEawoKFuLnI1CBf4YLZXI0e",
-	"UXjLyW0z4kptBnoqK/nRHs4IIWjWU4xfRDU9yI+aIhe3ShO3YWvpYWu6I3LOWrDhuZhanKxWPxe0Jc0z",
-	"IxAsPqF/L/vA0o1mkK0T1C6I+MeEjKbO/ADQhlyTpZQZNgKKPV33ddYkxi56f7lsI78s+ZKLVkoilGGF",
-	"TU0R1lAuAKtQQTo8BsHhACmZLvmeZLTMzdWBaYGOCgLi0HYpuDDCxDzgqI0RIiERBxbFDPvAVQvAGuqH",
-	"bVRx7bpar3fgsyUjVbD00AzMPY5HzQkanMdthzC6Djs8mZBmZaQjRtld3yrnHUbxGXc9gu1xcMyQ0YOB",
-	"NgdwDGAVfg1soXkcFKipDCNT1sRNHamusdXDIwxr70N9OlyypHbweaEfcnuNBepL1qCGJ3wo+WpCOCo7",
-	"EnueNU+AGJs78ezkQvSYNUrFa0if21cT5zJryTAFAEy7HaouFiuqVixLgsTSSoqwh5M/x9jPPLP/jTff",
-	"PTu7uLxyrGwGkpAV+1B/56conXCphMPy3dg/ajLz/GJ4prh5hyVHgpSvD+bA6kVKYo01Mo3T96VWsFpA",
-	"1EDWiar9nGjD4ILX2hk34jU1+Ciwc3AGN2TS8vY+esMg91TI0P0QpIIZJQHNWugtYh60WvFxH5wCcCk7",
-	"bWy6p8ztI70ekSCfSqF6ZFe7ju7P7e1H4xYCaOTgZ5TL3+9XvGCfiNlqGV8sWKzI+2uGFSlQ9m+0hwVn",
-	"eaYa7vHEHEQ5A7U/lwqbR7qF7Z1u9w0MAsRuZIi40MPwcX/Zb51u4Ydv9hKJuPLVWmaTbQNccctsR+RD",
-	"HzA1GqI6pUIKntLc6mfjYWn5Vt8dmOVfs1z2wFCEC40UUplxiUwF7X3CIv/TGz0nKTM4iKEawTEuNlqF",
-	"FkerPdYzIvNezvtvU1vC0GR/Z5QdkN9iyf5m7rS6+8EM15yKN7ba+HDdhK+WMIbFckPLrKQ898UTZtOj",
-	"/u9RD50JIFitemJgBu5r6Lh1n9oIeM1U3rGytFASh7/6yt1tceWkGsiKw/FZ24NsmJKX05S1uOtCqAVf",
-	"0mCNPwAqAuMQ7MIW86tfhYNryGzH2ysEh3zpyxVQl+/cX0qzos2W61OR8IuNKt+z71b4bDUob+y4nJiG",
-	"xGjOMDysq6PWioWDGTPBpt4PZ1EII8yubfsfc0XZvFzbgomWgGPCCl0V6DVbOtyQ2UKWS6axOxzejnom",
-	"cenr1uPejHNpRstMbmHS2NDHWFnmeTwSlgzMNYA9m6qdSI2CXjJ6O13mVKnKvEQAqWigDClwivirZcRK",
-	"4H2GQGzI/HsLeEZmRckKaqY6uyZzxsUStqpg2Y25hmJndh3F1rn5TZx5dJtslpAZqgDmZQlcyDk8bDvJ",
-	"bqERtsgguQgfFnKKksPyELhquEKr5obMsJRtdg2dZm0/Yp4RIfFxO1TbA9CnVAHwJTb+AbnjOmiA+mCO",
-	"BHxabQpWKpbBCyjE/Mpa1zWbPupkE7EiMCNc4xuMKpKVdCuaIzDKqc+sBb00pUJITZYSknQRAdIOw+iu",
-	"s2sf5s35HSNrwGzBZmRVIxDw1yj0Q2MHTKPtutqW3wRxTsgK+G7OluZIdKBd5iFDft87hSu34CidcUxW",
-	"sbarYl+KmqyZRSYBOhAiRNhR0evmxAoYfM9GpKzUlBsCUeH8fmu6Q4e662Jxg+TH5V9ws0xyo+t73jPq",
-	"qDoPK2g7QId33Ic/G+ZD8CFcU+toEZhwAowFOdqOCYzAdeuJQjQPc1KCFG4/qw558abCkTkmv9hoRvfL",
-	"Lz7GqjtgL1jcEw+v6HssDbISPqvCfwp9/Ji+IgP05Lpu17DQQABUGWFcI4qG+csIln2ws7664VHqVinz",
-	"fE7T22kKp+fBh40KQvPncPPR2tp/J1XsoDJlm943UvSFawmGxcE2Fww7aWEF435wdFCL+pKlrX0EManB",
-	"fjJxqS/DShVhYq9sClsMVYvnTOj2TQ/XU0bWLtxl233252g4KvtLOlu6OTBrNg7P7N7lBuHJ3coCr6oc",
-	"yYY3coCwlrfxlNZyI3pxOMQp5G18lI4UrwKbdUBJJURsMQlpf8V/xuQkB9FXagAC+LdnP3zfB0N4QG+2",
-	"xfSOltEBBCDdlLxlZUkBh2gtsec0VeS7598bQfvXN69+POWoPvYhdmeX3s5tuLdse237KuIrLpZ50EYU",
-	"g7SQx2QDQ1wAIEGFt1fv1vvWh/ywuGgN8srhywOqUNXz0D7ayJz6Y7Rl8z2GAV8DT6m6Jg+BbRsd+y73",
-	"O/aFZHwrl8u8m4j7uyZWhBA0QwWfhoNnVVuu0xWDersvzbJ+hSlviwX5ErbDVzZTsPYCozuVjMw0DM/w",
-	"38xYBWSOiP1QoeP7ugAOpMTGxhla0apO/iYhfVt/GEF/ormWInupN3F0HizscQuKd43J987jFuLp98zV",
-	"GoCe0xuVCCHjpkPxo9KcRxxD92usd6DOb+gQF8ywXtaRV+Va4Uh5i5CULFcMPaFhaYHt+3Jg6boG9S0O",
-	"5VseQdIcUF3Q1NAXx3nM26DyXFY1VnDp+0z4pfnQN2zBBb8nDpT/XEdbZ5WQjBVGmgrweqNGdo/h416/",
-	"Z1UlZknXluxhEq1OG+59bqt1hHwNLpYzX7msXF4eJM/bQM0NmdmvZjMHh+v8kNhV1fD9mmbshszQmPf3",
-	"YUU1/ogGVlgaXXNEuNFUGSOBc2BQkWSFjwMg5R5RFPChbQqjmwDHkfcKvLej4NjVC/AN65KyLgKjZZcD",
-	"qi0DhttPUIEcnHY/QZiY2XLxCKiiGnDZge4eRieotl/tgV9H2dzMuH828m3cgW595lgEQonHi3BO9DqY",
-	"gTE7Vdg2HruGhxUg8VYn9jNR7jwKWWo/OVk7JXqKSvThTORgfLdBz9UG2WvZWuG6tzPcSVz1qBd9Jh99",
-	"UDnacBYeoXDsHagbNf3cTSNpuj7MAWH/x74tHpspL/Ej1N70BXjkM1e9gW7gxGnSLl+XQc2V3gsbB/d4",
-	"nH/IfSIzBNKue8dTWkKwk+M7IAYhnfvejYjQZcmYigERD1niNvRIESrnVQWFK/0ZVkChmggnHj4c6q8r",
-	"J3pUqmie54cgqWCEvgWKoUw8F1XLfGA7GKMm9L99u9rFMQNrS8cteCA6YD3aoqLR0oJmiqA9SOHYdPPp",
-	"YvCTCDEnVz6vGDsOhes/v72ibZ582kzB7lqQ/6YV4UGNd0OhgegWiMad3JRVNwOMemHIMNLowmP0V9E8",
-	"+6ZPXBXeUR7VVZHtkxljjhNZNg7DLHrK9sNIdF8KUBKPAdM9mKba1Boylg7UGlxrh0htRKyL7wwbms1u",
-	"6g1ykv0eJjdkdssKPUuqkLwNJIeFUTbmfRMmFSQ+7q2lbRQCRiLNoPIZPpauWHrbCDXDyBp905LRLaaV",
-	"hAFl/6oIc0atMAdy2CwBcKUBJarOQMuDylCDNyIkzqmYQlh/RlxsW9UirDe2joMVNvZSBeJdfWy0s57N",
-	"t5NbUSedpRgqBztX2wBDiO5fN4UjkRtzFYGJe1VroRdmcvj8DO/Nhp8tKBY20k6w2NkDhlZJultXi6cY",
-	"E2PyLM/ty9HxbQPuoB4IXyTcD1w8aN3fwC443ll6pHg5qmd/curGLslIr5io9bkEF8toz1PvYaNxEWeG",
-	"72bY+o3MGcZRHQ9oVozR9YOpZuYveyg5QWG431abW8g0xzRjMjMjxie5IuYfhVlv8zh8DoELoFgPggP2",
-	"iakzaLVqPmyxBFx8xb0g8WhZpeE9/zoIKmDymxm29QIgUANLb5WLJ9SGFgCLolXi27hX47omjyZPjeTU",
-	"U3gWohP1nW2pby7b/wTzOiz+WiRfi1jLacmyl1XmRadM2AumuzgNFPa7TvG2+7n1jmf4DWWzgeOa3lT6",
-	"Np199D3b1DN0M011FYvqFbhzsas9BNlBYT81AI/K5V4F1eqhxZMBNvteAZAvWgBIK/Ksgqn1HagdWDS+",
-	"19dk+7c7iIAVbQazwH1wlsqyGI67WwUDDnryMRT6aVu7gxmNOR+dPVTMTZgR1Nta4YtFo1O6jY8ZVc78",
-	"3am+2Tbp0CqqslMUdFWfY1MQu72ssnM9qsDxbf6tLXrBmhx4ki5AhI9+Gz1byd1vI2PxgloGv31nPgY/",
-	"FtSs357TcHxHSzXWYHa+S3p0d3dg+zDlg5EjF7t4CD6Ffs/Ng+cuP35Mjm6U4gn8R/9ypFd+tfegv+3E",
-	"e8dWcL49b4+gPttPwouqybQx5ivfLyri9Y81BPPjIU0obNcSGc9N7OcCYU0l1wzPbJYrdi9sotSb/FWz",
-	"uMzanmtnj1rufxcPFMB+OG5eKmhwo+zx7lQDCfcopjUXS3WvSbptGvE2bIMWUSFYgdd48RgACMu1Q6Ho",
-	"FyM2H7Ueld5hkV98I7EkTHuwR3eKIFk14Ks10zSj2mzyKgJSOnBhFMH2bJguS7kp3L98dUC8OXxibEEA",
-	"AYJ/1EsHPIZ9uRFzKW+rhEE1BQBr8wAV6SosTJ+6Zou3mzkrBdNMTVMpQOYlI13y5RLGbN9k/07zTcY6",
-	"W9W3NX51jko8uvHkrpdiD21t77eLZ6k2KWCrKfcbo5nHGj4SuwMqi3hvpkupW7JAhT6c7YbftHfjy+LD",
-	"dmbPp+j2F+gyj89rEJP2G79Ozp7Ss8W7P64effxTjAgvRLT963dyS2gQ1PaVECXa9inAYEsQNkxYhc7X",
-	"BBjxtC2hI7gAPB1Xd5FUdRf4i2+qe0NmmMmdgZPF3gIWLNhNPNAK4WOVtM44BtrH5BlUiO1ccZjIMNCC",
-	"VWKNgh+brm8/Gt0KL0Qp8zUT+jhnQneBm4ONqSorAL1EsBvX/hWmaTbYihoil9Khqh8psWOpgn6Kb1Bo",
-	"7W2tY5CAmq4/JsqBrr+QdNGE1C5sFD+TRur7Sm4Nj27RPMcMCVc/GOCVMzF1/+rlggvxRLzo9xOoFSjE",
-	"BMSLOxt2bOiBiyiYMQTlPLTC1ldHWmfFimYVQ1VFOnIB3nNFcs6Ua9nYE3KBFq3p8oMijBY/pH+x+8tM",
-	"JRiATBAXxjomwPF/4xYQkQld4zJzAoPDF9bBqUhyo4uNxhQILWV+ROG7MzJbEasiMvSNpjsV+ArNmXnH",
-	"cEjsztblq71uquxOTx/Or9hkfvkoXUzSR9lDRh9l5/Pz+SN2RSeLp9lFR13JIRSsJjqqt6tvoUzKOzKh",
-	"Cy7k0PuksLDqxcjscVA21YaDso81YtmXux5eJaNrNwZZLo9JSEK8DtwyiXWMB2kgwHute+8UgVHcxLEu",
-	"7bKMYyei+oSRK8RgjTfih4SdaLLXv8kNxroVc5j9uNs3hTmZ0ZkCtL4mBVXgR6SKzIBMs6PyvixGih+T",
-	"nV+MtGEuZ8SMASda1eUKyvMUz8LMbqueJwFwle/8ZjX3IO103+eGKJ0N4Dfbqdj+Mk7l+oFa0ZJlDzBX",
-	"fLyj67y7jU/PtNroxBHwLPfTdKm14KuFXAuuq67GFjKUlUtQgrRsbMLq+1s2H2sZH/kt27Vj2NW+fENm",
-	"mLw1w48C3ZvnI9Jpambx6+TdGEwN7Jtw4s7gQEEcfuJXM+ndRTc0FNtP12ODCc4J1aTrX9+8+jEhsy8V",
-	"E2aP3LGvZmY5Z19C9RGB7xJA0ftqdp+QO/q7ak1xrPV5oE2aeS5KLil1UXKhOxLBHXgz2+Y7DC0k0DoB",
-	"D2b2wZwF6jrUOmzEAaudPfSk7Rynqwptq/FK1GC4RjxeOHggFKZkCeWJgLcolSYLWp6VDFToJSYy25Z8",
-	"VOMN55MJYQLhIsx9+EYb5rUhuFTesVJBtATTeecbTQCDQKlZaG2UHrHaRQGxUtIhFEDpMzSxwwgJuJNQ",
-	"L7Qnaiah+kLR3V6dBdItQ3enBvNQFuNAQmGWz/XopVgC7rC5bnb8yDs0OV4BD2bJlyttnacwEyP2qNk5",
-	"6Ke4HgmmbSeW8e0TNebSGuKqoCmz3zc/sa1TzKrqTvcp0GzvWDlXkOUAYWXzCVB+C6rT1ejdx3d73s00",
-	"l5ts2loLApxWVU9h9EpLMjeHZC63rkIVmo3vCgzEucEFJTGCbfs7lBzjPzdje2aHFgNscusUHbWLDAJT",
-	"0nmOrcTcsTZ8NC/M1zZl1Mm1LGkU6v41LH2lwtn9iltUS98azwf8DCklugTV8CH+xQwjNr6VVHEUSRXW",
-	"LalC3prjXMIJv6AluuaodkFHX7A5bFjmM7FR2S6TfVU6/76Xaxr3NeZsoady09Uo00kglHhbbKBWSrlu",
-	"dIwL6xzs/t2rMTSbzfD737yfL1DWMWUUGqi4DYKrf71XBMa2Lozrf+ea5DS9PYIHgOVixLH1todPkzXF",
-	"s4TMmdkpPnoOHiDDCZrl+fCB/d1+P4b712X7LdwLxtWJGB7LfA3YTUajwJDTkuvVZg6aJOBnn2XsDv96",
-	"UNwuH/j3wZfjwqarWM7POnAf/kNdPweJ+68btola283VaMvvbUDZIxavP7Dtr+ZlcTTdUt5xi8nt4xxb",
-	"OGqkXIL2Rn/flHE/cwSOfKum6h9q+o/4rJqajPu4T/OHVFhHund9l7m2Ep9gpb0gb6nN3l8UIz4TYj7u",
-	"21vWVfBHjx4+ePv8p/ZE7urWN6y84ykLdYYe7T5pNp3TnIoUyCtkxqZACzMIzUpB8ykkbZiRuitOB0lG",
-	"S6rZFlKLSrkBtUAWTEwXvGRbTHwrNvOcp9NKqbc/KBxt9QOEYN71DCbMd/1X3a/KJ1hxPBf7V8BayV66",
-	"/JsbTIgAY3dmzuwZJE6QUhrDsSTUttAeln3fJgKQULabXKCoo9bA46CNvNYDsYo8mQ3YVwCoNNpX4hf0",
-	"jWjr6AMgJaecJmSW5hulWQmZlkUp37fBSmoZx/lfMo1G9tZ9BwCHlBxGTbMs7WfbDk5a7Conhc9UcQto",
-	"O6DXus8dzvjnwsk4+HhvVkd2/AR8DorWfkQ+Xpa8klEAIOx8Y4bjVgSaqnY1822QBV48bPN/h4+cnCCo",
-	"KfalCHd37wtko7lMq2K9GMALxvFdG2SwNQJ8MV/mZ1RO6BaJDouYj7HJZra98xCCvrTPnJyiqF5GRGlq",
-	"XXt7sgPIEqjEK2rzHs2bQp/DmPxiYaC4x6HId5jBGWYCoO0M6vGoUmtjAs3a1/HQeb31Oui/0sgI80y8",
-	"f0Nlkbd04HUv2q6MXLGCMf4uY8rHhL8X+YZMQvrDoIoIoOkS902HoE9hor+xLtdtTkHrNPijt7Bt8Cc+",
-	"H3y8N5ciM30CLv17Zev02vnu8OgWbHDXsH3oBnLCOZaM/c5OU0d6ALiCiex+YeZF+ftgoIfpQloGjrF3",
-	"vF1zp+4SpJZBhUOeV4gRAWpNvcIhQAZ719qW47iCxQg2lgWuTMx4bAtzoEJ/bKwtY7fY568TKQ3ushwE",
-	"bM9ER1N1Qy4EKK9bO2spEr1h5OLiejI5m1xdTybkxcZw44OvWZlz0S9Mj0uWVK3f/eLbkQ2DIsBpfc9j",
-	"KtCilL8zMe1aAyHJAt5AAAYIF8BLdLTDDfVv3KlhE2yETZjeDkAsHBTJrJarR7uEdsKEMF8t9WwnAcNB",
-	"IrY32WndwYMqepuRKf9R956ArVzhVS/+cWQ6NsHITa/Z1LIzp70xG/uW9kEeN7jB4vzI2RwlHo8RYP3J",
-	"5h0Azai3MQATXwa0QnNwSaDhp62j4Zjy5fJNEoiEV81co7UlrcXAh5JWujNGzGgP5qKbe/ZIY35sIUwR",
-	"6UDzo/R+X6wQdFVwGACC3yLN8Uu6tZ22908UzT6Eve5cc7/7hFxZNiR8AFN9kbVEDugu2p3kR9vQ0aLi",
-	"Gj0a/OPQwBTSI+Y7+G8CTAKvsTFlyJ4xyseYYJcQX2TJtWL5wp4zYr/Z6K8VyMu7xALR/GqTeLdsPnr3",
-	"LnaGHPSQ7OEDyGwo+QxfHDyJ8L1ueTxtW9kP1iR2ZK9b/Dk2CunpezjX2cmygdN9jRIlRkvZMLHmPc6o",
-	"qrjCjaaVJj/K2Em9AqzSgYim++7kGIJQV+J5D+LWWuc1MsxQuC7NtHxWoBedsbPjMOQToD29WjjsYngO",
-	"ERuzqcSiqX0J5GoGV1Q5fMfM2v2+gmOxuFcBxn4IpauxZRxrNkRKauWP122ttqHtJZTDY5NKV/AdS8hy",
-	"GVHRBCZa8HgCU39qtCBiAbY9eNCDahlXio4xe5sxiz3S/aCgW0AFHDULvJJESSj7txmSM99gifq2hdC1",
-	"UN2Qma3F8COwfpoqdouePKBdPUcdG+LuwVf5z8KOwkKP2H6K1IPcI+Ep54JFepsM6ZcelG9UPDAWGynG",
-	"FSeMs/kY83XVeFMezw+xEFGMv7/zQq7ZFpult0M6cbD0Nia6fXZK71c5MWNHFgW//vzQ1BUmtaVMOLV2",
-	"wn69yZasLUNik67IRuAxg71FcUPAO/hds+KX5IzeMeXUZEhwhbqQfZ0Yk4WmiqVSZKpnfy7I5wgeaXaO",
-	"y+WW/M5KWaWhViO1rd1R7vX4ln+yxSGyomWVmA2pg5Y8GDLCnChLObAoClamzVTyp0/HT0MvgdzMw6IG",
-	"W4VqjGE1kFjNRqt+Nske7Rtvb5C5nXNeFFxF1ZIaAFJ34yjoaGKWxwEeQfOSxIEhIvuO434F1Af77bBY",
-	"sPH7CvyN5wxTbGwe/VEuB7nuINZ3XLlAUbM+1u2/w1vf7tX+LSrwsZ8o5lvdV9K599xT2t3HsePg9p1T",
-	"p2rX0EfWwQSikq6qVTMciRDobaLrjvKcznnOdUvA3snLFhmRkIkRD+eRrnU4BK6qzDovKibjp0+fPuwl",
-	"LBhuTNXuXYago/DS6agGEHUhEEvHtMOYmmkeAga0GcfwFxXwR86VrpXTBdLZDn3g+WGYqoiv2VaWShN7",
-	"hpo1A0iggpY+1oZLZzu/A6luyAx9vzMrQsKWSz4qV+WHuXACPBOEKv104Df397seWWP+7oGEsF++z4nS",
-	"/HBsMPsfcmsQMGmTUdq378+VmuRoOZyE38k8i0M/Chm0AuO6Av/nykJ9ZrBZhdwmxHxAbpYrs5tsj3UH",
-	"SzYmr8zpVUeegpiA9sDVjVwKtbLbvenzaPWdD1HrnWnocX3QX5qMCgon/3w3vWMik2Wc56xdUifYty2x",
-	"IOqiJiuZZ8qid19MLq7Ozi/OJudvJ5Nr+P9/vyZf5zS9Jd+WPINUtGMiZGS+s96zI09tHxRoGGkV6zUR",
-	"4PcOcI9WFU8CuG600SY/So3rjQUKrgwFSyPjvbVq7412FFBFTndT56BpT3zo4dNZlozZlmoRx44jXSwc",
-	"6+cSv+ydIc7t5DjZQ5Sbm43+ySH7533de9/tJamRoE4xN32fhuofD4fcuvaAGdTfH+lwhLHqFd0X5t4a",
-	"ZDcUYTjGSUaGMTo9bv8lFyLBSrPW7Jd9CClbe9OP7ePrbJfQOk+riQY3d69kZ5OYQz1/2nrr2C46Y/IC",
-	"PFS49pASig8mrlJKZNYkVYQq32ooqDXyu+8a8JRGfbu6vPQgWMHLrOrxq+NWy3gWUSnY6BWhbaQw4CD7",
-	"S/P4sWvvRhn/BC34FMsDqy9gwVLwAfyhQeh3QROFi/0qpfsCpZ0+OWZYED+QLBG1rrV9xMQeqMZcwRId",
-	"pseHdbWql0N7VgAy0N+xKe6wQPJGKLRg/dSbCG571ArxLo8HvKzajfVGfvsYnbo3po+F+vL4gSu5KXvD",
-	"RX8HN4eP/+fCD55+V4SIhD3IeGRACx+b9nbZ8TULPHJhKXfNbXecq66Z9MaFOqa5UXe78k/Vr8FWgtCc",
-	"lrFuRc/gd0LnPiuXalcJtqKK0NSYYzlz/Sv3Bw4mx8FWuHATCLEVo6WiPXqxuhuPbYMvc6amsiX9Da46",
-	"PgngMmuhQyl8O70bmy5S2XiVKeltvZM3SxuKO9kzuGrF45Bu+huhNkUBJeEd9YWQOIOmtut5BKUeWPvI",
-	"lU+ezyRD85mmGsgMzhkp0h6E7g/J/AstRVsxSb2PbATxBz1onTb/eFB7FEw69fKzgrRrnhV7h0/YWmXv",
-	"WKgaPFlZW9/xe9KnudzDcjAt63Ri50cVHcAltoi9GVZXVSC/VuogTgdk4d9Y8Q0OVZobOzswt3zxu235",
-	"D+28PbJp+KWolTMUxtNO+hAOIit0LDnCUD8owWbabofmlIdVQ/WX/yLq7nH4jFsqbNKS613vSGePTpcp",
-	"e01mUP9pln1G5iw1It28AVGhtlQlEL3P5a66LGS1g4xo1fQWfD3KWokJsWwMCXlOoSc7ttc43n65Aq59",
-	"1zLVad2UiBQ/uVEm9dyQYJGYkJvl6iYsH6GNiujTiPi4SeyBKx2jWubqsSHVfWGV6g1Ujs9Jbo7ruIzW",
-	"oTu1A4Qfk1rtP89jyXInBb+PNiXpJFUDPWefcY2KNpN5NrMJ6yzPLL6BRQdNfJv9mWDbmUOxvyGCcSyS",
-	"sGcotA72DhspUPgcBPi0np0uf6Ite9pXQvM25MAOx1YL/OchFx9Q8xQQY86M/Dytl+zXjuyiURQHMOLr",
-	"Xn3EDB+MzH5vszbsxtIinatTJnERGKjpqTUDoZVqdj/UaNAkpu04+8+yrA55fwhH/16j6Qf3P94D2v//",
-	"AMZ+dcTHUB1LXevjgRzgH2kUzQ8n/HCz1G3TunUaK/dEO0jLarhgVdrlBJP1plmoitbHOLKssXTae/cm",
-	"2DNOuuSTLVHoibTwtmox3sgt+6IyEmE1y41wtp/N3gGw62FqcSOw1mGnKrpToaPonqUK3RG74Sm1vlNx",
-	"Da4cFyieexrH/nnmkNZQPFWpKARaLG05KvEpFUaNmLPQ++GydJEjPzgUq3hlchzEvIKBB8x3iywdNOLf",
-	"Q6KK5spgN5GSFZSXUR+XOFRP2oaI5MV6KTXMVNjekLuwpN0ThTdTyAcvsM+tak/kqeWu59TXJYbZRaJm",
-	"evUvTfRZ9PNdHK0jnGrt+9gpdaMQB1nXe7RaaG2gHZY4I+XuQ6kD6QLYUWmxGJ4ykIxsUnkLWi70E6t6",
-	"FpibPS5LxZJ//EEwk5pn5OPHVuZsqQGwSS5uIL4qwBU08rbqkUAMn1DHxaKy+1p7bYjmqSx4S/aax2G3",
-	"JXpBCyPM2k+CaivgRbUTae+cNhzRc1ns7uGG9c6k+OlWFMFRtgLoXCtdEUkTt63ZqYAZwmiZc1a6J1Rc",
-	"nJ74IKvB6UY7lULoLSGK5pplZk+FOzz6wjXN2MHmzVaAYp2KOYXgO91HSFh1NS2oUltZZnFrk0VbKfxY",
-	"5V36ViwV6D/ENbrGoZjuO6/gXXjMtr5xUBDO3N8qoJmGBg9Vvaody5dYYGOWhXD9Fchim5LSQDGufND7",
-	"OVqq5WxAdNi7qg8dIsN759kWsQ1tLQ6gcmaWHgN26t/VsPj5c0CsqhhYhS3JyIpmCZmEaozPiPXUuDgY",
-	"bPcZSFYKJFUXbdgCiU2RqDzqjogHReUJJbiVvfeX4Ra6pOrZaOfvW4jjP320AZot7BC9tt4OsOKqWsRp",
-	"PzZg+GqGndatCuRtJZbdkJXcki3LcwBSNac+V2SG359hBxJrlMEF+y+IMgilGc3qvmTBtqPA3ESdJHcp",
-	"R/ZZ9DPX7wl+gBsWslxKOL0PTHkT88r2y/cPXFA5PQyG/ou1j78uOUZBcU2mxwRQCwYNfFtOH18svZWb",
-	"PCNzM+1rQ3z40Cwh1OJl2YTYyqq9ITN0PsxAhMxsBGCWVLERiBLMd7XwgY8J7KVfu8l5p0YycsGxPinX",
-	"tsXUIcMf7vJ0de2NWy0ehQ00yJpRAeghYfyEi6XLMA/SimvujCS4fep7AnlEEtgGgIHto5KGhTEEE3+O",
-	"YuMvmhMmsupADLoYmI23rKrV3X6Relpn/Ma+aH5v+HaqHhy2xxzpBm6LPZQ/V3LiV7Xi/i5JCVv7lCIc",
-	"ZcVndTcflR+2nxy1XwmSS7H0rabiDahrfZiwPdQNmcD2V77pmdWvLYCjUXYTaBZIHl9MrIOMrw2nPnl8",
-	"hTEe/OekpbPOf4G0rE+U3ZSQywmhmhhpqCtC1qsm6Zbu6nayy3vyhHz6dPz06dMoKaukqGGu4I4kvSMj",
-	"gw7ha0hgs9aR+EDOYouQ6NxL6jVTtnDg2LTDrNxNy02LN8vPs4F2CCnKLpeiQjzzyUu9dfBmdscQTRyB",
-	"VGwSAfrQUDNgCcmgx5rZ/bOXi7MfqE5Xs8PJM+iTdhRJeiW9/lXOYyhABWcIrm1ODIf2Ys0mOPUcHmwT",
-	"LtrYMy2lbnKhK5fdisKZKjd14+I8JoRYWSIcV2WR+Sa6CIl5TdgHDn169EaR82i1rM1Buhd833s5Hwjf",
-	"53tg7tME+sImAPSZWGRPWRoiN+FbijxaHQQY5MPmAzBUw5/RtWIJ/C5USVNUVdQmTZ2F5zWTki02eDml",
-	"ImV53pJchN21pjxrCYbkcmk7cCnnmLdspurFiDWyQU1H11q9S45F94QctWpdq3wyx/21OYXr1LIB33xi",
-	"Cv+NRaquab6UJderdfhhll1cXp4/HSWjD/jHu+Q0GHjNjXTLdoNxMLtbx7FdNDXRwVVhKykuiOJLQfWm",
-	"ZI12cRlX0BPm7HwxSS+iIPQW8N02q6oe/eG53H79r//2zd8uft4+27149pf50xfPf1m/+H1x9e2/zsuv",
-	"//3p9nGuVv+6+ofc6nL+/Tffbh+V//PZh3/fvPhz/DtlIQ8bn39ju5/sncCh2jDogFWJsbUlYzWGJGCU",
-	"GgUOZj6a4Z1A1TfM+3kU/ICe+x4Xxx4zYCBFAPgGLUrXqDqprHl7k/NYmytwdjqUfPjHF4rwjAnN9S4h",
-	"M8VoHoD0iMCxj50ibZcpRnNINUzIzLklZ4hDz8oz+GzdGq2MfTeFWpdoRvN4HLtix++95tqjaOzi8nDJ",
-	"2LclsymcQD/0QyYBuKovklvwXNu+P0FRV4nVYSkVtIzVh109iqzuD1TwBVPaKLCREtaBrfOaUWfXyhlA",
-	"XM1MEfhowZe1jqt10ME+NahTrqZV5WbPXtV2Nu+iZNi1NpzDqvxIiM95TDCLZ8danPZy0eLdccGMa2Pf",
-	"OrIankfPOLafwxge+fHZDy9mddHcXY9L2xQHhGiy+fHgYEIccRcMdkXrYufAHOOfHbs+5YfqqOG0lwsj",
-	"M5GU0QVgjRJFmsLuBYGYQeQ+7T4aXWVhRsNGW7/+YcEwRzRbcwH1g7b12kbBXs/lcropc9ti8vrBg/OL",
-	"x+PJeDI+v37yeHJhxl4u/TBkuewzCi64ZilCQMlbJuAQNn92z8FbRaPJ+Hw8Ge3VNwZU6WEFVt3G+kIZ",
-	"xruCNbe1pZzr+RLbup6q8VhtqL0a+W3YxLYB9L0QgHDRiKFdkB4UqIj/RxRdK26Dmm3iSkxcUt7XrNSr",
-	"HsamXaAqEF8uR34lggGFdqgjVnxjgKvkJDDuGVd0ng98iK0ppk9EwANOw15NLfjgVj/YB6kHg+6fLVYl",
-	"OJtLPaggxy60X+IDCiAu6Cl0QMsan0cNxI+dMKv4VYCbjI3QraupnqB6MHGxPdl17wtVqLv+GfLaksAn",
-	"TkK/nzBr4eAw/DapaX2P2k22HuP1uW3DqfIJdsTAzGCHQe11QTh/nYsAgNbvONvCsDoU7U7s01a46h+Y",
-	"Lnnav6ysSi+1CQjlRiBmKLPdleHmB6CG2fgD/uSzDR0klJDOwImeXfHmUxaVsNwIm5QOaYQIZtNAJuwU",
-	"1iuWFx1d7oNOhKw8UsY2fKJhSBbG74Zu0axXXGm5LOGgN1bhZr2m0FjTHPuQYyIB4draanjXkm6WrNbL",
-	"x16GHnWbpUV62xUtrp38oG3W5tuqWGh/O4D/aZojz0eV7jRqKbx1KWfOpAth1RIbVQ1xzr3071FVHglD",
-	"t+k7ipXR9LkfIVFRZATJRqgiP5WAe8c2yqUt7hsCITn+gH/8+beRkYK/jT6O+oPCvK3lqR+cccdB7Ktb",
-	"7USDCjgrL3AIsAk9pdrFx2nOaBBEn+uMhmFLHm1ieEjwgKjxHe+UZgWZsyUXA7KCvXHSguhnpaqVbTZV",
-	"03wpjgmwph967oK1sbV73sr73lltpUg9RlNSY5dyzFWBCjOUcIBX2phhvy0Bw/DLAfLDtvwJiTZ0vwDn",
-	"42cPcNDpuB8Z8jNtAa4UF8uvczmPZEut8Wr/YK/3bHWGPtxrYwP6MVrP8L3csvIspYqRnGlz7iUk40tu",
-	"oaAyqlZM3ZCN4P/Y+DWX5fJQydbVw6ZeVlDzevPN//iVnv0+OXv67kv7x9m7f3I/ffU//hTjzx/Z9hXa",
-	"2g1Zktld1MME72Gsm284Y/3QvW/NTS5JsQlmDLa2UzTxddE1iZay/0SVMmKJKjKDXPEZ0dB1tCpcKeiy",
-	"6uskRbUzzYX71ChUGXORqDN6TLHPK2aHoz0A3bbhwf2Qc1PfK1k+UN+zAiR8y6ODOa54HOOTMcq/gr9a",
-	"Xa0t2jla1AlBmIaElKzIoadsxnKmWTQ+7CEd9jVw27s4HjmHxsWdtcko3fu35eqAezgGrPMkdeRV/2ZL",
-	"8+hiiW8pz20D7Gjups85xDxCKLDA4w7ypjEkCzkc1GVmjclMaVnMrjGiAxqBTUJQtn88ZhEKtnX6B7Zi",
-	"4GLDZte21wN8A0t37EHssWCgJT0kadvPC5aQ+SZo3wkw+K6jKBPZTb0oFBqJuiRJXwEA5RdakkzWI0lm",
-	"Nrafgxlh1B6JCtFTBIwPuaN7GPnOVT3E5XXAxfWqXJ5Ce3DHwqfXGl6VyyM9W+4gjFhUtc78cGPj9M7o",
-	"cK9K/1LolgJdGHCcBnyJc+mcf8ybT6GYCuzXPGNlAG5atUyTZeYrd7FHunRPcX2N7nWitCytGFArucUE",
-	"ZigQwS3ryuS5zeFuLMZGr2TZok4HK5LK9ZrrLxTBB+qr8kyI+qpcBDl9g891/FR8SEvolG6uVx1lLAGh",
-	"81mzbvvq0fHjWDOl7I4MpqpuvUyETrPNed9j4muZ8QVvq3Wz01zRzMMxeNAcaHVmCXOPYvyYSweK6X4J",
-	"kr0/eWfctrQc60vrk2zuINnWDv91LwkDkqJn184RVx1kmC2NBQJVvyJaFDl3OZZzqVd2DQDHSEDiHerB",
-	"S8rFDZmpTcFKxTKm3KFdvcsQUCq7ZYN3QSakIlu6M0dmc2A3ZEYLWmoc88494w9bAcsvRf2ghdlA0pcb",
-	"DwAO0DJeK1RrahHRXmozj2W4nhB97zCWnlttC6YXTUJCH5ZLq2uDW6s4JSblf3Iwi3vFm00cNaiFA/R3",
-	"gnDwsbzW/hulZYO09nmN+S3mu6pda+vk/os2ZP0ppwKrDDtaKlHYfaDKjgkmmKDjO8Oa3yoH30JGY7ut",
-	"asHgcYCUbiQHWag7MwU0miAdX8hpam0xSxX7RrjRmllwJySTTzxSXgx62X4hBvvoPhm7FowhlqwOcqaH",
-	"J7/2tf20div6MMSDlf6w4xOigPBQVLJkOiFreQcW5aZYljQLrfr9Fu4Hdr4n5t52C9cNZx/3gPoliM3T",
-	"Jvg3QG7gb2SPlZS3VSWrMbXiX9n44p1DJax+rZIIeKIbrF9vHGJFh7Z94ZpYNh0fa5ltoNEuAaB+owpa",
-	"9jdnhNENZWl+o1qXfL7RzIE6RURVi2vhVdhP6pr09zQcqxgF3oeOkcDyUUuAa4cioaXM6zASR49ioVl5",
-	"H3wZrLlqO0j8glwDlH1Sa4WO6XKIOCfu5TVLVzzPSvQZ9rIoPbMdf5qveJa1IX7Y0nGKLZsQI++aeGgv",
-	"tgbkPAc7dy+kqWZ8HzklaHeFife4Cu1AP1NghCkWU+zL3/7jGdou5H7erKpVReduBmVVSYzLO8FhTtW6",
-	"yVf3/Z20b6UlTJvgewPR8F2LhuqyfktWwS2ihgDKATbSEdImQrcc+JNDBz6qE5Ap6YRkJdK9tOpwkDp/",
-	"qHkBipXRb9D94bfRqBIUo99G37E8l/BjQY06hXXWo4/vPr6rKxvuPDo/mZKxkFIXJT+cOfmtv/GwaiKk",
-	"nsLCTOc7zbr0OrNwoFdzhZ0NLQJT4hFureZXIWuKfEc2hbGenpAf+Ndjgq6Wqh+d7VsJTUS065sOIC5K",
-	"3oSgU7eMFSroW88ROdcsI8l4yVItyx2GL9liYfYIJkqTVN6xEkxBLa3T81AzsAG6keO7vs7AMHJwvPgO",
-	"VLLP6r13Bez9cAERdrZb+WNmcfogDdr7Wjt2eRQgUC9sz3lwv90LdesT6ZRtovRtyQ51HI2nK/RSGqzl",
-	"dgKZ8MxDVIEgP+2eGsjcJ1CHSilP8cE4zjHmSdcYBNfBfTfKDFDh/0yobSwnFJh9IfNcbtW18zglhJIt",
-	"gvwndTg/rjAzy+dhWFcVr8JZz6yXpAIXQKsOkRA1y3O8VZmvBMhPVN02apKg/+4oGZmhmLNX3QLbizhI",
-	"Oc6z06VAxc51rlS+daXRS8xxg2Nd0rtIK1NfWhw5SevZ4LUOHqrFIDcs1NYPwuNN7l8EOhwWIAViWsLA",
-	"PPFwBvbT1XfaGeZb7oFYWlpKxTvsyXSzthcrjfIbwLQxvxtBWjzYsmjlZOCVb4Gi7NxMIaOjw9OiBvh+",
-	"jlGS7NMiUMw3OTvsjPOT9h9tp6trrxULBEAMuWClkoLkANrjNBCzprbRPzAqZ7DhdlHDXpZx6X6EO7/V",
-	"HXm/7sQ4yKTqKlnz1+KbD5PwOM8mUnTaBtsHq2ADYyjSvFMcIAhRX5XylmU2JNVBtDCYORnqPK0PtNvR",
-	"C3R5zQoLMtZgCS/7h2yfk6gKoUz+aCT7kou29In3m2zJwqonWxDk6/lzKpYbumTx3p8LFFiqtXwJxT4c",
-	"RgBIhAEdpYNzLHGx2cFNnutCMxKld8P7FE2ee4Ke2QQ0pPMgMSADoXWYCl7EmUMQfqmfBkKeFSW/4znD",
-	"xjKRxOw7Vtqu4fsXe4/jjR2D0qyoj8A/0nYSNfoYdW/UUDkLQK84YBhaAnjeT9x2DJQ3z7pNNgkX69C+",
-	"P0WGSU2OfJ5Uk2CpYrCcUHqCPcXYzmwENMxTKXQpc7AZGGECWumoIEb3hUpCm78OqxwWUtiGzgeK238q",
-	"5Txn6zaQIFAlQKOEf5ZyoxGyFjwc0PXty9ffPidPH10+TsgMIs4p4II8KPDN//xeSTH7akx+Km11yLyk",
-	"App3kVkqMza7cf4vQACdZUxTnlusv5KtWbabjckzQbhtgjRnuRRLwLJymIGaCSo0NokyPMgykvNbzD+p",
-	"54yxD1xFc0pSmbXJ7y14tEtpjAal6TxnhKalVCHAQS63rJwqQW8b3RZSKRY5T3W8q7OmccTq2leR2Nh9",
-	"ftHSddtFdH+DXOHfRoTmhpw7nLCK1nuatVVxBHjFxTJnBBA94ZiCoPEdzXlGStROEqAnuK9qQKn99iMy",
-	"B4ARxGpbYNnbPBiSZNJ3IExcrKEVCj5dSbPbHK9gMFCWZKNYiCCNr2gnl512tFDAHI92T9jbnO2fy6XP",
-	"hrI1efXRlewfkK87SR/ePl63ARBtWk7/796+/cnCPtVe+2jyNHaeaq5zdvBNZuyQxlUf6fMOTo576Z/l",
-	"W7pTZAZrdT3PqbidoccSbFO5IFZIAA4rCING5lz14EHV2/aFxil6qiW4saMCOuDBSImm5X6rthk1DRxU",
-	"bmFB9snS/JNiU7YKSM2mPY17ChksM8mtqDJq+LyUt0x0SBVr2lkkmogSm2/WUfRj87vnTQDgr+UdnNc+",
-	"8zDGQ2ausZx6vaoSIXNPpjo1IoqKekALPtZynccmkke16u95VR9jPtY5ifNH0YqjWJ6cpSpAJf0GAR1V",
-	"pOy30TXJeEZ2cgPorP4SNdf+RxTByDnP9kPdf33z6kdirxMubNKUkxqGq+qEeoAYtQ9KtsQKt+5d4OYV",
-	"Y/jXjGbraPy9oEtmJWqVHbTPviu9jpxWb+gC29UYeWwmRFuqJKDQq7zNon1HXjORmYM7cTFwm5Lkyq6u",
-	"HWTJSuYZgJZ89/aH78etiG3T/qAPzELvuvyJpks89FTxbMkG+EGR5L/AU4erixxxEqR09bnmnNpX134q",
-	"UhRoQ8TDimWjNcC1ldErtr7BKHicD+x6oo5bD11WPeKjhbk+wn0Yb6JYeW9ze+gDjGPlMkpc6ztD9U28",
-	"ai9+qhn+0XTpXwBHQ8kW/AOoFSnNc/OzLMmalWvKsxbJd5bSWJeC+LEWrJ+dY5wHonVFGEcMaolsBmR3",
-	"JREtivuWHLiucX0LDuJzWnKly91bVzTW8Hp9KHjJ1CCrfyVV1FOhEE68sIkEKJjx6/U1hI41Y/vvcSqj",
-	"eluRUy6mK62Ltk5f+GqiCkZvFWhgN76NFWqTtk1OHG+qZIVUXMuSt+a+YrTvlglSbPJcXZPwGbCktvgh",
-	"1zD3+IIT5Xu57E/V9eQYkzcQ9BZyi4wI/YjAXdUgcLmcun/Fm06U8f5RNcIinjEVuxs/SQyc294TEpvL",
-	"7uWJYMFGN9MCD9UWORhWiHkWLlISsutBZj81BosDaVMe62gfiaXZw9ZXcmBJ6kE4kjUXGx8OtQ0hriZJ",
-	"G953xZ85tbmsHlb68UUIz30eLUmMEDBozBcLQ4iwQTitWkFg+YlcQC7RvnBszfD8JWgfUsV7U1sQnuZy",
-	"gyqN66mGiBBwnAPpC6pXp+xh7gmAqaf3iPgWOdVGnvb+4k/ugb3AnbvwrmvF7ID3JDzmEO33yQ41t5LF",
-	"/SFT6HY4tqs3vitS9GbuSy+vaTj/GUA8wwZOZVl1b5luiqgjraXC/5nYgco/Dgk/uh69V1KMX9PtD1Zf",
-	"3491AvSIT/Frr+Rv0E8NLOxyGcquMIK8tboauWUFuDHSnNEyIUqiGrfeKExJq2ekNQxdw/fTAMQuPiLD",
-	"aXvwlReT4xOx672829TcAYMJgd4rmu/1WvXftRLswCsG1JQgROT9Rz2ojAUbhH6eD3ZK8Z8CGRRpr2W4",
-	"rKqJoEUBALLYIs+cYDe+CtHZdrYpk636xbMu9JrTrTmll6k5zunvm5JBXoqIZ9buNXcdtvV+8O0WnLwP",
-	"zqNr63U1k3LOzWBm1dkiBVRi0/TWWyRGmSMvNTG2oy8daR5OGnUg39jSvO0LZd8EXXVWVe8uhOY3IhFe",
-	"rLTRogxdzVCWUrqWSZVth+Lz+o+KnazwvTZ/nE3OLx4+urx6/OQpnacZW0xGHz/uJYH6dww48HzuFnYD",
-	"bAV1cc3YhHSNA8fk+YqWtqJibeFyHWolOieqElVwVGARu62zy+6V5n2PwzY4ogaTqmPzxUo6G2Z0Q9nx",
-	"NQ3AVIKxTDk2vSYzeGzKoUu35yu5IHJTqgYgqGXZGzJbS0PqGXYJECzDG/FX7H8EMNSAmGGXyG0C6tb1",
-	"hsygJRG+YZZgtngKHG172NprY2J7G2IP061EvYzilM+48OPkZbWvlGeASFhphfWnFYYAEsGcEjCJEWYS",
-	"2gFEpYzTOrqLizzK2qaA3i8AUldiJvAnqXb01O+QzVVNEnDDJxnHRpSMpis6j0c2jJBzRRl6b+FXNPsk",
-	"g9qudjFHjDltmEhZI4x3yNKEXMHVrkX9853aju0hY4G6h/R6Ow6U1iUm0Tx/tYA6gj6YTO+SqMllHXlj",
-	"8nbrgRirUJsRI7b4HCqWNzzPFFnRO1ZdxwGNY3Abw1F0WnrtmK0AH/dpmZWqSL53/Zl5UMvZ08qD+Ubj",
-	"pwNq941kwXpdL6B2IgWjBwaN4mwtG8gxoWzCY7LneB0IfX/YoWQkPVxFN4QI3IX58hJTELqcYtaHrfjS",
-	"nCouYYrrJES5xJj2/ZfptR/SfavL10zo/tMCn8MnmdEbN5j7TAhAQaZtcIUDWpTji1r73yL4CAKCGEnX",
-	"cPYJ8S8WGmfc6nKMeayx3ZRl46DdgdtVXuKFIwynfRBexxL7uTSnhlb3kfGyXLZlPAa9PhshOdCSbWde",
-	"8Bd+OXsv56pg6dgObfbVDbi1LBDimu7IspTbzlrqHt4PO1pHYzfCDhrF21r4thSH+va5+z4m2JaqPTs0",
-	"yBEPQyW8P5KuhRhWM9DZgtIsp0Vbh/HOpXSyAlNwsMk7IFJaf7kT2tZJEI7PNeLo6mkax0XzFaYHkgOD",
-	"T9kSSBur8hRMqgXoWLofgjMkkoOGwStvp3pkPDMomwRWw8/GTWdrQn3TNpqmrNAqaCEJgGS2+QWPysSI",
-	"Oj+0T8pAFM2wR8uhaLEXLu0piJbAp0igdGrm58md9OfmMQEQ1PX2uelr1AGDPGkuLCxSZSQER4Sny+Gg",
-	"R0dfyCG+S6eGNzDG4ISpj68WptE1YOXhEZOmjhIxXCqlqkpSqpQM6oHQIzmsd6zkC86wgNk1H4uUd2TZ",
-	"QHsCn5g3crBTfvg0T4bvY6U2HbqKK5+wJLGwI3KLeXT9NZmqi1s1IduT7vpqcZ5O6OUFzSbzh/PL8/Qq",
-	"PZ9PskeLC/qUPU7Puws2gsiIJjkgOUVr4FuljO+M5ktbKpoEa5FUC9mxsSv1MWYku4v//2S1ekJDnNdS",
-	"CthpuRRLVkITJzjegr4WCEZo5vOfx31rqtNVLDXhpbbtz8xInQm5f8Sje3YbS344yKUBFauBDOHTKiDY",
-	"0ABKvqjV3rkqOxsnSPCOFl/egomUdbWHhfnz5QrSnF0NKm4C6DvT6BHRUknse0YfYrvv4K6fsYYoaDWt",
-	"uB1n34SaPOvREt8S9e2mFHGni7pnOyCMNSRtCjH2EYyDpGzmrBRMMzU1MiWaRIZuTfAphz21c37HCBeJ",
-	"EU/7r1GQ27p3XtsRfgGnRN0g3SIrH1uPb4YzdXp3UA0Yya29Y9PuYji4BRNQw3zKfW6DGwNDsrcjMQcv",
-	"eNR2f1tVYbsA2JwZW8C62xuyoSsPrcU+k4ci5hjrjCd8LOkdRCpuKqCfEBcI0T2oIrMvsWflV7PBVrHt",
-	"nRs5JKHPPGuAam4p9wzGS6I3pUgqSHOI1g0q0mju18+KieHBFBvGsxW3MwdCLWzraEzpkhudyjVzDRvh",
-	"1hsyk2WxooJlM9/80Fp/Gd7pTlLX2sdGk2/IzA/ePhrEguzWb5T2Y+dD3BGjcPK28NRC6bgextXp4cYY",
-	"bxK95eYIy6ZysYjvFBdCNoemu9uB4CKhiVws7hWjPMZp4BA+hulbgaw5eNR1IGjaXDzrlnB4mvZktAf1",
-	"yB3KYZ8+Jxhqo+/SE77zp20j/HfcKXwATfb+x50TkZEi1AEH/2HS2/kfJt1PVEVSv/rSITL/QbMu6GEN",
-	"PRhnj4nDG7um/Wrxsq093LMAHVChL4rIOygXgScwKdACAx4d9Au66fW4/X5q72dVRu+vVg4rOx+yK6M9",
-	"zHrqYf/t1KteeMjgCni18AZX9JxZsXxtSFTq05wwsf1bFbhj0MFvkKHHSc8jwwuA07hnm1Llczlq8bun",
-	"nMNnHnq0ZgaLFlAZbOJl15D5oGiuT1ee/zzTtud+PXSmddEQLIRYQ6NAviCKZZUllmC7GIgeyjJ6mlX4",
-	"a2E193IgJevI/ZH4sKaltsqyg8eI1xXyqPMmdABbH411Y+FEbyDLTbDKSFOJt0OgAYS15gZEvDuAP1qE",
-	"MXx3uoi1zXi1P7wAAc1HzMbEL6jPssEsPgSeNBuk2pbwJi6W4y4UkvoctouhSTcezWR4n4Uo1MkoGFrz",
-	"7ZbqDTx+5In43qhwGyMehKWEmjya3laI74AMmkql1Zg8s/4ic620gXgLZWGrLXeYgbqALD88wCEb1TNe",
-	"LC3fQrf1AZJ8Djd7BMo4Cm8aSZm1GZbBDDMJqHiKLGjp6ntrMKg3HikVUAGgM4VcOMwgKsg5YKP2L4M5",
-	"EYpoNI/vW5+8twerdEOoJmupNHnyCfIKmzwLC9TFe8/denczILAckSJlDehDqwqCHwSs43nOZgGa4iyj",
-	"mk5zqXzHECPPXJo67I2EzHhZe5p7zMQ5Ixk07fJeneuKNTxki2Z5jtEeWhRfKKjOn/0KJZjvSCnz3Mxh",
-	"hhAAyhZRoWfWLEzDP1ONpOZ88fMwixYMN572L2Oppmdk5pK4Z9dkDbn9slyqm9/EGZlBOybX1Mx3P7GV",
-	"dQlZQ9N13EdQD6cIF2m+yViGz7tm2vVXzDe69qjt1QK8+YWyb8IXYAvu2TVk89jfnIrrfsWWlCzlGVOu",
-	"P7k5GXx/9Bopfcp6cmzLbyAlLF8bwre9bCUK19gJDphWS0jXpq77m2+Gg+nQ1ojxylri2r3n+LSVmHKx",
-	"QNQBbJ4T9KSz9QErWhRMmCNdhqUaY/KqXrLnP1+v2YsB1qmDs611qUPP5gI79EG/HnzLON59ZYrAvpH8",
-	"B+i8NWdLigXwsD194QxVt8o6j6m+l5swles1jSU+YcsAoLhdUJeVw3WkvrpaLNv+tD0bqx9FA+XEp6XT",
-	"NfTpdqUsuLJ74wyaDPplQSmZXdusXiqMODMfZBkyKM2lYI0j61T55UYtGOQIwCBOe8s0nzmNNyKBlgDV",
-	"iUIFQhufJFd+P74UA0uzoRXw7hvyHgaqcdh+bQUKFTegCsXTVbXazuLzL3Ghlk9CgmNcO4ruVLdu4mSm",
-	"TZWbu8Iu+F1InRAKGEDAwQPmha6d2NefN3ZYGM335/mK3rEbrCU1r2nig3xanQk2TkXwPe6zdI0qVRth",
-	"m7xH3Px50dEWbk8yWTQw3oL42bT9Ed3IHKZLulmi5mIeaokV+e7/J2jhf1Sbft+Wv9aNv4WmAn3Q9+/Q",
-	"l3FVbMxDLXb6GzjvEC1uK0lRypQpxRQWM3MNmuV12AkW6g/Nwc81AexeLw0tLodFmPDgYN5s8634SkYs",
-	"uka9rULnTFgh01UHlKpiCvFjLe6ABA2lZ2IIIEAcF/IG7AwHvBcDJ+kb1t5zj4nys7roK18vlrlE3fJU",
-	"6aliTAxiwoizrUV5wYzNbpgqW7Xh0aqsVmIdZsB0oII3QBBRewW72dU/B23BqqGdjy/Hk2hihMhb4IwZ",
-	"sL/luzljgqwYLRE4Aw2GWv2khQOJ49cUbdijwG/oVOLWBWLULtDiq8q5a6vpC9+h0uxn62e02xmdjCH7",
-	"Ig4HyxeNvWrhNrbG2PxNxJMp7+TtQJmkctkJ2v9ezlWVjqDBBo8jj7XlQxQMcHVnTkB50WQWiAlUSMNi",
-	"AfuA7QhukxRgZh2ZBwf3GcjxN3ivf2pa5Z+21Cv5/gsIJgZcrJjWIIDjIOT21QODgrrcxCoMZhm7Y7ks",
-	"1kzo2TUuh1ohPjUjG1XlXdNlAykgeBKSYWVO28Kf+6lT/SPoLsxkt2SYpYBz8kvkuM2dH4fLi2DRvi55",
-	"WwTE1k7UYyBcGPu21H7/WAdxO+f1iukfJ24rQXVy8dLBfP/Nd0OM6Tx72Rm288tf5TwW6nkv51gdv60y",
-	"IxeybGvQOC03oi3aTbVm60LHMw27y7M6o+jNZic1iH2uVvds0f9ezj+LEhNBI9wVzEFXQVBJlrdG6Wzr",
-	"fteerLXeGHGjWjq0gncvqqzAqiBKQ2IT8qoOmjVIwTwKWAsmydAOHv3QIcM4L56j5VDLolciw1/l3PZ0",
-	"xkhRGxcqXTK6jsJIv0XA6KothNLEbobxvcH8w7OlWslqyaujxu2/cFk65cFJov9euHym8D9873Qj/6zD",
-	"fuOPoYhfq+o8hbI8sb4tzFa4Y4QKGz4o2Vpqdk1m0Pd7lhAhfft2iPnQbCpFvrP4K6qCv1GAjHJDZkrL",
-	"Yirk1sGqgCJrflRES2luYHesnHmwHGdaA+5SPTIDHYRhJFhlhN8GvsRvjGwDjXgkAQjzc6Vpnbrl/wF4",
-	"yLDQJ+rvcSn5eErm3IKN0jJd2R6x1RfUil5cXl0/XTy5yiZPzp88eZQ+zq4un9KLBaN0kl5e0mxyfkkf",
-	"zhePFufzi/lk/uTiIs3OL7Or9PxyPllMJnTypAWV1AMNVR/Mudh8mNJ1FjoNwsyHpWjJoHiZqQorFT19",
-	"t2wX+P9gpuBiHhNXUQ48hF4wV6ZlITqdl3CgO5L/zqo+fD2cIIFGftAcbuzNSv8OAmBVpX81kpBs7V38",
-	"2ze55eXveTQz9ggR5TbHocriQ9LHvue46txqlwRltY/PoVWsZqVhqf+w7P/r5OwpPVu8++Pq0cc/xdHh",
-	"VUuZji0YBN5rcOeXroDwvZLiK9f8iqsmvOnk0ZPLx1cHdlDwwMOL2hx+pWe/T86evvvnqf/rT/Gt1cm6",
-	"Hg31fPL44eNH508uHh0s8Y1Cb7bxKNAwttZvIKXsuSx2+9w3Z6tWZRRT0cAI9LEj678ScgsOGSEFM0fD",
-	"TqRTm7k2c1EKruPOolvWkMLoVO5wwUWl8Jv9FsojWvCztGQZE5rTXLW9EwD/62NQK1kcqF/YJ1CQa6VI",
-	"KgsLHVc1LDi4qNVovJsAG0FUssmuUPvC/j2GGdW2ri9b1zO+WL1ThPsRyubJZdBs0UK8HUGy3gQC4VGr",
-	"UR6A6viMfPPmzQvCBLiHGB73gDzdXpFc0F0uaYTwX1PFrh41RdPVwyePYoIJ3/LWpk/Xe/S1nOowoPpB",
-	"MkCY37Idmh7Bty4OtQO00QEL/v83tnv5jR1N3/lfXDx5cuiYxqHha2OLXGE2nMNwq390no0hjT3FRzVa",
-	"RllK0EKtpI5C+JTyzoidjgz9oMDP1nhTyNMxvNy7nM+N4Zn9YkyRGqQet+BVQOCihllhT9wvVICuEWv2",
-	"51IU+szipXBgnz29KNWDPkH+mLC7czv0V77ch7vy20sfB+31Jm9x9mh10owhLRq42TdkAhwlpIiGHpod",
-	"TnWtVsIuWkiXJODpPo1L9vhyYHNv5xfbl4elLKS6h1vpdN0Twwe9FyYcXxdhvuFY9BkjSn82fFsy1pIP",
-	"GyQU9YymyCN9zTb9QktXDntAXr70MqE+ecX0MA8e09Z6jac63Kcrzi/NnCHFakXhUjB1qBC8SxWaYCAA",
-	"ctS2rDQatu6xUStVx86wm85ehsaPp+lKbsqWrt/+Hllo3tJU2TPkVMvlMu9F8ECh3Bt4TucsP8jz3+Nd",
-	"nQWvzrcbOkPuDnNyIzzXpEHSpJwfcowWXUvTDkXSB+ShW3T6qs6Ois1I1OIwHkSrTG5dh55YDAMTTY5K",
-	"rHMc0Yqad0DzHFQt6ObdyQItWVItq9oVFG2fXBXabAsydvRMHxbhDpLtLFl8CNuOPUoNByR/f8/uMU2j",
-	"DmgfB2pc01ssO/pUjF6spGDZdCXXbJi600vxbCich9NQuCYwIkXMiA6kn+BqZLgZsgFZFGFjPsoPhlp+",
-	"wYq0zsjYPmtWWBC1Xv4HGjnBkj+37T77NAFtbYx1Q2aQDn9mszE8XtbZGXRM9TmIkRT68zHb/fU8XW/5",
-	"K/5///f/GacPf9bf80eb0+6JwB+mbweGwEsGiZMtxz5Oue306mCIbqlTvda2hw3G0W9l/9ZIKMxlSo05",
-	"VOE/GQbf6yUSY2vwM31OFb/prrJ0iRvlqOkPeORYhb8BAxDQ9hNB6sAXDcUidIcgZDxPB3osQKgqIELQ",
-	"Ns/2ZJCLAHinxfl5zMml7YBPeHTEYmGPB5gXqQ3ZwtAOxraA7K1h2jnror2vxapKl5xbwyah2R7e0JVP",
-	"BcWMKqkjoPf1mb3la2YUkhdCl7vYpuoaLjS3KxkD5zXwjU2IqtgFKh1DXmkr3w5EQeRLGV8sWKmqSuI6",
-	"WfpPt1OAHMOvfYyFY5T0UzFt7UzfqwVxVE88Yx5i6VMklNS2yOdJK3ljAQViqXrxHL37ZfFVyA5dk0BW",
-	"fLNZrynuPiZ6dDl6ATe5u1thHzImOMsI1x6b0bpZoLM7VsECRLQDUf3c+YRKFwOVqfdy3iYhHIQAOJCw",
-	"rgWLCBIi/1/23kW3cSNbG32Vgs4PJJ2ftmX3JYmMwd5OpzPpPZN00O2ZACfuI5bIklRjqkrDoqxoGg3s",
-	"p9kPtp/koNZadSFF6mJL7fS/f2AGcUsUWaxatWpdv6/ID0IN0Va7tXsLXHt1IxJOER+vqcR8wLg19ZHX",
-	"MaF/4MsllCBMWCV4meulSggzP2H//Z//VdO7eGU7aO1qGKRzjXOSs3kp7qRYXoZeQTuuqIEaOtjxIp++",
-	"iUA0rukXCP2Jve7+gIgqaA21Dym9vATYQUFEcPikgELjpJcbZqd47oiodoScXz0YJGE924vT22X3ABdU",
-	"C8553IaKrAfwvkg4ye8EM4ssE8Juy3Cu+Yf+5p6aj6yK2714aF7qSSnMDmpZzH9x19bAtZsyuwpiIU0N",
-	"VDLGl4mS4640jHqK2x2lmchXHQQef6xKWDtRvhR2L8f8PiWt9dSKK4egGBxIWoRZ3ixx7ToLf4lkosOy",
-	"I3fc1VoTarN14KUi3gm7O60UuCKjShe5R/6B6t5SWLMUuw/BCEIKC2RORqQHdtFnpqux0FVUVhpgMhIH",
-	"KoHw30ZkWuUm4MQQJcgpcxRapch5VtE5R9XH8cf2Oa08GNquRwcZsgFUD9RlcMCUDPEKiTqwwYdvLTB0",
-	"4dbj01qJDd1TvLRvikdt7aatRFKlmOtI4FtAnKJlhaUy+tLX1ENh4oyvUBPRRkVHZB/cJr7zCBCogQgH",
-	"EZJh1+Rc1YY69GYMqzADOvR+o2HQYeXWq2ou2qbRTkh7pvnaNRjUMb6gBRF2l+PEJlpGe6RbEedFUudp",
-	"xYgWYPKaZq3W0gzz0RBSbXbqZ1yqrbkaGHJCQltbhbpUkMC5KexSDu98ymgtpkm7vod6jx7nTi37Nx7Q",
-	"cbgis+9RFF1RioWZi6ytbmSfSo2DxpEE+MJ7O86tkOqgMGgzgfKyMlBQU3GNjg9qN58x64fNBHs+sMZF",
-	"wpZi1NoYIawybtcchbwVxQprPhPP/AbyZ9WqsZuj0uy832+PiLVCQtkzX1agH0YEomTdxUYDTgNxkxBF",
-	"JLI77YDJB3OII/Dv2CqkK5VFGd2IlTdGTPntQ0xnRRV6YjwGcYtcX7TMa3CDzvTpYZ/XaCGLCqcS6Bqj",
-	"ihwg/JXKbHRkqBQMOqXr8QD4+VYyRkcleLFOIbwJIuY6MCAjvzG+8yWzpsHKuYN4wMIFu5dahQXwkBht",
-	"W6kLleV1BMICsUZXWuBBNIyoCMvDvoMzGNowSnYcJzzyQSgu+/Sy7R/yaZp+vgIpWuEte+FlTN7WISY7",
-	"Va26TbKWBVNimRImVNTrAgQRK1FdspQWiMDknaMHFxCtsla+zJZ4Q0uC9aJOUKBF9k4q3Ql4iivPNWpt",
-	"QQTcgxN3VHKVTakXnqwMJzKuuXe+qHyxLXqYNNZ1+HwwMJFbNUDnT8HEHUBhIrhhheB3kJeKgZDcianE",
-	"shZei7zuLWH7+2J/d1AhNbTXPUjvSBj8E7YIIe6z9eN83EpWfmVYir5uWj9LfhRFoVsBwODqljuR/+DZ",
-	"sUkAgnPAo5olkIf6E6+m7QGTde9/UgrRZdH7R7Ql/DpKbPxPOqe2nfwxqzrwpDyIhVt92BpcMcHLQvqd",
-	"RzsyoNM6mXPcuKWoh4SjVYi6lFvXAXzEvFwBm2N0BMEPTzeCne2konATDl1AYdMk0INFqK/HdIJQFSgV",
-	"rqxPGrjnouBLS8Z2Q1Ak3m5QcNqQMMK83xAEOTBtJdXmkKBEYYLG7HXJ3f06oHgB0Qp1xwuZD+e6kJls",
-	"y+z8Qt/4VjpZMqEmUglWivHCCMO+VJr9ZXUnSqUTRnlPbL/TY1YuCsS2Y2/FRD8Bb3nJS+ufmFP2KykC",
-	"STHMlcrQ87d3Jp79ZxcXLMVFd+NNXTcpgsaNATpF5fahNdiU/WEDRwuVF2J4MJZwZN6294wYXejcssfU",
-	"f7x78zMbFXrEPqAXNWA3WDVxij87uzu/6SVszrNbM2C/4cAglPz+4yl7xbMpfAd9tXCjhHFW8fJ08i9w",
-	"bfXMPxmf+gXOl0mY0YRdEwEqIz9PIdhiXmgOloCAB9h5tfu/kHEaLeqHePHs/mxRsLrlrN2hR7xVu9IE",
-	"MJTOy4USKTQO28PdB6EvmSiM2CJJSldDep7I01N25RUgxOmspNLX0JuO8rSZfHOPF4VE35AIMurv+hO/",
-	"DUCYzsRxATZFqyhxJh4EjbkvlzlM93aYPQ72prPEZM1CAywbfmttxEXMbZS4XIUsfb4EbFExrhzWaS7m",
-	"pb6Trm8AgC49/mmkQMwim1rzob7yA5eZwGKmmeDKsFwUohIPVBVRB0aL0GJDtR8wlOYwF48CTEeYhJmb",
-	"ASJ/nfH5XORQrb2X//TON3Ucgga2cVrVlWL3OWQWRdVw9UnSwYPm8/kuDvgUjMpaaw/8PBtPdnPAn4Yq",
-	"AY8kV66G5UL5s5Dm9bdgn3lzKhhNvVGRb37ieuSiafHg432kosu4WDMgPibR0NDC231oo8bQMD7VHBpN",
-	"hR/bQu0wrPeQA9J3IBjvk547yimQkwu4EZgAQ+wGzXSxmClAR7UHSxzDMWd8LoGZEOqqrJI5f5b0ZlQV",
-	"5O8EYNs31HCaiZteL2SiernM2UovYGf7i7i96t96H9+vhWIo1LZXmccefEZdBTKA0xyb25T9WKuZIes2",
-	"pXGmSUSsfBmjbq+fEDsrjO/lePzG790HE0XvPI9+U3b5AXC+gQKHPPSXuiS/YMZvxRPGARdkrXsvMvz9",
-	"Pm+r43TEVTutTsRmZ2LTbbQiU8RB7F/0+0mUMfeRh0bDvzu9aX3jUN8eifI4pvrgKJkZdiVp1qfDZ7v8",
-	"nKDo8RKOMzAl7REGUcEp5XBauivdSzYo9gG82r2uNwoctUeygRZ962y1stjft+uSNN82UwjqW9rsncum",
-	"y+1jv13hLJItuxPI1CHzdy9M74+xpt4x//Ir/mArUAcRVdHeDnvQDS7MWzSILiPina8h2MOXrQUl1ss5",
-	"gvR4AdMlS0m4UkwBYk6apXqpRHlmt/jZWS5LkVW6XP17KcbpGlxDE6rj4tkBiLfRANxsVFJISCpP5DuB",
-	"eOlcG2mHGySKtA0C39zf2N0QvdhgFPpM7F91W8sMLygAt/6i/9Aj4t2uGNTPDaguILuNWDvGpRB5+zmw",
-	"Q9lfJ/ZZnByraDAjYXekYZU+7Sh567yd/XlEPdWBoGjv0NYEaHVUaxDKzkUnUR/y7e0FYRmj6oXnv3Ef",
-	"X6/m4qoLN2851a1B45CKB9Db1uaQf8dCg5PzrTEz98Z+umOMuPDKCQnWRokk62ddJvPcFdy0RfdyXvHT",
-	"TYFlXlWlHC0qsSe29evKsPDbpKNvlz57kiYhBeIqRQSdybPWtt6KW/nPdwh3uxnYOH2+9qCphxeq2qWn",
-	"NtqMHUU1M674ROS+hiOyN7xPbW/W+rbZoizpNNhYHVB7najU+b7ZnUKMq6FeVBuKhXCQhk15bs/5UutZ",
-	"u6VUiDtRdNxoYV++DrJXEwNCbgR9YuKUAS1Q4lYZG4SCzL7vUDQ7zyRo+r3Iz3E+1l/0rV94oAPiFafo",
-	"ifGV0mBKFXKfRorG/m8xk+7Fxg44QfjDw+9dtwWGD6dzDJpsI1iH69tAWxZQgJu6+/z0/Pz02VadHY99",
-	"O5FjfUP+KI01Zh7ax9C5yz9BQ0P92Yfoymio4PuD6LVPy3orlMOEa7JY/CvwLwKeBGqbHdkfDm+BbYG9",
-	"RKAZqVhWCF6ST8WZ4QXVG/jSBY9+PeXttCjNXViNzf4NEtutxXjbdZYfdOLsANmCYXQQ1osnuI+No6Mt",
-	"DbsV88oqKnEnc0G1pP7MoMM06ZnFXJSGagg3lkcUUgkS9g0lEK252Wh47VDjopS8XlB2frGT0BEh4AMJ",
-	"mun54R29WvPIht48jZ7YugXlTLyJwWKbDa52VOzLtz+8ZE+fPv32CdYHhK66FQFc1TXz13W39NkWHDQa",
-	"R6iSbKtgaONrhe4lmXeJ6P6VofsDpu+DARLV28CvTjck+PW4PUP3uloj4gPSOgQVJh2ia7VyXfUJ94f8",
-	"at9U3R1wm7vXjfhn23sah50W6CG/sOrBml0IHb6jpt+EQb6hGNdN84ZqXKKIM6JK/JZ4OmBG/ks8GKXc",
-	"zkqCIGO0uanolSSjazfbUR7klN/W8HsMW0XfCtW2+8Fp2DX/8UlhUKJDWO8L+QBMHwvT0Qbx6neeQQKa",
-	"E3nQ7o0PM56LobUvOlgS7DRTSxnPBbSmEDJ6FQpr9aIq5J2oN4UidSbyBrkfN2q7956GdUcta/XT5qUY",
-	"y9/bVQW2+WRTXvKsEqVJ7MSVItMTJc36IEdlNXw2vv72MOxGbWc0lezRmBMvw1thAWAPHGQDw2b6hBv3",
-	"fkVgbutJNcxbqRSxTnBQk0380Sl77Woq6C6s4FVM+FWT9AAO47Gkn7543t+MIp30kFa4nWDSs+DBNdCy",
-	"JqFQ2S6/3zljXYIfLorx6dZCnu4N0fzdRpOqrYK0c+UQCLkNXNB9viNEz/ouc/9qbc8ibb+DFDf7P+DT",
-	"xA2w9cVC605LclGwOad+Mpf/PmXv0IskglVeCkwjrkMW1mdJiWWL1KoVFNZdspk0RqpJoKdH9wLSUafb",
-	"QUl0ke99d57nu927xcBMCQAoT7Gez0STYuXbibxWYuAwAiAsmnHFDIduEUqkewh0N8ORSwdDrOXlgjHs",
-	"RtDq19l1a2wOLzWnfC5PKQh2uiiLraoabgbz0CZCrhu3desvsSHf9Z4vuaxMwrRiy6meJYT+Zc/MhNpT",
-	"/OlZaH1rcL+AwqicYmh0lgqeO/i68LIX/YsXJ+cXJxf96/P+oG//9//ubBd0kArD0gnKd9sXaaQZFUMI",
-	"RyBe3dmZjgl4283nUPIZEIJuenwub3pUCBnAndufXJUrOqebM3TuZuj5HjO0FjmkKmgqhab1aBcVTFR3",
-	"YpyF8dVLk1qq27FW6cMWUmcsZGrfB3FNU2tgpB67eNZ+7FEF1Ic9WvDXkrQAKeZu1TpxYjTV+rYVb9Vs",
-	"JFmxF1DXFziF0GEzEZW5hEqkASPXd/fyhIdT47R0H7SB2X8vrGVd+pL2CItkMScyHMFMJYsC4mI7E9rK",
-	"QqpJF+3vtW+HdxT60GsTeEqhP9eY3f2Mpgu0nN7ej/ht80r7ep+Drrb1qlue+xf7sW8Ae9AT7gvNu9Ew",
-	"59ga6jqtt8sWl2iBWjUeKNR2ECco5ehGU68B24P8YGzGM3rYc07kjFdR49Au4Zouo1NOsGyaXu8Sg10U",
-	"HeLKENVv3dRviTYBzcpGUmm4AmgqBuzC0eKyUldQh2DtooXKRcmWfLWFo3ZjcROqvsCV59rj91JAi3m+",
-	"t9KyptFumCLkxqIthTsmQdUc7d0I0dnD2NIsR1KUROgAoBa7qaBqb7Xh1CBZbwsYo6TvOS/0q44yAY9w",
-	"52xYkHdnr8JhXi9DehjAoY85t4PqxJyI1EDfjs1lB9kV/jwIPFde3O2p9btBscXv1WZMEHuFf21pWL7Y",
-	"Iy5WCjPXynScjYCGUVNoqFRCne05+4v8LvFVkGAuoyR+YZza6FA6/9xFi8Ja1cIGnFWE/LFToHt3reO2",
-	"TsTUyatFRyfJj9fXvzC8oGV+uvBS9e1w1qFnC60m61Jsf7IDkiooJi/WPjzugAwbyEZme8itMSWHCL41",
-	"FdSnCcO1rm0b1TfP00GXFvFQNSTayDglDR918qfToYylt1a1t+lAGtwBZ/fTzuovnFDh9+lwJSfGv9XW",
-	"2F/cOtWGOAOrsL234D4PPO/3N1jJbXd88WzvNzimTVyKSpZi2GVAfl/qOWYSocTdKrKlblHbcZJUA2lP",
-	"1x2hXRI7QvCSy6hTBoIeHu4QrEmggm1/EplkNfqwZzsEebuk9S3aJPsxtr1RwhnYK+wQtLsZYteU+C9d",
-	"xAYrWlwWdicIh1fot1Hdy1ROpqKMygfWGR9dWL6ftBZt8o59kEdW4VbxX8yHbcje1043Nvi7EBYnWmSI",
-	"6+GBvfkl2pn5Ni8f7vRGvuSuHcOnhgU3EoC4R4Pacp7SHd9vGs292vtbIzhvqMrJYASnkTOpOdgPVJZb",
-	"eq1wDO6iA41jsw7tHAVcgeCIDrawqFDs/vzqmp3hEnUN6g+mhkmVNTMWbFpVc8hNlMIYpheVkTnoknkp",
-	"73hlt1QFIJIJW6jCXgPKGsr/rfIpCr00hE3WyKPtpitbIFXsWDcIfpcFhZZSOqCIvrOOIJNOANke94iX",
-	"pbwjssJqWgrBcr6q5ULcqZ703I0CLF67JSVui9UPpRD/2rdNqT3FarWd/QbTF1QIMBITqeoy5wY8w3g8",
-	"sM4usX5purBjLqU1wDlW6qnWwQe5/Hoj3WSgaYhC+xeDfr9XZxfun1y8/61/8u37wW/9k+f45//qpmpr",
-	"bkFs7+crjIUmHpSUsCCjfHJqx9PowOq/eMCA/tWK6Ukld//ycAuCvb76+QrKz0e8iaT3amGX9+w7URay",
-	"ARLx4tl+OwJEI6nxVMAIW7fHdNVosg/d7NSBHSVuQiarK32FzfXTLc31MD/1bFSEv+dwugBpuOBKiZzS",
-	"02uZpIUaYUsB9v+4G7KtI0DIz95auqpHDUi9aGhLfSsU5AXCXHx8bzcGorgjzB8mDkE5nIchrrWM7+kf",
-	"TVddPaf+6W058fUUXfcQt4mTe1CyybOarl62cgD9Ol215FbLCPWvoqQqGddTQCXEfna4fHCjTljqRpsm",
-	"LKWCx3TAOJuL0mgvSIYF6fHeL11+Cfex0mJ/SLlvEjTspsOLI5hXGaGcu/P8nwuxoHuNQW/bEc05FH+N",
-	"VsM7oXJdpgPSPDQuKo7mDH/iRoYXf2EY/N739OHdAQ7e3hwdkiHVB9hPXFn5EDnGKALgi835fF5g1gBC",
-	"YdltwoyosATA3or+WU3FjWLUN/KFYXgzfHipCzHU43HHi9Qeh78TcObAFGrEJ7JLgagTl3RDSpjieMOz",
-	"AacXsHIAdcVeSpzqFdwESnBgWJlW1hTeZVRTbqDkbmLP6Ur7aRWq1MXM3sRKEpaz6vHYbpjok1ya+aIS",
-	"efTRvNSjQsxosmnkoa+01AWEXOi4mQpe5kyPE/uaQDQOuBPYhbDUbF7qDHqmYNUT7Gl0uSrqSrUmFC0H",
-	"DgFkzw6JV0P7ZX0sdj5GEM3U0C4ONoz9sPIvDxo0HTj0RQCkz/SMsomXMMFVqYuhVbvCW0XxnQutb/GW",
-	"pzfqRsE+pa5aZ0wldrsqiX+FOv8UxaAYcdqCHpvOwRpkXLGRYKNSLybTitkLESwA4ByJiRTalQcIveSx",
-	"fNxTGx/Ya6wLmSY3Cv5BRSr2O2RLhyFiu/bQXsCzTMxp4WnjYegAPuEFL2dpHfcx0qOuEpv63OwRDJad",
-	"NSvqCgKjm3CNF0ifbHFbPUJ7b+x4+yzaoe7PQBFFmySQgpF4hw+cdIdPSLjDByBqEHsFScPbBtGI0Z5x",
-	"rZstHW6l7UvUVwrRY2r/dutEf4ZSIqK0T3ptaxQmjJYI2nV5OWu3teko7Szs2HIOw/n2MalV83SkNiBT",
-	"K1RuQlUQnFVAjswLV+OYOA4MO5Xwr3/okd1ssJ/sv4FJQxKRhq/L2y1FMoXgmGntYuJRMhka4ZOYWCp0",
-	"mHuoeG847Nwd6Vourxelegi6SN5eJizbc2Tb6qKsShz7cqZLxJKNEuuxVZDA4dPxINwfO86t1VvLqQ5f",
-	"2GH4HBii5JUGPpMIkidVViyo9O9TTndXCRhk1fhMRJN3uq2Qq2NzkB4B2RbtJXQJyB0Uo2LvhqEqvGoq",
-	"9tgB3jlobQvUsxkaDZz2aiuiwO4eRQuQQRerABFcEFSyqRZWSOoz21IMFrkoXaAJW1TYr1ON3SvOn9n+",
-	"C37bEmck8gFfVUfVYXYQ0d07/AS8ZRcT4S3ZretSgkKS4J6ptHUDUNZSMP5Sp5fT067DGUOfniA2nKrW",
-	"I7UbP8Jrhn9a5Qw4M7diMe86VH5tw6uo65xTZ8GlxIEUN9vPeDaVSkRmfYp8S+jZWL2hl8o08Hoj99TF",
-	"1eovFF6ycW6TkgvviqW/7a9HfU778ajh0IYEnb4e1kd6iCEtyD3L9A5Y2veoFGyRh57zT0DJhibp0MpO",
-	"KfMuxEm8KngkgKJZsWoKpvkpg4g3Ou3Ai0NyAurMAXbtdG5h7PMNjeYBJ9dUFHl3jY0DRwD94gBQ7fH+",
-	"Dz2yHyxj/TtoblE0uhPi6MREEQQtVhRk4FUMju98P9j5W2cKnYk6o0bz0eTGYZgAR+GLoy9C/G3g4hne",
-	"72i1CretyY/2mrai0HGxd1Fos6e2vjzfCTsVfbSJIoIIaqCXxrPOLUwNcypGgduLpWEXbnOn9Ry9udKV",
-	"zLoYUZeyKNBWjsnQIAM05qX9jzvnEX3ShaWhRskMoBqxEG6juYiJi3U6AwUIVcYkTY1CSU2BK9CmTXGC",
-	"m/NsJk5KMeeypDthwGQdp8DHcqRdhN79sYkdfOo6uN1CVSK3p1vc1byJ8NRa9UMqdN6KM6x+oAs/0iHe",
-	"oeDQ0F8op0P9yjVrlXEF/fyysV5gqGnm2kF4xUYi0xHTX7XUOy/VTlryjR2tP4zvryStDTC0q95+MNNm",
-	"G1Z6Mik8svsOiOUesvCaftmOXU733bTHa3DG9TNUVnBFgDeOVun03o3wLkyxTX24647JMuhWOCrlE629",
-	"E/b8YbrMXZ10KYBSy7gI30M4T4E39/4i1qnrf/b1F8AM6MvML1kp7bLaNQaXL6QLAJF9x5LJvUgZ2+oQ",
-	"A/0O6S5fj+jqENe4lMN2qlu9NY0Vs/R3lUm3ukokDN+VUozbsovBlFDWlCirARWzp+6bNK5viYnxnNZL",
-	"3C/scqShjtBH5xIPQFvWoNMrH/Zto1L8P81G36+im1chqtdRyn2Qau39zbH7GD8PVar1GfpbJG6Obtj7",
-	"/O7EtT+1Z6VPCi65CWz4wjU9JQ3Uaq832sI4bkhgCx1WQXfVoDty4yAHLUGdLnL8KJbehhxDPHuuQgUq",
-	"FyGRgkZKpfUtqFlov30Qv8OD9WpDid5HBf6lAaHo9RC2bLT/axiAFj01NmjwIbak2DGtVDYMDS5ontRz",
-	"F4EU3iVaQgZmoYa4LNAwgnwT0Z90FGAyY4gQV6ae/KiPMX4PzMLQSDeFZg5Shd1lWR6pDJsed89ixA4O",
-	"rLBSlz5rvBNIQyNe1ThmKfxr9ZJLjzj0dc98za49GHs5g0S2k4EHbb1NRI+OF96J6qV35ohwmXDlVR6w",
-	"qT3AM33givN41LU9dQ4rTB97BbSRuqx1stipCJ36/l0v3dN5BcTPkNk4ZXX5T8gJiMfbcIT2KhbtP4xy",
-	"oIsmiI6iOlVQ7ODDW8eU9W61D0XuE3g0u+Bv4wqx58+fvmilTOvaIXjeQsTFdWHDt62gofexG+o++25u",
-	"ZOS9r/mPEZKXoXZnyp5OIdRiz8NLlppKz9NmLfe93OMGc1nBMehnphDdmc+LlYv5PWiTO587Wu+d5gr5",
-	"VP+GB8T6dK1Z8AmLDz+s3ffve4mZZm6YHLeIhjPMoLvd8YQXEhimpAF6ixUxNgGNK9F7HTOc0PJ++Jgt",
-	"b2Yi5P7299OKfWnX5gnQlI7HSUSkTMEgeNnma2PkzJeuOQZCPR47YExvqbqixkrbKxyCzE0Tza8RK/VV",
-	"7dhowa6CSo57VQK7yJdrk/Qk8ZeDnzfROo+7W750x8mTBNnP3NWBxzyarik3uxCaoUPQ8kZvF4r8TzhO",
-	"IVRp7w2dKuMmn4V9I8NX5pS9JRq2MdSILQcRH5uD5LD3Sn1RmBK8tHNjdXkEmExVR7nICvt9owAN3j++",
-	"s1nMkVc9dZkAe6FB9nylGbKmspWoDkvzRrZgZ2ClZiteUmFhhLlc1c6zUCxWafuPJKwt1B5YgcU2ngPR",
-	"8ZGJvOX4uMp/1Nk7vNR6HbKaDnMxt478TvZPEpkhwCADviVG0UEE+EzkNbOlxQy/dOQzNSVBHj0GzLHu",
-	"7UEOFfYcDzdZd2Xb2IB9uDk4JCI+GBkHnPSbbHbfR+F8MSiEcZVkKBlLcgcjIIS4XgzTv+0tEQjrsChl",
-	"tXpnJYOA/h2+2FqBPaDCQRGPA25LR2U1/O///C8oAwDpwiAAL2PQo2lVzXsfP4KdNW7jm6DaXPbVV9ZJ",
-	"NF99xbBcnWh1HMwiFixwokZJkOsW8zb8Rn31FemYr746ZVde4UgTeGmlAlzIKOP31Ve0Wb/6ClC67G2c",
-	"1fnVVwlBp2DtJlaUCfbVV+Sb2Af9AklMimNZkfWs1/xG0fanUt040WgvdpXD4neeVZC3dDhkVGgLNZ9f",
-	"ffUzMKXCsZab06++YukHPp9/TBOWfqDRf6SyjA/uGR9TrErlis4xjj7GjbpGTFiGOZRAXlYKu/klL+hM",
-	"DajdAbushIwr5ldEfqPAKoFhRxCD0lQD9qz/jEb/V2kqWNFSsDmfQOnqvxVyJqubRb9/8QKsS+JKo8yN",
-	"NPbNrNOBBSgf00sHHnCjUvsJFW1wbFvwJyzShNunUpDEztavrroJy+oyXgLKSwr1YR+wrMbq5YS5opaE",
-	"uWqXj+nAHnw3yr7kbjBlBPIZlVrZM5Tn0NN0o0LOkgh+tGOLhtMv/Tc7rD897Ztodtxp9CeVRsXzOFk3",
-	"CsdiXy2l66DwhRpFsQdHpVQTT4gMoGXt+tJ0AeIflEnpCcDQuYlzVcLODgV2Tk6DtXd+dc0n6WUgorV3",
-	"vlGGarwAA/D1+OQnXmXTNGZ1/fLZ+cUTnDfr1kEwGI0AcDBMJUoa21sxF9wt5qs7Ua7YL2/eXVMo047h",
-	"dS5mc10Jla1O/iJW6SldBoFjcrIFs4+4UekvVFl+affzpOQzQ/T2eN4YlmY6B44ueDjwcNgH82zq5BMp",
-	"cRRL7bd/taJs14X6SCkqSJVHvCiocL0QY3uYfSdW2ueZwQp4dvEthQ7eWqk7uYINgQ9B80lj2ThWaCNv",
-	"MBa0Mz2+UQgYWN7JzJ5VC1U5xnGshIWVMnYD8IJhhS8YIdRQmMTjnIjK2BtCcVj8LqAmBM+mbqThxaXL",
-	"MI7rtqvTEjSRiJXpFAECRGqViaQdiSgXUdY3RsoEc6CQmSA8EmIevZrzbCpOLk771J2Ip44ZnJ0tl8tT",
-	"Dl+f6nJyRr81Z399/fLVz+9ewW8+Jr1KVhAshl0c5ZEGvXNiWVJ8LnuD3tPT/ulTbF6bwoF5hs78SblQ",
-	"8O9JW8/724WiicKyF8bNLVnV9hVL/3VUQEOpzzraoad7ep33Bj2rXa/g8fYBMKqSz0QFqfgOxy9ccvZm",
-	"HCgJW/tsYVy1mAUKVI3OWNrL/7kQ0LZEC+I50dHm3CHUZEewZbggcr0dLoQ9RJSniF0DK3PR72MNuqqI",
-	"ZAjO4Azm8+wfVIwbRrzRhnazDjHhjwSKfpaZu93v8fLd39EuatpDcLIBBbuCMxCcTShbPsVI05gTYW/b",
-	"7f07n5GyQ1PPN9BZofEriwsFEXkOZLC9Hwq97L23P4kl++xDuVAfO+X7CravceKLUmLVKeGKQrSoFHw2",
-	"lHlK5O+QmtaTdan+swhC3fsUa9i2Ctf4JoeY8Hf2dOAwL3bGFfO7ozHna/u3JViaowkOQ6O9R3istPUo",
-	"feIdDaQ96t6Hm7td34McFLycdSs3sBRQaZnQHFYrKsayLmwt9Qc+tY1Rl9Mpu1IMngTO8Vwo5mwbMDuz",
-	"W6WXhcgnIr8kLnFTZznIpv6IaFGT+A6HVJFXgT01AFLG4+zWjuGamo70gkbZmHXKt89LSdo5P6aCRME8",
-	"korkTmLCLhWicqoRvjz7AP/9eBatKCQId9zGJPAdOxn7qw64lwFXsA0k0jdE1vZmgKKUlXN0VrQdjagq",
-	"yAK4aFYpMl26Wo7GlmS+IQX6WnxmATpRfKTW+Zk4JexNFCqLN4y1i1YQHYaRtO33q3D5Fc3hfrs+cin+",
-	"Ila0ScAY/k4jhO+W/RH1+Ptme/v+1IBAaOam0qW1Aq15jbg5cjKtvjDMKD43Uw3RoD22WvTe0OT4sR5y",
-	"8n1Hx9zuXWcprGrSUI8P36nRK/vt1LVlCVlnqwEDGMnOoSknHWY3wnnuJ1d/KOU8n5Nq3qRgHdgQGvuH",
-	"0qw4d26RruZzNH5aldNPztEXkB/n8/kpu0KueYyZYGHLkM/nqQexdZBh9XV7CVdeAe314ymEXJp5wVdD",
-	"0vI/iqLQQelP4Z+77/v53JV27LTbzw8pP517fT4/hKz8RCFM5CmvS4vb0GcQDEWpKUQb7NDrynH3m8SF",
-	"hdFMveOl5KNCGDbRzmMhZj2qafHF5uNSiJAMw0xV/1sHchw65qHi1ld+6nKiq8pHCX1+S+lqSCURIk9d",
-	"aUhKH/nGNT6fU1FE2yH3PbzvfYT5JVVjtKiXZx385fM5RtLtIw+it3H0XaubbFbSEMCaz4OXSfYfxVQh",
-	"ooIL3e5cwhOPqVg3boykNxXctYu/uuaTrhvSZWdwDd3xAI5o15TvJ0RX8/nr79+UCF/2HuJhWQtz1kvf",
-	"5i7YWIrCocRzh91/Gaf8rWm3vmRYeHEvtT2G0PMD9fV6vemMF4XAg4zYcLSoFcXuo79dXcknNtb+sFL6",
-	"0uEEOVn1/XtbToEzzJxB3rWQ2arT2LuuJZuWrjdcVA56BSchIN2A28INS6UajnWZibRNI6NquaJB/IJj",
-	"OO4Sxk/qWE2ci4PFsZZT7fF+qF4zhrMgr/YYCqaNnv0HXTIB2Z7oBKbls+c11GSbkFs1ogL+M8qUQGtU",
-	"JhKsRRjrsg7LATlCXYKycllZTxqKmcQcGn9WwnWf8nwmlWEzvmoxF1Klh5mezbQrmgn1MVDdggY3WiCu",
-	"TApqm7AcgZom7ArM+MqNqE0Sf1l0SOI9VaDbWKY3uEh6Sg+NKIBQEz51cQl4CaSpmkkFS34fQd7Lnv2M",
-	"dxNf3X8zNRQf2bfd3q0zjSDMwuRstqis5ZtQgZvIfRlTVNOG5Rft7u9LeuLn7AHjO2x3gr33cJQwIwXL",
-	"7ROOqT1bfetr51sv5oXmucjZaKHyQqxLgT8K/ZW8zKbyDqVUVuZGFTrjBUNoHCxUdXcD7WrlfOlSnHRT",
-	"TOJjerkwApqQkCniRoFXlYvf7f2RoTu0d2dTkd2KfBAjAYwF1IQCrR6VALjvbtQdLyRwozj0NatbYe1M",
-	"yK774+BGgcoeS7tDCmm9DZUz5BiDbnPw4nDRhhJvnsIbI+dxVXJlKF8KEQlM07vCJeuxlAJLzkxobJ4t",
-	"TAWQbAtZVKfsZaMqLpd07oByuFGlWEDiQUgqIbmkUuyiYLlOamWXHtYKXxCS8hHpfOQ3RdWt7sf29AsH",
-	"6EplIodoJS4xriSVDTSuICOLkCLxIV9e9PtP4FEzAohAk5ldKYKYd3d09V5KLOMR4gducJSOJhON1IKr",
-	"GOPUxIYvhBh6EDLKy9WwXKg/2TMlhUIVGugy1BNjlBptQKeQabCEqYgEjUJZC4PazesTKhVL6adUgWM/",
-	"ceDZKY7yRtWLpAlK2LF3cd8VOnZPCC8PA8UnwNtd0faL6ighR8bZRNoFBVohXa7AfhhFm5lKgQcY9YDt",
-	"TPubgmwzOxsk5O71KituriKJV2H2YZkwmm/fDj515XsO9gtuQYNOs0IOffXSCIAqGpXQ2PMTZRS5uTVY",
-	"nPXld6/eXv84/On1z8OXf309/Purt+9ev/n5SVxuFEIv9kl6UYEuaDXi361Udh9X8/tyBZnk5JPGElHB",
-	"DlE/9gY9M+UXz18Mvh1/8yLvf3P+zTfPsq/zF8+/5RdjwXk/e/6c5/3z5/zpaPxsfD66GPVH31xcZPn5",
-	"8/xFdv581B/3+7z/TS/pRUvSG/T6p+dQWxNirT4ZhfqeQIzpfQHTVwI0d31gL/pP+0+5uLgYffvtN9+8",
-	"OB9l4uno4pvx06dCZOcj8fXzb/jF+dPsmxfZt0+z/tcv8pH4dvz8+TfZ+Xn29fOL3sfdrUq7ko9kS+Kj",
-	"jTUNWiyLn+nQUmIJmDagdDjLSyi4QdQLMC8OGa7dPKSrSMsexLhdqaxexbvNhCUUpA0+u6YeCXvAefUY",
-	"GSqIpIiOUq1hvjV58wM974hSgI+wz+vyJuilD2pLOjipT21L/kqEfwS7jMUZECxhSkco47HfbI8m1ea7",
-	"U786VCnxohQ8XwFw4Cn7pYDORrAA0XjKSzmu2ERDEW98WtMh5zz3AbYTzayXNYJ2yJkRxR3BYTCCEbV+",
-	"fCYSNEpTRA4C4LtKs9ReYP8B2zZdAqNAesoIfd4aqnwV6viyQtsxmls5dyH9mZ7Zs9AaGXDMw4j+sZhR",
-	"rEmPa90/Kwh7sWops2hmkWKAOUsauEntj6Holj41ItOqVfyv8txL/6OmwWguI3j7/vl1P4K394nz7wpr",
-	"nP9QyhyaTv2axLTFL6Kf7nxC4Cw8Uv6MlmCjZjiEYsDn7BhIIOVx9gH/2JhYC7DxruIYIBgBSMZ7GmtR",
-	"sRaRfAtNebFU7paVCprGE8M/fLpwMBF8/HHU6HYzESfj9fc9qsELixRT9BwhpopBgeCAuORNER8qzoOn",
-	"hj7QpgOPKepL4ngpbgBfvULXPoRX/SXoRaH+gzgnNVpRV5mGJ2PJ6Cl7DQ72jYo87AHziVeHZI8MMtYJ",
-	"CV6+D/VC6aB3GyFAzKSyDqw00CWAPg74kxBvxTKlhgsInsubcZz7dcEJelU6ySCmyLAjzKeTfcqBSwxY",
-	"JGy0ulEkuiydl3o2r9JLhoxDiUfzilnfo9CBNIxAJnPs0QoX3ahc+zjzKs67xSCA0FkLbXtQny8qHBCW",
-	"89KDfzOiqiCgAj98/+X/U/HJGZVHnvktfWZEhQ3TT0ICBfN7N/baFfsyvRXzKn1yyiA376kUVI4UClTx",
-	"T34t+1n7KQ5bHW4NouXiPxHKOSEoQdfXgFHLEHVUSGj1sGvAVUDWP0RU4JS9E/i6Nyr04oBN4xsi6h0x",
-	"YX4cmEyjReZGpfMSjnJAJRgS6P8Tb7HgoHIdgSNAG81oxZRedvm3rwMH8b2d3HV13Hhn4R0aHxoCgoic",
-	"VdoXPGLyMFS/uKnZq3PgIVZI0KW/hTTHUEet7zPAnPHzEXfYz0RVysyBp6yhiCzFyP5nKorZ8I4XC/sj",
-	"oD2WGTcD9hROHg8jjLQxJ5ku570YksLOGbR4DnpXU93gISvxi4wrjnypvsKYDhn696TQI/H7Pt6zk5FH",
-	"8qDD47tc1l+dVOVwWNgdjFXha84EOtkEEnCwwqQax344F5cOXJQOSIMEUc50cNXka5YXJJbkVgc4vNUX",
-	"jbIXaKWClouyM2tzNZ//4p5zr8WLdg4+FVBEYxqrsAF+e5/0hJoghdXt6k6USveSnj3O7c6icZwpfTIv",
-	"5Z0sxETkp5WeFUEd1L6LOortjsqmvKz2kWj38qsuj/wqoGEe1CN3r+oOAlq9ufVk4bydiiJHMwMw0w/p",
-	"rTekzNW/bcgURjkD6KzV2S0mQngzTwCdy9S+qse4+/yY2gXwrXv+55w3pJfYnjh0s33EzKEvaPzU4R4q",
-	"y/XiAl1JLsfTpHoFFHBqGcyfRN1hS0Vt/AkTv2dijhArkYmLHfgoY+4GlOKz25UwACB1BqE/j4IQWfHZ",
-	"VEMABex4HhV6w7fuBSAx1WYxYdXwW8839HghE3xbu7KjIt+ER/k+8er56c76kd7wkQ58N79drXgu5cUd",
-	"tg+FBQ8eKN8ykCj/doiNjMIV7SOIO2ZW6t3W2Baz8WXMOzU3YO9lzYzwNwDAC6iDs2dgDeAgtHjXU5x2",
-	"DQwemdZRAzM3aswrpMPebjVG/u6H/pl3UrgX2X4mRJN96LYKQCPyNe3HOhC6pO/sg/tzY9QQmiZDkFvM",
-	"5gWvhGGmkkUB4uSy96n9x3C08v6kwwgQRWEGlCAA8Qs0fiMR4F7i7lGo7Zx0tIf6Snq3ig+sMz6+mHUp",
-	"J7cCPhY10YoKaiDdUhncoYes4A8P3SRxW+v53V0wKOT1COp66pBwa6mMrOSduPSxvgkUIiEQxaIK7G1t",
-	"9bnRIv8Rlurx+wF2W8Cjxrqj+doSm/b6wjocHYW/iFFD8DOnaqHVKZ/PT72mOr1Z9PtPM6t74S+RQk1w",
-	"LFoxl7qLzUEAEQKZS2nEgFH3phEcyEjxv6zStTDEF2jk3opVgNiWhi2MI1IFPEPAQyG0oJ9DSNOrshGy",
-	"N1z6aK9DNQSCLrBqQxjaY3xbUwW3e7CFcWN1hbTXo4XNLfMI/Rd+UXxbPLxEb9ATi5NMqKrkxV4NF+51",
-	"Hq/QeGc97rqcIZr7mJrCnp+7KAprHYwKPTJnjlh18KHDgwxWaRTYqlV6erxP3Gkr0RJV+EGq/Cd81Hf2",
-	"uY/c2gmjBybvA1Vi7R7fsq//PQ3gE4t0bQE6ZNqvrKaywyRABeRIVkKc3wbBkQ/QHG5ufSUoFSu7IltX",
-	"+bhBgD/giD9uBXR49+PVycXzF+4NRqsKmVRaIB2oHm5HTIevz6GvrhKlvdP/RyL1W//kW34yfv/hxbOP",
-	"/6vXDvPQdna+s7vIsT9AYXXJOJvz7HYtrfuF8YXgiEnrikEhyhMXeiceVO7FM/aT/I7qvu0URFGZsLND",
-	"dYydGJfWfcfHQBxeAthbR0eLla6dm1h0VonqBDGH6nLsCUBGUiHVfnMCP+nWgbfq2DJWDj9BxGPrEIA4",
-	"1argQ2zKv8HOA3lDoWrfghTq2hLRoPhfAGtIXA2VFWYAlYZ/ucrGtjjEdy7Ksi8yELRQtgOn0bgiOFvQ",
-	"dY65YNKFDERRuz1x07oH4J4KjCBdD3V0ITtKi70zkbJ8ZnhEMPRj4hG5WPZRwv0d0cCuAP13TgTXAZmD",
-	"vv9irXceiX8jYriWCP6AcSjzyj12JvJvG2uyVXLMsypg/qxcTD5ptG5QU0p3yP2eG/OQBh0UuhMmRz29",
-	"/xtUuO9hndmX2cvjuDiK3HcGtVG8DiGt8LhanZIVqg1q/uwD/LcbXhDrc5ZcEvRvaN6G1KknLEc95w0x",
-	"HAd6ua3hIBjp3gL2K99Do/2deiiOr9g6j3D75QFxDEc0aQ+LEMGQfXVjXQ7OELZ8//rGcNMurXhFbUNA",
-	"aKIBSgjFxEVMPUlpA2ZsXUfBGO8nQa0q6pibf6NsJGwkpJowDxZv9bmbh4MkueDGnaKDAlDcdm7/n6Pj",
-	"NKkhLurylmm1VoUZgRrP+IoZgSEwWTIoVQmBBcef3WYVFrefd1rKvsH2fJSdeOZf3xzQWqndt7UEqhOP",
-	"ECr8Ga/RbkJUtbBO6NpSj2VRiZIVojJszo1xrZa+x+JGxdJg7x44iAfeg33e7xPAdlRvSrDgeqkGFMGF",
-	"+/mRUeIJbopFv1bEXLXpqlkCS0/H4WNMFkTzRgXJtPcWuSOAX4uSYAYXaZnAuMfT8BLD3miyQQf1b3gI",
-	"xuvQWbQ7ESDxT/Ysh6W3cSliz8RDRaxUpdtZKMvuXyd7o+JCWbapTrYpItiB6mv3QGK6C2adLVrcPljN",
-	"J/8DC2xx4tdtacSid+GvzorWj9FyeCqa3h5Wd3H7SGF+kJjOutWomPwyNmkhwEbrSoGei6MP6XpNTyCt",
-	"Y1BJc6FyB2z10LyxDrVXUiHTgAwF6e2FsnZ01josbrdjkMvK81OAKrbWHhweRIftN36XqdDuKcD+/+TS",
-	"sr40B7Xk4xt3HdGbQt9XjXtAUYvMO6LfIzeJB8QmB4Rhc/YB/vvxDGGIdyuForQSBqtJpdLvEwbQ3q4N",
-	"k2hQ7kQpx9C7Oh4DLMiXKTAen8AXq/QJRr8j6GOCR8BM9WxRccIEAYILPN7hCL/65fVlZMX6n0vDlqWs",
-	"KqGIBoJw1rtqql7aX72lOdiydsjwgNfSjnG0MUR71wVfDqw0RvyzHbu838IhP5NKzhYz+LLJJ797EPGo",
-	"YEDxzB00PEg3tcoObLhgzUw9+54gpOyDNDByujs30xO4rchpnWPXK8uEMdt3eKrLSWCzRdHWS4Xjhc6K",
-	"yPkaed7EmBukrgTgh0fQAtbC3BJAgujQn4jIK08pte7qFBF8pdbTyoHZyxBXa+t2g8cenHilk/64Y0u6",
-	"7w+QOWg+uhQu0werC0tOlYueL4pAYkgM0q5RulsdcJRHSHDgon6eGQ4c+zFTHDTxR8pxZH5DtdDR0Jdw",
-	"1quJ2I2NhoAnfMsBMoeip57rbAF4DNhlQBlqx9CEsBGJ4/ZXXm07nWBijso1ixGXonf0xe6yGql99nDW",
-	"YuZeaBtrzTb4abiPD/02V/Us43OzQOexE72VrnHqWytxghAcECSpNBuV0APu4VyJMLZqkiwOGGffv3v3",
-	"igl1Jwo9FwkzcqIcZlQ483JpAOLYlfKpmnRxwyYlV5XIoZQQrT5J7JRU+ZL4clUDbGin7O9gNrLUPTt1",
-	"TWCMw2NgtCu9YHMJ1X5kbnrl52bh5ORWrNInlyyF908Dqi1WLSZWZHVOhGMl0hGesmf9ZwhJirdJk/DO",
-	"jhcRD8GI3A9eVenKv26H8NMaHlP66RFd4o9fH0z+wWFAySAhQ35EBLPxc6QX1fF3iFdA+2dIolt3gkKG",
-	"Yh1XLRVT/MU7SXpa1BzZoQmilnZXAHxcBWAmI4Q6ZVeOVFSJdaC2/rcsxccMiXkyTazBARSVUxGeicO8",
-	"XBNRZ78p7ZV1DYW3Gnoj8PRGpbwwOiUSVxcerJlBFK6Iw9H+wxoUBfU2UDAn03eeUyTLxLziKqMaKg+u",
-	"SGcKHDCOFpJAImQ1bW9XsON83LQ4vB+gvMFC95IerdcRkOiUrqwRF7MR4WJeYZP7jvriexKER4L72eWw",
-	"TkgGD8OMQ4DCPLq5WjmUFNiOsvKF5M0U/Qaz68z+ZuPpDMLsz5JKa1cGb+3RU0ZkoNivDuHFEoG6czyT",
-	"kFUj8GjQGFvjcr8U/Kgcgfb+72hOuyChC64OCK8OWIDOriB4j+MfKfYlzqpSiO0LKxHk1kz5HAH5MLqF",
-	"rf4DNtM5IsaUbFLqxdy4Ol9kmkaa88aHvKpKOVpUpPWiYwM59VRO0DlBeGKxgSy9Yr85RUpZLjtV9RSX",
-	"Xc0nHh3WoRK3CukmQWy3eezNr+0MHlkc4RkdsmhX8MiyCADIHJ70CcQSABtOCNxIHMXe+aHVxs2Fkth5",
-	"4+EbXLuO/Qx8RAr30uBi+mWISZCl5EIUFB1Bo/ppn+V8ZQYUiBZztIIqa01GLqcHbqayPEc2TliXURu7",
-	"e1jdKAOKdq5WaNQQem8gop8seJmXXBahJKLSC4DRhnDzaTCYcD7SFo9AaULFpzlL1oy34C+RXUn7KXhQ",
-	"X7Ty+L2hmY0wSx4Rr/BoBk6NIVBpWG6hKqaEgObWBGxmuyJGZItSViuQKZndioo9+/r8fHcjCAFQ3Lz+",
-	"IU0h2njOaAluOA36ILEmESk2yP8jN7fb6WT03wmVA5SYWnWYRojbf/YB/9gxIoWVtv7FOgBUEkpWAkgb",
-	"gNkhVXNcDEHQGwoQv4lGUytxyuKCSVQJUaEk1WERUiNF9neoyrV+vatP/9wrJulFuszxwwEhU+zMzdvD",
-	"iiZx1OG4bIjfWS7H460y6EkYSBD1mKWVTu1xksCZYlUzuAhRu6vdIHiO3SiUMJC3ADsXZSrJOyYALAfz",
-	"zwJc/umN+l4QLqMeR123kbTD58HUC9V6bR6xHI/vS0hif3utjyts9hndbXGeROASq+xdri1mNDhIFaae",
-	"zQGqc6mPQDiyTTQnJZ9Pd0vLc5WP9O8Rk7h7XoKyC3oSD0cyiErhhC6CJnURKhLLqBIP4ne+PtAzLPjO",
-	"6dlG7fdneJP9oRP5EhJaxxQ0HFqHpMEKHNA5kPFpZWoAUHZx8IqDyxUZrxu5jhyiqDSB0BqWWxuIxBH5",
-	"F3CQAB9zVBRExPotuV7/5M+a84jeYgfWI/e+hweqyaKpbKtH6AxLIzuJYQsl/7kQEdV4F9eve91H9RxC",
-	"cWMlIWo60UW+Dta55wo+lvHuZrTLdKLvDxLCzCGzEtZwTVhqKuHsg/tzuyEOTaF+qG26Pjz16JvxU8yl",
-	"M0Q3TObeqpnu1QCHEncOALczjoh92YThQocH7eRBoKQDKLRzj1404RRLtGuHZzjw/0D4EYG7SXu5wAjd",
-	"HEvlU/hPGpKqVO6JvpW5xexocqPsv1NgSpJapQO4FrEFrRcuArHYYs4qDVESqLnSCkcMnlhURz/WRaGX",
-	"zcY1Hk2CEeWdKE+MdfppzIFVlshMAI9bVkYUYywYlsFnlMiwRVV77ErhXaK3QG/zHwtILeN1wDsljOuq",
-	"IeNIMV4x6wlWFNa96DMzcIlkIGUdc7JPcfx2soFCbTkVCiHD6R2MtI6ps96tWbvSCztZmVZKZJTFSf/K",
-	"TXXyyv7k5PX3KQwElkcaE4O536iJqPwHwIlBuDaivJOZIP4LNyxc9LH1KmZSLSpEtxPK3rtklb61g4WY",
-	"2x3mlVxoDYiykGPiEsrmcKx2bmBRf4bZM2wkqqUVCGtO6zHe1glcKWrraF/H0bdxcwtToaHeGMHxXX+S",
-	"l1G3sLiMVOSAy+ar1OxNJwB5NtaEK0TTj2y1IGmhjtVenlkXTrjOmQg7nbBa7Oai1+oqMH2Fm3uX0lKa",
-	"gbbK0kvWdzQmIb5T5B4fQhp2K+bVxgLUwxWfNvqm7biiNAQW6RNLodJLptWlFTKtJuhkKLdsXcO1vxyq",
-	"RnGeHzFhGtHARloXgqvdB4YpUQgwUwUMK3hlp7h9jI6shsQmmnkUtnj+G3D0fZbimg7F73NrbaSE8G80",
-	"EYs6+fUy2VmRZ1VDbT78quW8wmKe3g61gFfULbRRmXauCyjmvVdly6kIO+QvUuVmF5N/ayVohI4kTaAH",
-	"jvoYko6y2+amASd/r7rLnf2a9RNe+sLmgtdla8mtUGVC3ol820Zqdi/Vjora20QwOb/1T759/+E8Of+m",
-	"Cx7naAYdDO3B1Zf0S5izCMLGexQ9mQ/Y12D4qGoQaoM99vGNynnFB+zDTc+If970Bl8nN6g0b3qDF8lN",
-	"T+Y3vcFNT9xVwxfj8+ymZ7+v4DPPqNS/PneMSvD9rVT4q5bn2e+tBXbTG3y46ZF90Rs8/fgRjpHw8i1Q",
-	"O13+J+5drDCPtnc1FTM0gOw7xiYQVwzm/2BF9Bq4SAuXCfX6NridkRVNByO6JDFDz9Z4V5PLTpeT3VuT",
-	"7Jl8bzqPjRA29WHJQNSyo76JPI2HFnv7oRyh2psmLyr33jQADCEtdQm1yiK7RbPYDqprOFPBi2q683h+",
-	"hMv/LspcZtX2AaFKFaVgI2gnqoBLnIrrXE6HYvceuxkcqDFxB3uCDHRW7LmXMh2OntYn1Fh1O16cOjxb",
-	"tv8GI2dtvV2M1tfekT4Q86jOz85/wszCXmlY6mr+UqDpw46p9JKlXK0wgW33M3AMIbZD5yvYJ1jB7BDh",
-	"pxc1fLbf+Mm/hu//9//q7S3XfrtTxnHOsXt627KQb9UlenibB60AWe9YUMDJcwBPy7nlvF5i6baoteCo",
-	"VOTPmuUL1FkQJaZ2+/Sbr1/0p0TCGw63i2fTjtcBq3PDcpy/2GHir10CYGDVWGpvnV7Cn7hR08SDrC4U",
-	"frRypOH2KhjEKk2iQtTatBitle+LICCCaC7tjNntZ62iS5biHkqpi6JTDo0uq701mv3NTmYcH4mi95k1",
-	"utBLHrPTJdjXNQSG0ELgYkYHi4tvbIPeQsShYiBkD+ZYRiG/JDTBuEYsg0UGyLrm/ArUl18YJlSpi5ln",
-	"9PYEa9hiDbEimIJKn7LXlLkthSPn970MlJY7ZW/GDqMpuzUJSwFHEgM+6e1iJEolKmFSR9teCrTzcDyY",
-	"X6pdh8B+rlQask+5gGIZLAWEB31hGMEmdDPWIav1O3s5FR9sIAJxK/IHgiVDUu7AJIYNlQ1msW2kYnEy",
-	"Iun5xfbtmXZ2oAw72wdumWbrkZIV3rduj6/TjrlkqbMuhjJPCWAFavDcLBwI+wCIw8JW7YQ7cIrg7AP9",
-	"tZFSASlLa84ERqsKCW1H41LQ+yiMDOaAfWXifnL2uiJqxRB01dTjFOoFjYQNpqmmaK1rI0JNjyB0ctHg",
-	"ZoQeIrC/oi8cBvs6Z7/S1RASy+VM5Kl7SEofpS4+GnrnwS1p2cA/6HIiqvtu4Jf4vLZzrYOgNpqDsS4n",
-	"uqrEQSrF8T22CVLSnX/BuApLX13ziZN3ND9B+/kY8y9X1y9/3IigFybz2Ef9lk38+DwK21Zjz+MCf1ln",
-	"4gLknrUVfelJdQUbS+GBZz3XK5HegjG+nOrCFwh6hKXGht4KqeTLKoBtlOp8sZ5/JriCwvlTdhXqQxy4",
-	"U+j6wgKewNtilrKCymM9HlPlPbadKSprbKdGgIbGmed3R0YE7yxiGg2udSgcYUjQI2qoSdRT8tIw2vTH",
-	"3+b5QwyAQ5AhrFOUUgvWEIe0G0/pJrilvTYlzsgjkYP+gTXCS1cfD2TKFciZHt/v6D+jwt+NGXW6JsDY",
-	"+MhPVTuOocgzUGBbCwAC9J1lT1eZw+87HiEGPKKzIqkoQunzMSizoqlrXZ97trasK/DNy3v2Af/4eFYu",
-	"7tPZu/a8pLOCylHlZBUhm7TAtOCXh8Rp2R3tUY/ZrbReIQ5iWC4UJC4x4mqnx9G5X4bmFnodrK1obweO",
-	"4FxatPvbhbpyL/14rl3w0e5EOdLGzqGd+D10M77F24V6JLjpXx0YTYd+DmA2B0jULAD91UtrS5NG25aj",
-	"U/QEG5e6YYMc4CeEUyDUHyreK60TVwgjs0qUCPswYDNdBup/k2DUttSFoygbaWK+SJjSzIhifOKupmJm",
-	"KgMfSej/wdqQUDrkTRXrA3iEC99eFioEMHtFpQvw1IUCu1+q4ViXmUg7Cp1Jl1zRqLBr6MiEafGTujpt",
-	"4dsDljBT/6d2gAVRR9ou5/VBbPo2qpa32NjqoFY5rDU4yK52GdVfgk2swJnrnQBSeZAo8YJIFU7W1naY",
-	"FVZwVva2EPHn+Uwqw2Z8dcrerqExKD3M9GxmdbEuRNTQh2Jtp8pVJpChge2ihUDYB/AV7HzPuEeH6KB5",
-	"6Za9B5rMpje4SHpKD+2OG7pP3bEGLwKw/nYienvRikcDfTxOsU+7f/jq4dunQzk/AN2kdYO1Gh0A80xW",
-	"gueV9rVo1KYaAOEMFn8CgigEwKLiOb/BFgqxTV75ggSrsUUeYUgjs0Y0RVbTN2FFGv0p0AcPmT7k3ojq",
-	"SAll2l6FjfI0FNfiDnrAaofmkYTVjv53zu/Hj1fdqCN/hOC3x/r7zf09lDkAC042cWIfD6LEvs2BQEpo",
-	"fh1WiXkkddIcRieO8Uhk5FCIsKEOiV5ixJ0oebFVq2y293wm66g65YoZqSaFOFkYQc2LzhjDGgbqNiIs",
-	"C9PIbsUgAacsJXAL4+PbmZ0vFTGohdv5CmBk/B34SmZPNerqPEv/K2tAThdEmOsA3CWBH2jggyBbw7CF",
-	"ykRZddAnY1rslZviR9UNbtL8Ftmxbs8N/pHyVP75iG7SdX6jTCXEF2sNwEMmpfwmoefsc2aPSyH+JTaF",
-	"qCKOT2ciYssBfWEPSGtDErIFgYUJlTui3OVUxIhhUjFwYboK1WnIP9DAjqgs8RH2mV3rRrNz0KgV3fNT",
-	"eSmtCu9XiNJzGku8KtaxDdZV5HEQhTHGcJDPEOpmTtkvBVcmwRgP4SaWclyxiWaamnfdIWCdiJGIMBzB",
-	"RJrZ8wKYksXMiALh51AN4hPegMcEznCKDR5DXqXWfk3tBfYfUHKVLoW4LVahVl6PWc5XUVFmoe0Yza2c",
-	"O+U807BzrLEYjLZ/LGbzxHWzB8574EQDTMGlzKL5o44IT2riCoiwsaWiaHKmVWty4irPazL/uGApOJ+9",
-	"AdUTX5z0z6/7rp44xjz5ruDZLfuhlDm3Xp5fF//T85OLF9FPd9bpOAuPpNBpCTbqg4NkglFy7udokQo5",
-	"+4B/bKwx+LUeSQUkXeUgRCgasR5JaIuyQrKuKam75dODnqGU32FKvWcIk0d3/wQKdXsFHU6M73pvWbzN",
-	"eAq+339rQgjYSQ2oWO/+IoueVT1YAOnte1c35uA/1kEXOPb+x2ggJgLvgGiSS+7WslL2xKBBbg5KOviF",
-	"/3NAFHw1Xl322lEUDnmud4gWVaxvkq07rE8PGB14amPJN5PVICqexU5M58iNONgB6ABJxTgr9TJh/uIJ",
-	"tx/WfjLROrfHp0nYQt0qa/vSBbIgOJk2efnRFd4fTVLoCR2igq90UADisB2PbvNtlI2zqTSVLle7yAgh",
-	"g1hDahC4eEIVhhMhgn0JMC3YZeFYaB0qjneQr+64LPhIFoCHRtAxU156NwMlBQw4X7NLYjbAj32ILYrm",
-	"4a/I9VVCgs+BWMKlL2ntBH1HifiRZmdLl+wP1hIFE1UrzPGQnGAO01qhzrdPAbkrvfTF88/6CCAIgUFP",
-	"Y3jMVsu/AXaYHe7aWFU3MQWM+wBP/1EvkSpqDslil3ab26Oju/2hhFbllvbOF/2kN+O/Y1vweb/fj7qE",
-	"z1u6hN8fXYs4melSJvj1wbQJ/N/p3HDkLLn5tPokKkne1CeHpVtwsa9emM9DDcsdLxbiMkISgw+2En2C",
-	"VQEDOGowFZ7QWaxkv3306sXKD+Ux857UywB81FEtahjcgAJGUrEUlxjbBYzwxLD2q4UyokrZRLOR9S6x",
-	"YU2WTmclDULOVWtp4WVbPaGDCIuH2HYWvIsk655lgruzRT7EU4epsss701Wle++THs5ra5fAHnkM++6P",
-	"VR24fb8xRIihvJo1QHXp2UsfdTOKavd92KFTfblnJ0Ia/st1CmHdlPXXhAORMa7Jc+zrcNPvXr29/nH4",
-	"06vrt69fvqOqcd8b9UsJdTFiYQA/m+Epf8quGI4GVTXghgt4MJagJjG9HTAnZEgjiAg5opTCXMYst6ZR",
-	"vEgdrSCzXaHgn2g+dgEtwUc6pROPHQaxqeEZ/vPwZmcaQeXDpB77wa2T7u599nVQDxgFYWoguhE8GQyv",
-	"GM6BTlcXFnBD1hrkIS1FJlS1gQYswzxRO36Lt8te9A9FHHjklsW4fK8SMxQuWgrMCfeSXj2keRHQFews",
-	"WVE1otycv74FwtzehC+AhikUcf9zIRZ2ZmZcFlErF3w8LHDxk165UJgo56Xa/CBcz8YdPsA//nQDT7np",
-	"fezRSWHF6uPu5TK4GY/Zt4mj97XCEXbyQRMwQVN4lem3LOxRiG48kptOR8DZB/xjN2BqeqN23dpmO+Na",
-	"HtN2pid05kPtgA+Ijre2po8V/8X33hT/ba7w2VzLTbB7VwwuaICJ+Q6bckEnCzI/Y3jERHV+C4XJWNc6",
-	"ZCoxR0w7fDDSRC+qwAkpFcA04DHxzwUvGCqSBKMrHuDv26/79tq/Xb88Zb+EewEAFTes0Gpi/0tYThvP",
-	"ePz5Tgc9jdodrjXsrJZgTA4pxzgWc+x4S2OUHq+LBvsYQRj7RFxDjOnZ5YUTH7OS4MX6s/Dpi36/C6BF",
-	"rEFR4SF/8eLrb55tDcb8sY/9Dcf87ifwA05WKzHHPF5RJI/E/xnpE5QwtET+sFoYEFaOWVP2s6+jaBTP",
-	"1MsqiNnBt2WWwiywif2eBRen7FojDI1vN0A0mcC8CzgS3LTHP36xF/8RqkVr5CoEryPVnTCVnPAKclCZ",
-	"zIXam0nFvuDjlmdu7X98+KaEt7xnGMLK2mwzn9jbV1ff//Qqjuh+meLPUnuszETFc17x00rPiicJBW0C",
-	"78m4mUS+UbJKWGkNlTKu53aWbDOk6AADEE+MvWsJH98orLbjhqVfGsELkT9JB64gsyp1AUxNwnUy6zla",
-	"TDNHISZCjhzT3DcKXzvxrRXw+DSG5Izi8VQIRNxjmB57dnFxo2imhkpXQ/fKqSt5MqwSs7m1ZtiYy8IA",
-	"dK2d8h+vf/qry7fjcpiEmWpVWJfJmgUAGAGIAHanzDiQPTtsmEKqWzTPplU1T26U/Y9BMFtZVBqtEisi",
-	"UDwv84moDPsyvVn0+08ztdDqxL7swsAHIvXJvkLeum4WigjdKPoVcN7Wf/YkAWA87chCfhLljMuc5ZJP",
-	"Sj7DESIGolsou8Np3XFYN0q54gdIQ6e5vCOc5NT+9AQv+9NNT930tjRKvUVRP+KWpyd0NXbwyWGZbsPG",
-	"fCwP1hdFbAES59ltskYb0mRSCi1x0srwHVWctnc8v/VPPup64kM2dT37KTioedVRbfJIq3v2wf3ZHaMI",
-	"alkvKg8z1aKWLx1AXqzb7VW3YgWKmdhd2nayW5BPsehd29iXVx0uouFu+YnK2ppOg398DTL0Eupvs9s0",
-	"YSlt2xRxHf2TOrrSy3iVDtSX3i2ii9lRbfuoprJRR+mykQ57vNKhfNhxkYI13l5haQd+UNv7s7djcU4Y",
-	"d07MfcxZXWw5jEal4Lcnk4IbtEoQOCu0yG6qw/zCIXERU7jIIdMSbF78shIBKHg2cI1F0DGeEN+CNQAT",
-	"8gfxb+ye0AFhB81TANaAcqkxXR6jfbmrkSrF3l6raCRfGNdIdOmrp6AkNNfCbOnJeAszeehMC6xiKeZc",
-	"lr33PlkCazKENeklPSjucgojArw7od8lvQB4FxzHiGgzofDeoBUn235NczwcWbHjOe8lFH6r/+Qi/ITs",
-	"3d6g9+EDO7U28qnM2cePblB7hICiCd5oWOhCHAlMJYI5qElTvbLVydanNTqIT3AD2gNRH0AJoN9klOh2",
-	"KJKJ70TyBQRQfeJ22cII15Pr6kPAKSKX0lR8FRxTNz8D1yMPe4j4a2YU44V+VTJ6eFE5JxCN3qKCW5r1",
-	"e7JK6y07kci0D7gXc5EVPDqVZzwXjQ2Xj4ZzbsxSl7k92AFB3h/idl38n7iJIiBxq7vhw98+OHjpxmae",
-	"y17So3nvDc7t8eX/dbH/TsIJ2rSXSKiOs5scA+YjWupG8bmZ6mqDdY74VgkjxLHEHXIJVbLEtI3eIFxy",
-	"k8Qn25r4fuGw2JKoyryBcYH4uzGuT2sMp81XIGprqqscYu9Vih3146gwl9pySSt0hAHeuUnaknmC4Ii0",
-	"BjAfQS8vFhZ3Jm54tX/W5pgGm3/PzRYb8PFDwfXhPBm1fnMG9PRuGj79lthMtwunCTW2Gr9H3I4IXrgV",
-	"btoDyAUbUUu1Oqvfy/HYLYTZReIELwtpzwPZXbxkRX6jU/WAjCGv6OG7in2l/5hi38XjC0tNi3cZWl8p",
-	"fe7MY7CMD8jjG2+JCmjI7NR8apsKYaF3qC5pj8FTAC9u8JYVm08BKniqZ+2FJwDVfcxIDT6gq+zEfnnQ",
-	"SvwGzHlYWAifS/UIa3rm7N1jRkBcvXckFA2M90g+MJKfixhTo2EwZMXCVJ5zPMBbDwhXbT1rI43DyrkV",
-	"Kwi0jEQhxZ2gZy61N8LQ6tDlLQVprgNgMmpxd2HA40CgD/ujaloIYx4G6wHBALB3IrCGbkSOGM/+MVOw",
-	"nw0KB0zYS513xmeJX+AI6Bso2K7HbV2i9wlUIf/RpkBVVQoXgaIkIaTy89h6BuS2buu5QytXYicT2D6/",
-	"xYxjX7794SV7+vTpt0+I9ytSDHY7rTx/ZGRIRFxEu5nRm2TgWs7Em9LtmiObFXa+rkvRKW92ng6a1sPG",
-	"bpj+x3Qp7Si2Gc9WJc95NTWEbJYDEAwhjScOAADEBIUSmzOTgGUU87UFi9o6or/PCy4VQmu+wx/H/WLA",
-	"TIAdY21AaNb83kXSr5oyXRdpL8z3Nsn3keNWy9zwhk2+fSs1TPM/1Fa6n3le0UYzjncGpuWQhro1Iryh",
-	"EOxe2omPsfdi2651/wGEoZNUH5rB/ViF6fSE15AkQIMl2oExL8AAojTzQq+gdNA7whxKi+NOJIDdsSoK",
-	"Ok9yERgH0I+yJ5VxOIz2uW6cM75yRN0IHIAhfNO2yTNcm9yTco0EUJ6Axhh4My1PHcEfGmelQGBHT2OQ",
-	"QDLO226E+kbC1hV9BWn9u1uDLWrEdz4HWzOwnFM7eNduLaAOtrXR5qLRAf3gmttPQPoVz1tnTNYXqoaA",
-	"/dFKVf9Iu3qxvYsaoNNCFC3986trRr9NKTzRXeP0Dp9x/HQwPWhbiFHl4DrLiqq4DrGwP9YjjfITB1Mq",
-	"UZZ8rMsZVLuJ/TJVTspRBp1ARkVRHqSzzsli1YhWjksfnhtDqGF+C9QntYS256wyrqLaxw7Fd+1e8B2+",
-	"3xGFqf6ojRkcGMtB9YJ/uJvQR7S2m0K1S8XVVZ6XwhhhQloTsO2xVFNnt6fsqqpKOVpUFMGOK7PwnPTG",
-	"VeTN1qoYANbly/TkBKuyT4wQ5oSgp/zN0yeJM8gbiZ2OVEx93T+dhG0IFlbigIBRjY3Pm7L2WL0SMAnj",
-	"RRFq3O4hkFtxhd6JUgKANYS6sWkB0+NUPKzHQYc53mJCtz7dQSV1Ivd8RtSo7W+0uWUWpuyIhlK8JlFR",
-	"oj17pjz/vGV2oaxGPAxhz/4D7gqt/4AuLWhrR76GHZzsH3oEM1+IcUWQbajnSy6Ng6WmJ3xh2FioTAzw",
-	"5xPpyhARwA3gVZBUhBCmEdGesCS0hxJcAQT9KfvVY//ZURTyTjiK/wAXi64YbACRJxQAh2w93G0o1XBh",
-	"RBoIIzNd5jVe/i+MvZ0EVxJHENiqYUKwZAZDkLL1KPkbrOraafLHLabc4zhK/HT48/xAWKT+hrufTV07",
-	"Ts5EIVV3IPs1BRBCbt2h9JjER3jggHAo9lTBOEs8robnFfNYdcing8hYtfoUn4FqlqdcYq2nVmM5CbUv",
-	"+Og7Xko+ovJPQrhOmByzlV5AuKIUPA8Eya9UBf3naERFiNnQ+8xMVQo+S4jAFRg4yMTCb+x+K7SaiDKq",
-	"IHuXTUW+sOa7e2kCEXR9f6VARaAXVafZ7tZiX/l/Zcf9F6ly0+tocHYGjeMxkibu29BlKBDvRhPxJeEP",
-	"hV5ZYhhHGjYXpdEKg8vlncwEy2W+AXRFl4d6vI9au6HUO9M/RdN5fRxrjedHbjLH0L+grQD5U7JH2p8L",
-	"bCntMa4e2jO9pCfUYmbVjv9AF7n9433rgD4nY4+25vZwWEW1Z/bqg9l2dVGp9ON5ufRmZyiuJ2Mui0XZ",
-	"fXr8YJVSHDahH7AvAw9h4q0Sq3MjRFs6LZ4kbKKdEeTxsgi0FIoPIJwECl7ZC5Azn9o6l6IoXI2/ypGr",
-	"ux42D3mrge+RLKQdbAZtubgtAI/DKs+UXiH1FUfI2QtqFMZGr2jvgYxA1ZQrdpH0+32/4RqSAi/X4Wp/",
-	"B1P9A830ljD2X7W+RXj8WGIikKnPuS6yPhNdqO80/WvpEV/ocdgwQeP2UVxzVOrbTxyhXk67nfpXd6Jc",
-	"EaeiP4FDB7TDnLeHcbWYjawto+9ECcgjEKatDIYevQGImE+lXuDmm8WUtzA3CzVCDod2JN9fp6tPQGz+",
-	"63TV3QkImatLpsCdcnpDoto4hJz8Wgd+pa4yLJOSAJiKYIifWEzcCh6z6uya8pW51gjtLBoCaC1zckfD",
-	"FA1u1I06Yem81HfgT6QDZBAHJdaItQPLmx/mJfwQs5/+V+Fr9iUIOtaKqsBH9wQOVOdRXMYPuVEMe10j",
-	"oif4DT6q1EVhFbd/WI0g1CX6gfMuDCPxBxmvtanZZyFnSYVA7BFTgEPTVLglS5n7I0Rdei8zpduldEra",
-	"OwKOICC7o4MegR/QiQx9Z6VXX05/gts/5cZR6kEhnx2Bvav7zFHdAVEB7p16YeUSCOCpeZxX/oUDJxG+",
-	"mr0pL4VzDWr4K1As6FPgiOJNHTV4H+yHQF8tAhxN3Gj9TV2FthtFrgXuR0xnY3+P25rSrDN02rulSg/p",
-	"RkM/4daDgvj50MHaBvJOTGY7Y6HSEV4uihFMwXABKK7pgNL3hCcjxoQSSiIQwq1GVNSK6NjE6MkDkiS/",
-	"U2D00eZDVH9ZJUwURjDxO88q6ueOdkvln88qTbecxT3+Sgiw7bTbNKhNA1xlJeYRdSK+Ky5WOgiL4pav",
-	"ATNiuMfCXN9BGgt47S4DyAyQHwCg1mwlqoH3d/V4HPGYJOFzFUMQ15AL3Ivhje1d6eVLSt456aHC0phw",
-	"KAZJaeN3nXJjBUSo3L5HisIpCxHTHdtboSjiOKJXoTSRv52fkqEej0ngojeE39tnNO6ONyMVJmJF6zYw",
-	"8x+6cq/4wqGLFQzqjAJ2d9rHIYq4H9wlciJ7ZbaJNJ8tVCGMYbF+xoGalcqGVPpb07eZnkcGdRw3Ih1B",
-	"8crQAezKl1Gsly0twk4/YJedUzNYi+AxWQHPGIuaa92G9qZuGE0huLiw+gPWYljpoX0pjyUTHgfHE/II",
-	"KydnpcB5iLjaB1DTExX0vFFUtc1ZGnXkEpmwNA7dxsfrcpE71i9Q63Wwq0Ag43sdMeBlFYO2Uus6nbXy",
-	"B6IY4qc0upj5n9ISa6E9FDm8I/BSnbKfMeXNzS0IMHIhDegEdjSqdlJ8mK6sDKAfVEYUYygbDiwYFEHE",
-	"IS7UEK0UN38OprnyAFxlhesbOuwm8s6ukWIp/TYJ1el2gBS9NFNrFUvwMO3rAEazC2kqRPsZE5K+C1mS",
-	"eNqlSVyXErx00Mt22kBnhw68y4bIemZzDeaXY9bAiaOCdjhkPY8/kYjaYx7BVGG13TEFJ0NoBKybNVbG",
-	"4Cj0ezzd/HNMZBDkBCpRasVyJzC246NtAaO2NguZFdKjMWA+NupgKe2khe9BDlyNahAHOnoEL3O9hH2D",
-	"ZFTth4u/cMiLIh2sqzPa4+54BWW9g7ZfU/UwSajktRJOH9uRDXU5n3JlwlCbBzNnVnewyrr7usbWkHiy",
-	"FbBeYaY8sP4IcjN50OWYFHJvDOvhzegWfR9NnHt92GpKR/UunuuKyWrtZuEmsUWCh0yYLAy6+B2rRBns",
-	"IzDWWjEd7HZ2l1PNWEobThRjK+p2Su5EKcdS1EDOElaV7iNfDL+gmFGIPpFJZ8UZYcgqfguyYCe4g9Dd",
-	"LLJpGA142A2MEbCZxtbTDsf7xQVsMPrd0NyKZePHfuuMZbXecQNAZAgha/89tF5M6kTZpwDj8wAqsZPa",
-	"sUO5QbsNrcjdqLDGWB0Kxr6O+ULBQncJP3tEhp4gHysxyY1KZ3w1xH+moazPGYxGw/ivmkVU0kRnznhM",
-	"WpFYjFDCrSUcv5aP+hi4/42is0IiseRc5Je1BYnONLc+UBRPAwoUFdjXwUsT7WjYQ1/iLNeEPtIqqX37",
-	"mopJ1rY9jLx1C+ICWS1O9jlA2kQrY4AsegH2lViRqxDN2RNHJj8SmE0rge08pb99v1TYXNBuz97YVV5K",
-	"IxqHcBBXa9gM/S1ppKkoS12aNA68Wn8Fwh44+lP2M/E/pUQ1CrNyo1Sdi6r1lIOnIQBnLOioVUErwRUQ",
-	"N+ru4fqVVvVxCdf9E3qD3wBiIeCroKcCUTLQV71B79nuIJru9fZq+Lo4XADOzW5HFC4kAjwmOiBaHyRO",
-	"a3c7C8mGdi7zW7HajDk0X4wKmbEph2JNx3wmVv5vXU48eqMLuJ2yq2A5zyXCorFcmjmvsBMSoxpox9Ip",
-	"PuLtvLN/lab6ix3mLqjbYWRWyS/KuTadCUX6eud+k7+I1S/0k+NG++2DOtJt1zT7CcME44FLqWi1b3G6",
-	"nbxcZZkwhiRmA+Jq3I3NMzDEHWMjHNOlsCaO5EWCcbRykni9OOMrlmvfqE2ROjxhc63LsKrfibICTKqO",
-	"rNFP4riEAZ3Nm7woRHmY0LlmrxmfdS8Bcgd0Q/HjFYgsH0oNuG/9RV9Z+VUKlU2nHej3jq3g8y1bxHfY",
-	"nsem2T3SDqO7O99YlmxScuQUWFvrrvzCVQ5ROr96nvoIbjVwIQVaVHTIYbOBFV1gwEYq+IlT0wkACAN2",
-	"NYLidZoMOI+PajCQbUClM3GpDtgIJyNAyrGT0BvQO+iytwfQvX3DR2oSp+ntUDIoPoeQxqs8twrBLeYm",
-	"RXP2Af/YSOD9vTQY1om1P0R1xJ12aAmVvhXKkFslK5bLnEK+WlGd5WkHo7cXu92ovIMGPAaVd/e07bst",
-	"8LUaiUtdTsxOp6y9MALD8wcsgtG26/I39uZH1LNvyskm68UO+aCl3zAHzjgIU7CPQg0wISrX5ReGVUJx",
-	"p1it3MamK9TqAAd9gA2Bf37hoNRByq1po43v2JQU7/REc6CJrQcoqE4IdLZ15aqxLmdptwJ+U04eVfvC",
-	"y3rwSVK9UslKAKvk7mLySBr2Z7G0U9gtn35ZYSF9aa197cMhcliLbNKleOe6kNnqpBRzXW4AlHyjBMNr",
-	"Qsgff4o1w1RbBmI8jdp8PW02/OIWKdXZhN/F+WmXj1O5p6UOGHkYy/aB/VKYRVG1FBbXXoRIG9mXywl+",
-	"fvuNOZX6CQVMiHs97XICf4HfvKU52cUbjIYSKn6SOlZ0l3cYqgxby24v+v1dy139KJx7HBgX5/MdR8Pn",
-	"80OOBHUlrmTHE/Hbroe+eHaPZ4qgYGH9pfAZ7UYGc7LgZV4Cr0RnQXK+u+eOkvNOAvLODsOkPbQbLSde",
-	"3Fme3d93ecJT8aDoFAn4ds85QOPhs6tCjrf+dg+O1GZSX1Sq+nG5ucO6dRDGcEKNuRMvwq6ig57cHogr",
-	"xUSaqlydoIkM5WkbbRUz1WV1Usg7qIu+demZ+cIqmACbAb1K7ubO71+xNy9fs6yQkJV8XQFhU4RWEm7n",
-	"gM7QkLaGPKgq8ftclsLY35rNFs4lxWtuhZjbYU+5mXabNm9poNd2BI9r5MzndsNOtdW7M6kW0C7/or+z",
-	"fVN7lUeydOrT2QUCRdaqj0DDch4QegzFycH/OFnsMn1cf9PZB/prN25RV7nii214Wckxz6p1WIIOeg5M",
-	"LxyVnQMf0VmSC18flJvDvZOf6fm8zUddZ9XAyQTTBI7o0QriQ5AjRWZPDts9nYqi0P/+LO3k0wjTekA6",
-	"jXUhOaMl2oJpwessCCYJKVsCSRSlGHjhMXHvnZ0EbAZPHLOVFzdZRoUvaBzPuJJjCCDqAmrGQSnLivEC",
-	"cH2MRtIEOQHIHTfndpkB9cBFxvEC0uiyC5aAhOulm4Xjy7F/VCeYIX5/MIFuVlGHOYOaOPM/Q843wtpd",
-	"GV/MyktpPAyuLEMDqS+1aNOSUT59ENPlOEh0gwHk0UIWFRUbYekXd/5E3oVpR2KzfxLB/vhaH9fA7IJ2",
-	"Q36E8ViUQmXC9Uu4s8wA/bfXFR4TZ0YVBpNDo7z55l/CMwOv8H+A0FvTE9e1rXHjs3rDzqYRZ9fLiRIY",
-	"Ncc3hlHPuTFoiGvo9ONFQSeZiSrg0B6Hfnjw70V2G8g88DSpt0L71g+MVd6KFdVPJoHpbB1e51bpJeT4",
-	"HdyOg3mi2gA2l1CFhDY/Wmf+bVyJI9S0UjHZSEA9mcJmQOagIyFBhUqGt5h6X170+09gGPRBBFjHzl+0",
-	"6aGrPCc19NaPqPcAL2HOV4Xm9s5i9R/T7Mcr+UY+W/xV9f8EWg6+vEYJiO90p/JTYJ08dRmrMEGnd+f/",
-	"G56U9Kwo8GpRChTzW7ECcmeRXzx/fv7t4MX4PPvv//wvvLA36GUXhdqHzOcdSBqgOczs635iktmt5rAX",
-	"mSWnQnBHMAxq9bCO0i6meRKX8vv1Okitji6jtgBiEXb+drch36EtjVvS/ynK0r9wq650erLZh/FptaXf",
-	"Z9ivNQimwhG1XNjcfwAl9381WwSRA9L6B1RsfnCH02vLhl6jTYu9Lxs1284MvSZxVfnCuey+KrjeXhen",
-	"y6FgCyrPjBCQiFmv/w1QRu41Vpgo2wBnc1UUMcfvft7Om7FnrUx2uNhOV2c6QRpI7nVlEKCMJt5TDsXE",
-	"EP0JzWkvCSW6HYgmLY+PlgCq7P36uPyTvY0dmlc1vakoZsNsysuqCx3cPvkAKamorcQPZ1OOJ7z+w1F4",
-	"6kk4hPzoei5+u3OO50e4/O+Y4N0yABerJ/zIjiwboWrtAZ/8ZhyxEH9eWSY3cL8FKdWU9Crxe3WWmbvd",
-	"7/Xy3d+3JakOTb5dJ94uCq/yOmHR0EI52YrWHgfam5DUsQ8IPRcAqc7vuCz4qBDYwY3jaOI/tpKjw+0i",
-	"7PLjrXb8JPvoLvxeIuo8LI0pzlqYTOqEqiUHhag2FC29QS63pQvMzRdmKqLQni9e4Yot5tZIA4xFH/EL",
-	"Rz6ex4VEYCFewyoIHEeMl9lU3gnfjOVKlQKdNLKoAMIicBxhp+qAmBn9K2MTmqzWO6OtSU22t6l1ECiR",
-	"n7KrPA80HHHDmoymAXqWAP3hst6HyUvh+6NuhZhjXNR0GdCxdDxqJhJTDpCM5BfPXwy+HX/zIu9/c/7N",
-	"N8+yr/MXz7/lF2PBeT97/pzn/fPn/Olo/Gx8ProY9UffXFxk+fnz/EV2/nzUH/f7vP9NL+nZpe4Neh9u",
-	"YvP9pje42c2Av+kl/pfwK/G0/yf4MNj1N73Bb+8/2okjKQG2ALX4fchn+YtnYNr/SwxHK8irPvvm/OLp",
-	"s+cvds+uxsvzWNnVmoh0WNiOovcAygM2fMhg3XnZbGqMFtV+hhrgIXUFZiqMwwIoxVwbWekyohqmUoO6",
-	"YkscgoDS2MyRtNYgdBcExHP8N3iHI4Ck/iEy7pcANYHTKiP+tjDXB8/JVxrW9b4y9aHecbyxPPxnzbCP",
-	"GQwCiPyykYgaVh2A71uK1mCX5wKa4EFd24fZQ0ZWXSXiTZ29vVL89VorchjJIRp5ZDXNS77cZYLXpLot",
-	"wlab710DbW2O0fuwnmYDAi7Ck7glcWWxuNO/W8gip+822XJHdoH/UA4EvPBRvQac0iMhqZd+wbq3v9/2",
-	"O9blROzbvqKBy5ziqgRQ0FrRAL88vgfQGRsjyT5cOY57oa1bf4sk47hff9+rbWO/Lmf/0KPuTf1zJDgx",
-	"/BPY6BLi4Zt283/Ye+9Se20HcYwgw3/okQMg/xyVw3/o0TH1g531gzqqsIzoFX4q8cW81/4AjdF9u3xm",
-	"LFc16HMLKoSRylpgWuXGgYD4PtkZX7GFQRANCY1F1Qod0FP21g4TDRJK3zhgEusLt5m08Avh9dofF+p/",
-	"F8WYuPzkYRrr7K02CZmVlB1ZyGrR/giloDPw38Bu9S3TSw6oQxpSeKgxB3VOMAc51EDGw8M5CUEJI6oI",
-	"Vi+G33Pw9MT8LBXAEzryMUBl5qYK6CvAsLGJ929xH3vLZRG2qVM+Ep+dUVZjfdvePBCClaMV5QQOw/tW",
-	"E0tedpNVAATI2Qf7n91sLIAP8t6kB5bNgwL31OIE71N18CuL+XFJ78W8Oykq5ge0tWBK4Njqxj/Zd5vY",
-	"4ftTK16ks1JUyCl1zxt2HVe/FBxqg5VYumUl8CPkePeo67Cs4pJqAhEpSBp2K+ZVaOsQ47HIKqejDIIb",
-	"2SnKuMpEYW8S1AwgORFenv8aZnUkJtKOCo68SusW9C/CsvSy6YZYgjL092uiegIvz9B/nUY4jH5gptJz",
-	"0364VuWKJPjQJ+tjIAJNNETU1WGO16pcEcIxrkN9Tdtbkmoibm7l/AgS/u5WQlsQjQykBT3DwObrcT4d",
-	"j5MAVGU9QTDEAPKLP68CRK+sLvGE9ZBx9nPodbUfaIW1hhG0mQhWHPQ+Yf7D47Z2g94OIjA0nwaZSWOs",
-	"LbjrDmluCKWrIWC18VEhEAUPfbVQCQ9QiiXQNjBNPA6Qvo/JhRIHCZs4dAYxr6wE+CRelPEBvARetG4y",
-	"u1z/d4+17rE/a0ZU1ii9kUS3b6/Q6NdBkTmzatYQ5xVe7dYrxnSxm8BQkb9exhDhDa75duolHMVnzUdo",
-	"X2EHfhp40yPB+lRuGvfGnAjdcVoJhPAtoSspoEzYLx3aJAHAHLrx8vEbLqmldCjVMOcr0xt82096hLPS",
-	"RPZxVTlyd7iJx2zDhGfjrnzcJsyunkuU3rMP8N+NaRw/VjTEQJdaHVqPo+ABtUTk+PY4yY1ygRKGKqhZ",
-	"QUJTgQjjE61z6Jijxi8cQsaVP6RvlFnAK+nykqX2DkN7h6GsUo9ARLgW2sPMuYI+e3lidQR483bwNwpF",
-	"b4Cbjx7oELVKrSZsCqTgnWGejh3VLC8xmoYXggXx6ycsl6UANGxgLOpkKYvfuJ2sbMwLI3wmaKR1Ibhq",
-	"RTJ8tmndQyP4QQM/nfK5r06Cefdu2lKMplrfbi4h5Y6NGsVrIqoozQXUiM1jY78z9lc3iM/5lKWX2H7O",
-	"uik/HLZCmD4nHcD7uOl0fSe8GmIzXmVoKwPLJXTSKr10nVTKrT+euuxloRf5KyTExMqoUCmFB65DTG4F",
-	"dLpy4/U0GVaMBpHTEZSm88xdvHGqcfPLihWC37VzkBNwLz7k0WH4YDmcRX2KRm8vocLVU2oJ7b0PaCl8",
-	"AvHdRVn0Br1pVc3N4OwMBYZufZrp2RkUHu0B9IvT8UgHvFuMLocDvz7m8b704rC2RWI1ePaB/tpSq4G+",
-	"pW+Kh4oNVxjhw9qI+JsVi7yN+/x7uHkQ093OmGjv4OgOcsrgWDZPU7I5zgo0abV19IBauSjknQAUfTsp",
-	"PngPX4JBgyQai3lr1LVzivqfWD4PGH7dOM/7KSwau4siWV2+vkovqdDTpVOA2+KUpaUGQm/cbimh2WA8",
-	"FT9zCZwuHwpIZ1laikqW4T55qamx1VoF4LklsRhkvIR4my+HdO31p+yV4qMCmB+8rBNnB4ZVQxoKOSxN",
-	"jf/rEkO/qwCbLI1pzwf9DaqtYuG6p5avzaHXpXsaDXbVPnEX1q5KOeZsOEi/PuVf9tfJZ0GENqOYjEQG",
-	"jYOEbIN2DeE1Ad/BLpX2ND/fh2fuUtYRSfkRijvqY1p9noUejZfYbjGHOT1o6Ua0VJgJO45S7pBlVFT7",
-	"pwwa+n6DdU8ZKE9fr8fIuknznkAPTIgquEOYfZnmgufpkwTzCSVsV8/EghT43lIby8IO65ThXEWdA0zm",
-	"BmISnJUiE/aZxE8Dp4PT0FNI/1tDHw4f2LDIoHXlmnj7/T7DsIaciYan2RpfsDP7R3AA7Dze70TAd/jk",
-	"fBzxw0Xetit/dIYb+v3g4ENeEkzhg5hIQuXu7sCFWrMD9jgtKoF742j7S4WNBcgeUuUsdcbiXKpJmjgX",
-	"2XrOReGSEdx5CeLOsRThr74IG2pNrK+FqQ4q1I8nRK+pCcqJzWWLPo5mBWJHqDBGItOeLO9g0saZlZWa",
-	"tHXK2XR19kGP/iH+f+6utrdtGwj/FcLYhxaQEzsYlk75FGANNqBYgW1AgNVZzUi0xUUmFYqqkwb57wXv",
-	"jiLlyM1L5aYtUKCBLVN8OZ3u5bl7MrsdfPL6qio5gABU6Krb5bWvrag6/Pbsf31OCrfxZWmY1k0DOdJn",
-	"uLjXhYaAr6D2DOSGokl/hwWMle0TlRAk68oyg3lwQsY47QUU9C3fCBLWauWBEaX2eVRMuF02ohGRf/F6",
-	"VdnrkJZ1qh7wWUii3c/7/Rb29tuh/fbEhbD3QxF/h1w4DPsA7M3ducq8S6n8BRJ2FFNSd0fd0stEh1Ma",
-	"sLNVh338s+GGwDTvM8pocxA9VK893w7+ZfUWPUZ/mM0ubH4a/Ds19mn2uwR1t9u/o7KPdSQ5PUCF9uv9",
-	"G//nw3CJgZqwy27GkJ7RqYY5+d6FKHMKtgTdAQx//TGzp9LWnfJHSE5b2vk1BOg+tMqQ0bnBIJF+8sER",
-	"7JGVfSI3HDsN83h7Nb7FVkYkvEMIAFZGV7oWOSR6omSvrGOpLEt/ISu5FQbhYJ5pGF/z1PqpKQOklpi+",
-	"+grHcR7HwBvwfH6Z0ha6MS2N8Omr48y5llZmF8Kynw+n04fnVsKivnEaxUFokXCx4M349gH34Ii3yj2C",
-	"LHck8n8jm6s331baoIDy+qJua2UR/K0BrMG4NyLAFq75QrBKS2UhZ9lhd5XOTVMS+kkgPZMPkvYmJGGZ",
-	"wzKJPjs0EJ23AJPVpt2SQYLEMPDTxApjB1vfwHHqG/13JAuew3/va3E5Dy/kqMFfnmCWIThhUAY9U382",
-	"SFkH9NNKsyWvamgODLX7HpGeaaVE5ltiz9/w2o7Bsxz/8dsc8xQB9IMMCSKSX7uWEBNreY2joDZtfNeo",
-	"gE7FAhNzeO1cqHweKJkwjeM2gzqKIlsclP2IzkUzJbgppTDsBbWVBqrkl0e4Ia1jqDTeI/A+0RaE1feC",
-	"ZiGm6EWPvO2HxNopSIQNE1ghl4UwdGJbSUH8GfdjgCbJCDl4gODGQh+OlVRy1azgS/JapLJi6WlCtnlm",
-	"bW1SdFJrXvtgaH7Eamu0WmJYVMXy186+EDwHOABNvyM1nSVU3Fph3G/+ezcZ/3p2M02mr25/GvU2jbzH",
-	"WAMTHWY9xnhv5/U5knnKDmcKLkiJOzvnlqfsZjaqxeVslB4msxG30PvkYHLwy3g6HR9M/plO0on79y/0",
-	"QrmQCrujwAjuk3OdX89G6Y3/KJ0RvTHjlcT+Kc4Hgi9Ig89Gt7cgUmEnNtd7R5GhhFHMiVve5omADrQj",
-	"h0OoshNobx+pMlbKD4K9cM+bMGNAEKAkv/xaBufCCPFRjPUHYYzMxY7ewCeecgtvF8OCFtpkTleuE3Jq",
-	"UI/hdU4lHflQaaFLKEjgqLL3GDz5HMHfK36dbHRdyAouPVWieyf3c+/b9wujPwo19zEef+9oen2q6i3t",
-	"2Alc/aw2LIaqRuloIa9I9evGtkV6GZTjPtKSxWX5RT7Kmv0+Hb43IqYAZ7Ywulkilg0FgiCPJIWPMEKe",
-	"WPL2oAfrL2EhSr5Z1OOLZNxbJhdK9peUlaWzdDVUtxgIdGKOn5Qg5AIN3CGHpsfYgYId95XBuQOXqgHH",
-	"EowAC6Z0JfKe5269aSzUTVb4MOXAhW4/mLW9g2I3n/ulOhypnmZsr4vr7WmQDUKSezIYG2XmjTovdXZR",
-	"91bjnhbxEf/IqYJIPbWVd0vNNnokDWAsuDuLrDHSXsOPEXGevjtzzwAaKzhqgKam+/vTg8O9yd5kb5q+",
-	"OpxM4HmhWd1F5mhisYfzTYGYNgl04r7+yLc1rBPg2d8L1i9h3u8a3adkWdSFdLonhf7sC8CeuQE9s8t5",
-	"I8u8TlqWkHjo3jbBp16pmUbVaVT6TgAHVTUWxvONRaGRrw/909Dbcwe/Y6sECqOkcRwbAsGJ/yoJMbeE",
-	"Ujbx5OH4+2avAWlHzSR1Y1PfwajzYyHstj1FjJ3b0QD+oPwQFNeB2m7x7O2Y5MPdnt1+CgAA//8=",
+	"5P2Nktu2li+OvgpKd6qSzLBldfu7u3ad4zjJxLOTOGN775wziUeCSEhCmgK4CbBlJcdV92nug90nuYW1",
+	"ABCkQIpUy54z918zteMWv/CxsL7Xb/05SeW2kIIJrSbXf042jGashH9++46uzX8zptKSF5pLMbmevNsw",
+	"csdKxaUgckV2G6pJSgVZMpJuqFizLCErWZLFq9XFj1Snm8V0kkxUumFbat6m9wWbXE+ULrlYTz5+/JhM",
+	"ClrSLdP2sy9WmpXx7y4E+6AX5rN6w0hB14ws2UqW7IbQpWJCEyng0oqXSsMN5uPcPP+PipX7STIRdGu+",
+	"T+Er4cC29MMPTKz1ZnL9+PIqORhogiP7O879cIC/cL0hix3lepEQKtSOlYQqoqQU5r86WDeuyIavN6wk",
+	"ekPNiLnqHefcPtgY70qWW6on1xMu9JNHk8RMgG+r7eT6+Wz29PL586vHj54+mj1/fplMtlzgpZmfFxea",
+	"rVmJE8tZqV99E190npkFp4JQc5cfZ0H1JhimuTZJJiX7R8VLlk2udVmxjuW9vHoGQ/J/Rxe7KF5987r8",
+	"Cd7fHtcLQWhRkOUeRlcSM4qukRXFucf1d1pyusxZfGxmzcy3YdXInb33muRMGxJPSMbXXCtCRUYqYQ5b",
+	"KkumEvhBSLyMFNwxJffOs87r64rn2REaIEtzU8eo4NpZh/QS+MmxMSHX6RgUXjzvqKRY8XVsVC9ICteQ",
+	"LhNDmMs9ECpsbbVdIkvggiw2LM/l/3y46Bo3vOj84y63/QQL7JwrUrKtvGPZlJiLZgxM2d9XlWIZ2XG9",
+	"kZUmXHcxrtR+rm/IkUFWSsstK3uOPkntPYOOv7v5rEv5DV+t3sn4Skpt+LoULLFbjaJKb4AepMj3xJx+",
+	"pIauxdOyd7zsA90WubnxMfL9caMv6c78+3BpcyWd5DKjXpe02JhZUKLZB42T4YrkVKyrHtma2Q80hiyM",
+	"+Pl1Yl40SSaZNP+7ZeWW8mzyPj7M/ZsqImf/TnOeUc3gUNnRAtnuZJVnZEOLgonEsgUipN5wse4e6n5e",
+	"Vk3BmrEVrXI9uV7RXDE/tKWUOaMCxvbtHRP6r1xk6nB8r80W6w1TjNyaOxKiqhSWcWFZ1YrynGULIIjF",
+	"Tpa3q1zupv+8AL2J5jnyNSErcUMUu2MlzQktGaG5ZqWgmt+xTn3BfLIxG67ZVrWI/MmjgwUHMnqF9z6u",
+	"tQRalnQPU/6uZOwPFmd7K7iG57HjHOItZz2FrzK2LaRmIt3/le1j4ypZwQxhGM3MELQyXO6W7YF0ljLb",
+	"kzXTKtAYndq2plzcNB+Bl1CBxxuebbFD8mj2fPqbcNNHRbpegGC0F2a495r5CjTrDiXZ6O0Lo1lqmIE9",
+	"CFyRJTVjlWJKftkwQThwdDclKWADhdwlrceak7y8IouiZKkUGTdfnVtq7pu6tQRGyoJXQmma571aIMd7",
+	"BokCe+9ZafAHumR5Jw+QijniA7a5ZDlIhcUt2//ljuYVW9QnfFsZAsxzspGoY3ku/+vEfO8vKRW03Btm",
+	"GTv48PajJ//q8RNjbxlN1LzjP3/9z7+8/5e/TP/5nya9HOHySYQj/MC3XB/O/Xu5I1sqjJhjWyM7wE7b",
+	"GDGiyVaqTo0hh/dFObHhSN68eTybBRbNZdSi+ZEZ8dqnRWzhjkGEg7eelW5+ZLrk6THVVrGSB6y+PSrz",
+	"irOO6vXqRVH0UjOY3oZrFEXSsXZtAxbsrzHn/vXKnvxBI7GneuBoah4wZkRvKiEMNfXvVgl3dewWXjzr",
+	"br3VVLNVlb9hSlZl2mGKKiqypfxgFoYS7+tJBhF+6d583mGz4ijha1Z0jMlcOut43slbJo4NSJubErLQ",
+	"8nb+//1//38WiVEsQZFXLC1Zl6UOj511tL/QLp6bS7EGyW2VmC3dkyUjG5ZnZEnTW1IJzXNzRwliXckt",
+	"A92YaEkU3Seo6f+rJFlVUm39e5Znk8WTmVrUbraSLGZqYT8FnF2KlAU6QOvc7WiLtdcmzMOZahoxzxoS",
+	"6ssvn8z+z6+XF4/f/49fZxfP33+l/s+XT2azWePHPy+TRx+/2qqvInLMLBpbbqS8jSuvO7w47ETYm8+7",
+	"pdYCOEaD3lLoGJq9fMaxfTSvUoUUioEi8XMplzkDF0IqhWYCSJEWRc5ToJgHBd7xL78rdJHWX/6nkq0m",
+	"15P/14Pa3/wAr6oH7r3wxcMFcP6HHVVw7BQr71iG+jlo4oruFdlt9lNYT/tW8CWn2vpqi1IWrNScHVps",
+	"fx5qPhtGc72ZpxuW3gY3eBPQbEBRocfcq1l9M8SBvDIPmaebulQyyanSYIcOeo0xiz+6fQ+Pkj2OMV3O",
+	"sM2IsWq0I1Qw3CwOnmyPVZd8vba++hFzf4ePxd5YCXPcRWYINnYAUHYSpWmplTFbluBDYfmKSIFMON2w",
+	"rMoZOlG5BuZnLRjP56bkRZqyQnPLJ0uWM6qAF5o/M5ZyxaWYTqImf32mfsWVb1Jqi2YakwrWzBOO25Ha",
+	"9SGXv7MUqCMkltGk66ji4EI9gT9Pmp+/oXvIP9M1OxyxJ5IR1BIjE8E+6GNP/2TuaU8Hv9s9bOtmao6a",
+	"etYx6Hwhsc15Fl37tGRUs2xOdSNyk1HNLjSHxe58ZrmPvpKVpSzjVz5wPU9lFpKBt42SyYoLrjYjB4Pz",
+	"ClaiFPPZ5e/Z1Yen/3j+R/ls9/Du8e2T7SMx0+sNjb6h1un7NvANW4HpCcaN6nBWg+9UoYuDa7IrpUZ3",
+	"K+hAVJFCcqEVOM1uWaFvUFsTJOdKN9ld71gqgXZajBrtCOd+H1rRQPBImiGxlSay0i5q2TV4kaEEi9nh",
+	"9lNmKj32tnuzeyl+YsfsIgSvDqhBVtoJMpqhR4fmPwcnATWI5slJJh8u1vLC/mhk/fQN3f3IlDIMAE5f",
+	"IcuxBO+Y+MinjFQY/4yOmEuLf1SsYtniGpaQcq1uwCUrBXO7h6LoC0XkTgRSZwFUsHCKCNXmuelvYrHl",
+	"Stk3KqJ5eksKqsIACpiNuP2tlwAtOLc5jsxw4UoI61uv0pQxlC/og5skk5SKlOX4b/x2xLluFqBkdNvF",
+	"ray06iBqu+CE62tDdxXNE5KWxlowFiacPLdaOV8xku7TnDX8WRNze2xfnAobH1ibq2eTJLDnLb+uR++2",
+	"uabxBk9tMOVe2XA+qWYVt88p2N6g7tx9vm2QoyX8iqKUd2wedcK8wIuhl9g5Y8oqpj4F7OJC3fLiQhY4",
+	"jgugFkNphss0tOr4YJtRjMePHz5JOhXWejFKmUdO+5tKYPzdDl3mDJxJjGY4H6lY7UWnRQEHc0reWHe4",
+	"4QxC7q6tX/zqiiwqcSvkTszNuxZwpoHjM1oa8wVirLsNEw3tM2Npbq4TITFQZB5OCMud79i+WVUF8tRF",
+	"QhQXKYMbFdnQO2aeZasVSzXZM41WeL9Xa+iWfOykrXc1k2jSjifeDk1IirljnIeb8kqQv7172eQW//zg",
+	"Mfln/L8Y0zCnx3L/iKrAPmjku5YluU97V8Zuw3OkZRdL4Ghl5vwO2NYwkYI//HmUybVOMFyNHuDse5m+",
+	"hdkcPbvNaZeVWWDz900dzq/ElLxjH3RC+JauMXZa5JQLAmEIVJU02xY51ZCLomo3K3JWuMWsR89uH66/",
+	"v+z1Ha4IXcpKT8kvsPJcm9EpF6hFwke2YpUk/44bG1yv2WNg503PRvNG6t7dkwc1V+JbccdLKbZmHVzy",
+	"jsLciiKngqiN3IERytH5pOxkws9ezmY9atgxvrq1MiziXQJ6cLvABfjBMr5mSieGW5WMMLHmggEVGSW6",
+	"kJm6wX2qVSIbJVQ2IyTcidnVo9O34rZaMpsMczD8f+V3MHKapkwpomV4jL9QJM0rpdEjf7JEMt8vBdNM",
+	"zcHl9UEPGwf3n3dCJQE9siFQwr0+C+GKaLAL1LaCySJnJAUOp6fklVa45ebkG7uIZZFTTxb4ogc/vfjx",
+	"20WTL4NbrjLcMAwovrj4D3rxx+zi+fv6n9P5xfs/Z8mThx+jcUbFhOKa37H5uQ/ej7J0qvuW7GBqAb+z",
+	"rntzDvf2B5qzzOaUmofsz1qWZnVERgS7YyWcV3GDyTxNkrOHQRZMwIHeeo+UprcMfwqtwVyuvZ5g1VQv",
+	"vs92+uNUC8EhKyeMdYIZEDkXDLgqaCuUqA3L8yn5GalHMeYSVLj2yU05FQlREvxuldIQwAZ1xodGwgj0",
+	"k6vLR4+OeJ6TiZGzstJzBZkGqhENfmgWo6WTrrRT5MyTVtAoLYuCZdMwOfbhkyPh4xGqUUOSm0WOSvKc",
+	"YtZdS8U2QrDjrLIPNNX5/ppQsqXphkMyGSlZKsvM/Ot3uWwfRXOJPHwaO140NVppzrL1SDO58WCHGyql",
+	"lepiOZiKhet/FpdYxjTl+TFfRUujzFTiXSPmqKFsU8Gghno1Dpxg+faTOsEgl6upU24oF/Ml22CWV8TH",
+	"S1U0N32zd0eCaZ13bEnJtizbd2ymliSTqLpZGX/4PDC/4ca7zVXDk+BIyQ8jfJ/f+uNWuzltL2rC3bog",
+	"1XDjd/Ai3tg/8fSxzDFEWa6N9mH2qsX8XOpKbzwwXCc7ls6ZnsU3AQzqM/kloE4g4mz/lCwql2qs7x0f",
+	"WTLP3pwjzuz1HSvBwbaWgkXda2spszkY6YdU9BZsd3ADWGNzx/LcpRxyTeDbyjkKqCY5texq2Ng3LM+O",
+	"bzkr9ffmxihb06PZWsozJrQ9+hEjw97grcAly6VYG115ej4+eXTGfzU3GsKWOh4jkyCvRpFKyXJaqEhs",
+	"DhzzcqXtRu+o3emVLEkOdgLW/jCS5oyWZMdFhsH9Qy+9dRYdPYwg5uyqWO55V9crRRTvO1ZyvR+0eG/d",
+	"zebBo7SNnHFXSsy9HumXPz4YuNM8UiFviQutwN8AzjTLoC15XUP1CEtvk2ZqFAXXWstl7S4/2LFl1AEU",
+	"VbJ/sQ4YvxAdbzT3VAJDyPujXqNQevo9rP3dQZJb5VQbm3ePGxdQbSeTvp8MdScsvhpLxsWaZMYeDhWK",
+	"+whK+GDnZL63PPFQoAvpcrm1sVqCSjdwpR74uyIiQUs5Z7TMzRZsKw2iwdhEhpPsZHkbFRGQjDWUy7Tm",
+	"6sbg3tI57b9axniMJu1EQgK03EPx3Gx+AglcXKznZrKGdU+CaI2PPrEPBbceC9RUK+EigUaFK/lKO/2O",
+	"0yB5fGJ0DZapOaRMwDBjawZz+rHSEY3nEwTY22JxW+nPou0PlmK1nhrT5OXdaEGGz3QsR8Boz0rMHGsG",
+	"YSrdAbqjpG7I4jzKsKOxz6gQm++dGKhz+vRhfSzwMMhpvLZxgEAYckWAVd2QhaVSjFctDBUuMBpQp1kz",
+	"+za9YeK4u7JJ+cNKNm6CikLMhbB/LuDLCyOUzdCMiQVqM75EDRrNPU7WKJEUHIQ2x0WNiEE5mEupfTgj",
+	"Gd0rQjeMZkOVpBZh4QeTfjuRlfpsR+NzHou3gXp6qFpX5dpYFI4uVCjJ0pJrntIcBFcJCROdAuWtUzrd",
+	"w2BAoS0wcaZgx+NKfsOMZZONPLaNbLHQvbPuFzFHSR2jwHP0cR3bk2/wrvau1INrvy+6U1gx0o4KuojN",
+	"YHPlNH9gfy5kxlWR0/38MFP2e5bnclCiW1GME/pQh3X0LP2Ad0WzeDddYxtvBcZkrUvuDNemnetpJ3Hc",
+	"21YUZ+EsRfG5+EpR/Cxznu578haiWYc+GQSl6EqWN0QYA8bW7I7LobbZ82q+4nlHXNZcwQQQDpG6nKkk",
+	"cAo1KzejThQM24ac7XZ/x0ohgbnRKEs7Mh6nDRQFWckcc2eoxow1FXfldOYju4yJuNmeS3mrCI05muPJ",
+	"ynCTn3QSbqedVi89/MCV7uNjXVmobknwzps63RPoAmFKtMsFtdHDvUgbHvjA0TP63Fhq/hipzxx8Ik5T",
+	"PVvMNxBNj2bPo6HZFjc+KsxOZaW9/MLcEyWhjsX5W5FZ/eC/8dp8jM/NAdk05M+fdfXf2mX+UzQLf/3T",
+	"6tJB2k9Q6MknH98H0Xy/NhUsIYr2ydXs6snF7OHF7Ord5ez68vH1bPYfk/oe85kJzTl4qSBWP7mesOoi",
+	"ZUKXoNB5h+bDjwdepwNZ6ucQC5U5WzfCgcxVFcS4Bdsxpe0pTwjNlbTJMdqhp3CFCQGQAhg6QUsmMlbi",
+	"iR96rN3OvMFS+ogICZY5Vp8UrvlQdSrcg2ZAALfj4AG7PwdGni0SXBE/SCOkMPwaZuEfvrALXOulrIRF",
+	"anC5YXIFlqDPpwqE0w1mAhjxnELSJYrRGMuNC5N6cesxNdanscA1Mb3vP2dn0pX8sf1sOlOLHA+m4CPV",
+	"VtGwRcehGK5TtN/3aAmh4s2Pin7rAu9j3/XIT5FxjUPm809iaQa/bJjeWNwcOBagofkUo1+8dyNBrhCr",
+	"Mus8UO/YBx0W4z55RP7Kv275PuIZUa0Vww90rFUp72j+vaxK1VNh7AC3sEAC1RxfO+dSp5DxZUxwlk3J",
+	"C/eIVYQA/Sw3Z2ZPbhkrXP0dzSD7yKnZkBWJ2VCeLJ5eBak8z54+OYIEUU/rtRfG8X1zXMWMzk6qYKWS",
+	"gny5KEq5LfTiKyJLKN8gS0j72iqWWyQeR/d4pyH1IIE+6jqww+oyRriYr6St6T/CDeA9b4x9gGJBj37m",
+	"/rLiiIvXTaaP7nAl7lOuQHPVUx1l8x8hXV5LYjeogR/nqSwksqujJLaJn5jXK6v/X5ONOzyG8iOU5o5P",
+	"YqSjc21608qnRqPr1mWQBuQ36kQIOVcsX83dosWtG3cVQeEkoerW1jyYs+pCPySTDLPlUyOgE3A0g5ED",
+	"yAeQziC3ZrJcb+6VhwvFDh2AIH77zWARrEXBoGGz6+ot5Womas0tyPmHGdxgrH4jIQcyA+ce6nJsW+j9",
+	"GBXOkFf5RqKYrqF0HrZk9onphjXJ9x0qPOKH6TbheRlM0MNEQNyujRHdofjDMzrHZY8Uh2hDhvjBLWbo",
+	"mhMm9kuZ7b9QFo3imiwC7rtwJ91XGGBGboNmFCvveMoITVPUMzNZE3VcUnfQ47eGSjyOGxzVmpBOpp5e",
+	"077eTDeqyHK317aPaDq2HjQbqZnD2LUFR0pTiGoEWJzeQ2WoTgLmWOm2IYuE1KNGmFQs2CS/E8N9bFuu",
+	"VBTm0IsEoCFaGuuOZV0eGbx2+JaZzeHCBQD2bMHj7EQ7DA7IPuowPEM2a+NgW+T/Xl7FUi/vzUWjq32D",
+	"LO8TE3MyUdV2S8uWyXlp6OkqGNKXVIivbsglbhpuClmVcktotuUC8XiWMpqacydjeWmvV4TRdFNLOpjg",
+	"oUDbjyG7tjnpCnTBZHQUWZ9TGFm9BN2nkr3I89N0I5eJc8QHda+CwHCHAysQdgYjaSXVsjTmoINjjSrF",
+	"peYr2pnMZeGHyZZmLGnm2pZszZUu94fMZVwkDCvXFdeyTZCyXHfHgR5AyOZB1GRNJor/webLvcYBHcB2",
+	"H/FIBANKJn1xOK2Z0jRu5bwgkBu2tW4ZLi601C6b28hQu/KwrGadRYbefsXXUP1iDgJPN2jUlmzFyrL2",
+	"fbunQXvVZjfckNF669qRg/PIoaJP8BVDlMB6+dWGXj1+cv189exJNnt2+ezZo/Rp9uTxc3q1YpTO0seP",
+	"aTa7fEwfLlePVpfLq+Vs+ezqKs0uH2dP0svHy9lqNqOzZ7HtKUqW8ZRqNu+PSCi6V9cEKF1QkcLyvP3h",
+	"7QuAcaWCvP35m/9FMplWZpWbo99oXajrBw9Urug0Y3cP6rc8uLuM0kxXWqPRzd0SHdRUXje24wsFQ4Ob",
+	"5Ar04CKn2hCgzXOD2r/oQj+ZPZw9pOzqavn8+bNnTy6XKXu4vHq2eviQsfRyyZ4+fkavLh+mz56kzx+m",
+	"s6dPsiV7vnr8+Fl6eZk+fXx11HXTWnVP2vXUY0T+NbgXvqM8r8qIJ21VX+g77e/4luVcsG+FLvcuX3v0",
+	"Q6pSBUu16qAY2wyBLJneMVvzrXcyscAItyzn4FGmlWIB2vsQifoWv3xU+vgRRpcyl8sIutBIdtnkbZ6M",
+	"UMKMZXU1CdRv7Ro6DkGNjcvUTw1a6XqiARbqbDY7svDuM9HBA0x+zCQbmCdIAynZq3e5+8wztXBQncVa",
+	"Yq2cbh9y9EMpmxixIAxtY/mjrVFDTmNkNCT0ktcQIAaZ7WEKxAi9MRBoH080mt3MWTzUAwXY1TLnKUA8",
+	"gzgDJdfW3H2bXT1+fPncrMKSKvbk0X10b4RmmVswu7G5qmGZ/QAiOSWbphtR6iyQUcs8G5k/+ztyqL7p",
+	"/ptcggyXOU8566JtGxb6QhF3I/jVrPoCUhCrs42tA0YBFt5IaawxkLE3GPML5KZ3xO2do3soZQML6Ajc",
+	"D6enWoeIhcu2W64ToqXMMexmdglxHXy1modFd6f9hJLII7VyO6pqk7alaACyrBOT8QitOykdKcklqxTL",
+	"5sYKjJ9ttBew7tuzNB8a1FLeEmO3REORNabu0a18i7feF4zq+Hdc0UtnmPQND0rHGCr9zuHcyDDtksiY",
+	"6D9oNIBEG80wQ8jnMPLnKlPqWKrP+G4gDPvtPpp5hmfoDPFUlMefJ5IaHvw4pwIlHW7ApKqQRbVa8LT0",
+	"B3A+HQVahVe/wHtBrFQ23+34UxiCbyaWRWbwe5VBDzDPXeyeKwQNqLuHxDMAVhycaaqz8VjGU+1iIxo8",
+	"uWvKhdIhK7chCqVHKtY40e9wCDGacKOb52ylj3kWEWmZej+1x9mIuwULTxcBkwQ96wKmFYd1DVKkjxhc",
+	"+PogQ86SjKeCYPHbM+0k5pPjdYeL93UbfnkUVnHSm78JMLc3ZGHzEhY+kGV/mBJ03BtLHpNXYmmdR5Oy",
+	"whYqs7PFebpX/62XUQeprNHWDGuu61qQHegCSuZ3LCNa3uDhQaRCh/8jS/Luxb/+z29e/eu3b99ZlHsj",
+	"TG6MUCn1Nfn7t2/evnr9k70DTx4+XHfpS438h/ujJ77LH5TLlObXkTfSMt1YbK7Iy0qWOu9dZPI2a5U7",
+	"DDbnqPITshlGpf5CeULsLChxjk4Y6iQxn5g4sCUogSt11NEJLCg6vmVJRbpJiKZrs/i4kUZr25Vcayb8",
+	"LtkbYDca1+08fIvGw3s6sB8KGR1T4t6IQVOjbN2QYG/qNQywjXCHbGzIrLZV/wak83QTe7tOYzwmZmwv",
+	"al3mYPbfSdtZynmeYYK2YnQny1uwlyEIOiWvNPQ4EdInstx4GFELvY+eOj+cQyHexhs2awnjI29c+4ge",
+	"yI/6OfwQro9ndf0viuNOJJOOoqKvq/y2q9/E1gg8X+DLhe0GE1RstbnVECXEfLFWQT5Bvec9jNxo+qPl",
+	"MTYqCLwzK/cOIjO0i2/H2MUjQN9G6sH5rRFe97BIMc7jULPtKc1Ykcs9gIQ5eBdVbVkHX4xXtI4IcNYl",
+	"Mqe+ogsc2FDzwuaC3LFyXyfBGEnqUHGlQ8Kz/QncTQhVqDTPc08CPmmM3XG2sxXVONisC1qk0/QDFcdy",
+	"ZGyX4HDFwpPXf+rrDYyZbF5NHIOiGxzbnk5RdcoTItTZ9iWKMYAjlJVO5TaCPgnLdPDen2ml3FYYWsuu",
+	"DVv224V9BDqUcIa6fzQvxm5s/KIlgHgemDv517ZJIdwM6hX+vWTALAckKLsB1h+0xFIPr2sbvuO5jqM6",
+	"Q2TP7sENUrftDGMTOdb8joka3A20cy4aAHXn0fEP6N1iXUXThXww+Qzf8dAFLT3/SdLVHeQYQ/0e7vo7",
+	"WqxBUbQ6MtybGifSItGiIekANoMj3mudHDGXWrbKlgsX34i1JxlXiAOsvmPTLJBEa8QPr5ookvTij/n7",
+	"f4l384kSN4iuiCEUyyN7bS0T7DqT+FoNtIjgEN3H0V+j1J0suUcBR1juGArdmksAf5kDrxjGM2JwcKfO",
+	"oxfP/YTXDHKVunZK1lt6kIvssHHcsnWxy/M4F/Pbz+ZbzG8Db8zw2ta6X61Lfo1mu34W5wdUaurjfsxA",
+	"nLX1zpbWBqzIYlugNoDoFpBi59QO7lQ6ILAaNltJX6fA604eoe42RrstcirmUuQR38TPAKFqBnnYtvj0",
+	"lOmO2AwoJDBel9UD4DuujrgNeXEGVbxL2kEF7U1YYGdEH+ZVghE1JUCd2HuXIG34lhy0KAaI9h4V19Ja",
+	"7DS9fPv3jnAxRV9KKrdbeqFYQUuj/jpY4S/ffPeSPLp8NvsqsZYfONfIAltPXUMj7QepultcE0qwUS4p",
+	"bc9dAchjuzoKaQ4fpGT97d13F8+m5KXMq61QUDQTwoUD5cgyM4sp2A6L7QxzA+xAKMBhLoOTElVAdeOG",
+	"MdczW9NbW8hu/ndb5ZQs2ZoLzNsniy8WCFZux7v4gYvbBflyUbL8L78BM/ttsvgK/B9g8mZZyZQPXgAG",
+	"fwGOeSQ36AUbTJ5oKR2Wps2RdIkIZvxAmM0yoAnPEjPz5JaL7LfyN1GKstuGTmi6ZYk97ebumCX/khbK",
+	"tiToweqIFNnfsVwWHUXz37x9+y1xtxhTRuM6wz+ockqHTacwu6iYiLtJf5fLTnjF3+XS54IBGXQAvN6y",
+	"/ZxnHbGVW7Z3cRUcDh+ZcA1fPsa57TK/Lm1Za0H3uaTZvMsL/O7A/etzT6BRwXJviaoF/b6hXNjDgUYl",
+	"fDa6Km4Ihy0cws6GdyKbLlmpN1OY5/TuEpscHmM4IZqK3cN6I1ofP1iOgL7c+ka5Vbio3SkQ4coRRSPZ",
+	"sjTV8WZWzcz0a8gZxWKJLxThmU00NOyxtGmJGY/TIHhSo5QMIZjrRsIQTNkxEl4SuYt7r4+c0TYoTtQc",
+	"sPUMHqwhLFiIm4tMjfIVrpjN1RgQhbeU3DUjrlQ10lNZ84/ucEYIQbOdY/wiqulBftQcqbiTm7gD20gP",
+	"29I9kUvW0eiMi/khbOnhy2WeGYZgwfb9e9kHllaaQbZOULsg4h8TMpo68yPg9HNN1lJm2NU29nTT19ng",
+	"GPvo/eW6a/llyddcdK4k4vLXjZYoYvTLFQDvK0iHxyA4CJCS6ZIfcEZL3FwdmRboqMAgjh2XggvDTMwD",
+	"brUxQiQkNjVBNsM+cNWBFo76YdequN7Tndd7wMaTiSpYemwG5h5Ho0aCBvK4Swij67DHkwlpVoY7YpTd",
+	"NWF23mFkn3HXI9geR8cMGT0YaHPdegCswu+BLTSPgwK1lWEkyga7acKut456KMKw9j7Up8MtSxqCzzP9",
+	"kNobJNDcstZq+IUPOV+DCUd5R2LlWVsCxMjcsWfHF6Ji1igVbyB97lBNXMqsI8MUujnY41C3ZNxQtWFZ",
+	"EiSW1lyEPZz9JQrtTdUmgrr8/YuLq8dPHCmbgSRkwz403/kpSidcKuG4fDf2jwbPvLwanylu3mGXI8GV",
+	"bw7myO5FSmKNNTKPr+8rrWC3YFEDXifqXuqiC4MLXmtn3IrXNOCjwM7BGdyQWcfbh+gNo9xTIUEPQ5AK",
+	"ZpQEa9ax3iLmQWsUHw/BKQCXstPG5gfK3GFPgBMS5FMp1IDs6pc24vDS3n4ybiGARo5+Rrn8/WHFC/aJ",
+	"mK2W8dWKxYq8v0ZsaSz7N9rDirM8Uy33eGIEUc5A7c+l0pA05DZ2cLrdNzAIYLuRIeJGj2v2gl13waeB",
+	"zWcS10vn5iCRiCtfrQVo2EGTLEtsJ+RDHzE1Wqw6pUIKntLc6mfTcWn5Vt8dmeXfsFwiOLU2NFJIZcYl",
+	"MhX0qg2L/M9v9JylzOAohmoErLiotIo0Sji0xwZGZH6Xy+HH1JYwtMl/CGgxsliHWmyUmqMZrjkVb221",
+	"8fG6CV8tYQyLdUXLrKQ898UT5tCj/u9RD50JIFijemJkBu4bAI2/T20EvGYu71hZWiiJ41997e62uHKj",
+	"u8ac1KWjI8iGKXk5TVmHuy6EWvAlDdb4A6AiMA7BLuwwv4ZVOLyx99nxDgrBIV3WPTpAl+89X0qzosuW",
+	"G1KR8IuNKt+ziXT4bD2outeGb7DR4BjtGYbCuha1li0czZgJDvVhOItCGGFxbXvZmivK5uXafsK0BBwT",
+	"Vui6QK/dn/CGLFayXDONrc7xdtQziUtftx73dpxLM1pmcgeTxu60xsoyz6NIWDMw1wD2bK72IjUKesno",
+	"7XydU6Vq8xIBpKKBMlyBc8RfLSHWDO8zBGJD4j/YwAuyKEpWUDPVxbVthGKbhdyYa8h2FtdRbJ2b38SF",
+	"R7fJFglZoApgXpbAhZzDwxIL8Xd0j1HFTAqGDws5R85haQhcNVyhVXNDFljKtrgmSm4ZJLoqyjMiJD5u",
+	"h2ob2vuUKgC+xC62wHdcO0hQH4xIwKdVVbBSsQxeQCHmVzZaiNv0UcebiGWBGeEa32BUkaykO9EegVFO",
+	"fWYt6KUpFUJqspaQpIsIkHYYRnddXPswb87vGIHmF7azdt3VEvw1Cv3Q8A3Qdl1ty2+COCdkDXy3ZGsj",
+	"Eh1ol3nILL9vBMqV23Db9AvGZBVruyv2pajJmllkEqADIUJE9yrUzYllMPieSqSs1JSbBaLC+f22dI8O",
+	"ddeS8QaXH7d/xc02yUo3z7wn1EktD2toO+z3YqkPfzbEh+BDuKd1HxxgiQIv10RgGK7bT2SieZiTEqRw",
+	"+1n18Iu3NY7MKfnFRjO6X37xKVbdEXvB4p54eEXfMHiUlfBZFf5z6OPnbpvT0pObul1fCzNgwpinSbk2",
+	"jOUQ7GyobniSulXKPF/S9HaegvQ8+rBRQWj+Em4+WVv776SKHVWmWHob74+D/a2xONjmgmFbaKxgPAyO",
+	"RjBqIcNDdbhGO5viY1KD/WTiUl/GlSrCxF7bFLYYqhY07uo+9HA9ZWTrwl2VAODqEc36eNuy773dlm6O",
+	"zJqNwzO7d4X97GC5O0ngdZ0j2fJGjmDW8jae0lpWYhCFQ5xC3sZH6ZbidWCzjiiphIgtJiEd7vjfMTnJ",
+	"QfSVGoAA/veLH38YgiE8otH4an5Hy+gAApBuSt6xsqSAQ7SVWZUzGM73L38wjPbf3r7+6Zyj+jhksVVf",
+	"1/neY3iwbQc96OvFV1ysc1Z3msQgLeQx2cAQFwBIUOPtuW4bRumbknc+5IfFRVvgVw5fHlCFWm27iqKV",
+	"OfXnZMeWBwQDvgaeUnVNHgLZttrPPz5sPx8u4zu5Xuf9i3h4amJFCPXSoE/DwbOqHdfphkG93ZdmW7/C",
+	"lLfVinwJx+ErmynYeIHRnUpGFhqGZ+hvYawCskTEfqjQ8X1dAAdSaryCVrRqLn97IbdMlzx1B3L4ormW",
+	"IgepN3F0HizscRuKd03JD87jFuLpD8zVGoGeMxiVCCHj5mPxo9Kc93ao/QR1fmOHuGKG9LKevCrXCkfK",
+	"W4SkZLli6AkNSwts35cjW9c3qO9wKN/xCJLmiOqCtoa+Os1j3gWV57KqsYJL32fCr8yHvmErLvg9caD8",
+	"5yKe1IAfZ6ww3FSA1xs1snsMH8/6PasqMUu6sWUPz9UjuqvWEfI1uFgvfOWycnl5kDxvAzU3ZGG/mi0c",
+	"HK7zQ0J8AOh+SzN2QxZozPv7sKIaf0QDKyyNbjgi3GjqjJHAOTCqSLLGxwGQco8oCvjQNoXRTYDjyAcF",
+	"3rtRcOzuBfiGTU7ZZIHRsssR1ZYBwR0mqEAOTrefIEzM7Lh4AlRRA7jsSHcPoxPUx6/xwK+TbGlmPDwb",
+	"+TbuQLc+cywCocTjRTgnehPMwJidqLOi3CVlJQhvVO/GW53Yz0Sp8yRkqcPkZO2U6Dkq0cczkYPxWSva",
+	"YW+Gy97I1gr3vZvgzuKqR73oM/nog8rR+zeSPhColZp/7qaRNB3aa9na0ENbPLZTXuIi1N70BXjkM1e9",
+	"gW7gxGnSLl+XQc2VPggbB/d4nH/IfSILBNJuesdTWkKwk+M7IAYhnfvejYjQdcmYigERj9niLvRIESrn",
+	"dQWFK/0ZV0Ch2ggnHj4c6q9rJ3qUq2gea7jchKSCEfoWKGZl4rmoWuYj28GM6QCeTHabfRwzsLF13IIH",
+	"ogPWoy0qGi0taKcIWkEKYtPNp4/Az8LEHF/5vGzsNBSu//r2irZ58nkzBftrQf6bVoQHNd4thQaiW8Aa",
+	"97Iq624GGPXCkGGk0YXH6K+jefZNn7gqvKc8qq8i2yczxhwnsmwJwywqZYdhJLovBSiJp4DpHk1TbWsN",
+	"GUtHag2utUOkNiLWxXeBDc0WN80GOclhD5MbsrhlhV4kdUjeBpLDwigb874JkwoSH/fW0jYKASORZlD5",
+	"DB9LNyy9bYWaYWStvmnJ5BbTSsKAsn9VhDijVpgDOWyXALjSgBJVZ1jLo8pQizYiS5xTMYew/oK42LZq",
+	"RFhvbB0HK2zspQ7Eu/rYaGc9m28nd6K5dHbFUDnYu9oGGEL0/LopnIjcmKsITNzrRgu9MJPD52d4bzb8",
+	"bEGxsJF2gsXOHjC0TtLduVo8xZiYkhd5bl+Ojm8bcAf1QPgi4WHg4kHr/hZ2wenO0hPZy0k9+5NzN3ZJ",
+	"JnrDRKPPJbhYJgeeeg8bjZu4MHS3wNZvZMkwjupoQLNiiq4fTDUz/7JCyTEKQ/222txCpjmimZKFGTE+",
+	"yRUxfxRmv83j8DkELoBiPQgO2CfmzqDVqv2wxRJw8RX3gsSjZZWG9vzrIKiAyW9m2NYLgEANLL1VLp7Q",
+	"GFoALIpWiW/jXo/rmjyaPTecU8/hWYhONE+2XX1z2f4nmNdx9tfB+TrYWk5Llr2qMy96ecJBMN3FaaCw",
+	"33WKt93PrXc8w28omw0c1/Tm0rfpHKLv2aaeoZtprutY1KDAnYtdHSDIjgr7qRF4VC73KqhWDy2eDLDZ",
+	"DwqAfNECQFqRFzVMre9A7cCi8b2+Jtu/3UEEbGg7mAXug4tUlsV43N06GHDUk4+h0E/b2h3MaMz56O2h",
+	"Ym7CjKDB1gpfrVqd0m18zKhy5t+96pttkw6tomo7RUFX9SU2BbHHyyo715MaHN/m39qiF6zJgSfpClj4",
+	"5LfJi43c/zYxFi+oZfDb9+Zj8GNBzf4dOA2nd7RUUw1m5/tkQHd3B7YPUz4aOXKxi4fgUxj23DJ47vHH",
+	"j8nJjVL8Av85vBzptd/tA+hvO/HBsRWc78DbI6jP9pPwonoyXYT52veLinj9Yw3B/HhIGwrbtURGuYn9",
+	"XCCsqeSWocxmuWL3wiZKvclfN4vLrO25dfaopf738UABnIfT5qWCBjfKinenGki4RzGtuVire03SHdOI",
+	"t2EXtIgKwQq8xotiACAstw6FYliM2HzUelQGh0V+8Y3EkjDtwYruFEGyGsBXW6ZpRrU55HUEpHTgwsiC",
+	"rWyYr0tZFe4vXx0Qbw6fGFsQQIDgj2bpgMewLyuxlPK2ThhUcwCwNg9QkW7CwvS5a7Z4Wy1ZKZhmap5K",
+	"ATwvmeiSr9cwZvsm++80rzLW26q+q/Grc1Si6EbJ3SzFHtva3h8XT1JdXMBWUx42RjOPtXwk9gTUFvHB",
+	"TNdSd2SBCn082w2/ae/Gl8WH7cyeT9HtL9Blnl42ICbtN36dXTynF6v3fz559PGfYovwrYi2f/1e7ggN",
+	"gtq+EqJE2z4FGGwJzIYJq9D5mgDDnnYldAQXgKfj6i6Suu4Cf/FNdW/IAjO5M3Cy2FvAggW7iQdaIXys",
+	"5tYZx0D7lLyACrG9Kw4TGQZasEqsVfBj0/XtR6NH4VtRynzLhD7NmdBf4OZgY+rKCkAvEezGtX+FaZoD",
+	"tqFmkUvpUNVP5NixVEE/xbfItA6O1ilIQG3XHxPlSNdfuHTRhNQ+bBQ/k1bq+0buDI3u0DzHDAlXPxjg",
+	"lTMxd38NcsGFeCKe9fsJNAoUYgzi2zsbdmzpgasomDEE5Ty0ws5XR1pnxYZmNUHVRTpyBd5zRXLOlGvZ",
+	"OBBygRad6fKjIowWP2R4sfurTCUYgEwQF8Y6JsDxf+M2EJEJXeMyI4HB4Qv74FQkWemi0pgCoaXMTyh8",
+	"d0ZmJ2JVhIe+1XSvAl+hkZl3DIfE7mxdvjropsru9Pzh8gmbLR8/Slez9FH2kNFH2eXycvmIPaGz1fPs",
+	"qqeu5BgKVhsd1dvVt1Am5R2Z0AUXcuh9UlhY9WJ49jQom+rCQTnEGrHky10Pr5LRrRuDLNenJCQhXgce",
+	"mcQ6xoM0EKC9zrN3jsAoHuJYl3ZZxrETUX3CyBVisMYb8UPCTjTZ63/LCmPdijnMfjztVWEkMzpTYK2v",
+	"SUEV+BGpIgtYpsVJeV8WI8WPyc4vtrRhLmfEjAEnWt3lCsrzFM/CzG6rnicBcJXv/GY19yDt9NDnhiid",
+	"LeA326nY/jJN5faB2tCSZQ8wV3y6p9u8v43PwLTa6MQR8Cz303SpteCrhVwLruuuxhYylJVrUIK0bB3C",
+	"+vs7tpxqGR/5Ldt3Y9g1vnxDFpi8tcCPwrq35SOu09zM4tfZ+ymYGtg34cydwWEFcfiJ381kcBfd0FDs",
+	"lq6nBhOcE6q9rv/29vVPCVl8qZgwZ+SOfbUw27n4EqqPCHyXAIreV4v7hNzR39VoimOtzyNt0sxz0eWS",
+	"UhclF7onEdyBN7NdvsfQQgKtE1Awsw9GFqjrUOuwEQesdvbQk7ZznK4rtK3GK1GD4RrxeEHwQChMyRLK",
+	"EwFvUSpNVrS8KBmo0GtMZLYt+ajGGy5nM8IEwkWY+/CNNsxrQ3CpvGOlgmgJpvMuK00Ag0CpRWhtlB6x",
+	"2kUBsVLSIRRA6TM0scMICbiTUC+0EjWTUH2h6P6gzgLXLUN3pwbzUBbTgENhls/15JVYA+6wuW5O/MQ7",
+	"NDleAQ9mydcbbZ2nMBPD9qg5OeinuJ4Ipm0nluntMzXl0hriqqAps983P7GdU8zq6k73KdBs71i5VJDl",
+	"AGFl8wlQfguq083k/cf3B97NNJdVNu+sBQFKq6unMHqlJVkaIZnLnatQhWbj+wIDcW5wQUmMYLvhDiVH",
+	"+C/N2F7YocUAm9w+RUftIoNAlHSZYysxJ9bGj+Zb87WqjDq51iWNQt2/ga2vVTh7XvGIaulb4/mAn1lK",
+	"iS5BNX6I/2qGERvfRqo4iqQK65ZUIW+NOJcg4Ve0RNcc1S7o6As2xw3LfCY2KttlcqhK59/3akvjvsac",
+	"rfRcVn2NMh0HQo63wwZqpZTbVse4sM7Bnt+DGkNz2Ay9/9X7+QJlHVNGoYGKOyC4+9cHRWBs58K4/neu",
+	"SU7T2xNoAEgutji23va4NNlSlCVkycxJ8dFz8AAZStAsz8cP7G/2+zHcvz7bb+VeMK0lYiiW+Rawm4xG",
+	"gSGnNdebagmaJOBnX2TsDv/1oLhdP/Dvgy/HmU1fsZyfdeA+/Ie6fgkc998rVkWt7fZudOX3tqDsEYvX",
+	"C2z7q3lZHE23lHfcYnL7OMcORI2Ua9De6B9VGfczR+DId2qu/qHm/4jPqq3JuI/7NH9IhXVL937oNjd2",
+	"4hPstGfkHbXZh5ti2GdCzMd9e8umCv7o0cMH717+3J3IXd/6lpV3PGWhzjCg3SfN5kuaU5HC8gqZsTms",
+	"hRmEZqWg+RySNsxI3RWngySTNdVsB6lFpaxALZAFE/MVL9kOE9+KapnzdF4r9fYHhaOtf4AQzPuBwYTl",
+	"fviu+135BDuOcnF4Bazl7KXLv7nBhAgwdhdGZi8gcYKU0hiOJaG2hfa47PsuFoALZbvJBYo6ag08DtrI",
+	"Gz0Q68iTOYBDGYBKo30lfkHfiLaOPgBScsppQhZpXinNSsi0LEr5exespJZxnP8102hk79x3AHBIyXGr",
+	"abalW7btQdJiVzkpfKaK20DbAb3Rfe54xj8XjsfBxweTOpLjJ6BzULQOI/LxsuSNjAIAYecbMxy3I9BU",
+	"ta+Zb2tZ4MXjDv/3+MjZFwQ1xaErwt3dhwzZaC7zulgvBvCCcXzXBhlsjQBfzJf5GZUTukWiwyLmY2yT",
+	"mW3vPGZBX9lnzr6iqF5GWGlqXXsHvAOWJVCJN9TmPZo3hT6HKfnFwkBxj0OR7zGDM8wEQNsZ1ONJrdbG",
+	"GJq1r+Oh82brddB/peER5pl4/4baIu/owOtetNsYvmIZY/xdxpSPMX/P8s0yCemFQR0RQNMl7psOQZ/C",
+	"RH9jXW67nILWafDnYGbbok98Pvj4YCpFYvoEVPq32tYZdPKd8OhnbHDXuHPoBnLGOZaM/cHOU0d6BLiC",
+	"iex+YeZV+cdooIf5SloCjpF3vF1zr+4SpJZBhUOe14gRAWpNs8IhQAZ739mW47SCxQg2lgWuTMx4bAtz",
+	"WIXh2Fg7xm6xz18vUhrcZSkIyJ6JnqbqZrkQoLxp7WylSHTFyNXV9Wx2MXtyPZuRbytDjQ++ZmXOxbAw",
+	"PW5ZUrd+95tvRzYOigCn9QOPqUCrUv7BxLxvD4QkK3gDARgg3ADP0dEON6t/46SGTbARNmF6NwKxcFQk",
+	"s96uAe0SuhcmhPnqqGc7CxgOLmJ3k53OEzyqorcdmfIfde8JyMoVXg2iH7dMpyYYuem1m1r25rS3ZmPf",
+	"0j3I0wY3mp2fOJuT2OMpDGz4snkHQDvqbQzAxJcBbdAcXBNo+GnraDimfLl8kwQi4XUz12htSWcx8LGk",
+	"lf6METPao7no5p6DpTE/dixMEelA85P0fl+sEHRVcBgAgt8izfFLurOdtg8limYfwl53rrnffUKuLBsT",
+	"PoCpfpt1RA7oPtqd5Cfb0NGi4ho9Gvzj0MAU0iOWe/hvAkQCr7ExZcieMcrHlGCXEF9kybVi+crKGXHY",
+	"bPTXGuTlfWKBaH61Sbw7tpy8fx+TIUc9JAf4ADIbu3yGLo5KInyv2x6/tp3kB3sSE9nbDn+OjUL69T2e",
+	"6+x42cjpvkGOEltL2TKxlgNkVF1c4UbTuSY/yZik3gBW6UhE00N3cgxBqC/xfMDiNlrntTLMkLmuzbR8",
+	"VqBnnTHZcRzyCdCeXq8cdjE8h4iN2Vxi0dQhB3I1gxuqHL5jZu1+X8GxWt2rAOMwhNLX2DKONRsiJXXS",
+	"x5uuVtvQ9hLK4bFJpSv4jiVkuYyoaAITLXg8gWn4anQgYgG2PXjQg2oZV4qOMXubMYs90v2goFtADRy1",
+	"CLySREko+7cZkgvfYIn6toXQtVDdkIWtxfAjsH6aOnaLnjxYu2aOOjbEPYCv8p+FE4WFHrHzFKkHuUfC",
+	"U84Fi/Q2GdMvPSjfqGlgKioppjUlTLPlFPN11bQqT6eHWIgoRt/feybXbovN0tsxnThYehtj3T47ZfCr",
+	"HJuxI4uCX39+aOoak9quTDi17oX9usrWrCtDoko3pBIoZrC3KB4IeAe/a1f8kpzRO6acmgwJrlAXcqgT",
+	"Y7LQXLFUikwN7M8F+RzBI+3OcbnckT9YKes01HqktrU78r0B3/JPdjhENrSsE7MhddAuD4aMMCfKrhxY",
+	"FAUr03Yq+fPn0+ehl0BWy7CowVahGmNYjVysdqNVP5vkYO1bb28tczflfFtwFVVLGgBI/Y2joKOJ2R4H",
+	"eATNSxIHhojkO437FVAfHHbCYsHGH2rwN54zTLGxefQnuRzktmexvufKBYra9bHu/B0/+vasDm9RgY/9",
+	"TDHf6r6czr3nntzuPo4dB7fvnDp1u4YhvA4mEOV0da2aoUiEQO9iXXeU53TJc647AvaOX3bwiITMDHu4",
+	"jHStwyFwVWfWeVYxmz5//vzhIGbB8GCqbu8yBB2F504nNYBoMoFYOqYdxtxM8xgwoM04hn9RAf/IudKN",
+	"crqAO9uhj5QfhqiK+J7tZKk0sTLU7BlAAhW09LE23Drb+R2W6oYs0Pe7sCwkbLnko3J1fpgLJ8AzQajS",
+	"Twd+c/9+PyBrzN89ciHsl+8jUdofjg3m8ENuDwIibRNK9/H9e60mubUcv4TfyzyLQz8KGbQC47oG/+fK",
+	"Qn1mcFiF3CXEfEBW6405TbbHuoMlm5LXRno1kacgJqA9cHUrl0Jt7HFv+zw6fedj1HpnGnpcH/SXJpOC",
+	"guRf7ud3TGSyjNOctUuaC/ZdRyyIuqjJRuaZsujdV7OrJxeXVxezy3ez2TX8/39ck69zmt6S70qeQSra",
+	"KREystxb79mJUtsHBVpGWk16r0TKs3gB6DKaWuzTZ31UEWrAuDCG61aKjhKhrtw/mrP+jv94g4XVSZBb",
+	"+bzhvawsDH4H0KpFM4kknhZFXR8CgORRNSzNR3cpbUeFuRiLOzik5dYLsyyu4xakNx5dSZyubWFpHokv",
+	"mYQGdp++MStWLfc1p1DsjpVWDTm6Fm/dzdHgq+tq5W5KLHl7AmwuYrgKfafmGw882rb/3F4MRMtjZbxk",
+	"IDid/ehP9r7DnD17wU+0bzrnqESth/JZIHrbHSwORu/R9uJJTNdNFLAp+UlqlFdYYOXK6LC0O94bsPHe",
+	"aEcUVeR0P3cO5u7ErQE+6XXJmG0JGTmHbsli6SR+LvHL3pnr3OZOEvsWC+ZmYz9zyF78vRl97PfyNpag",
+	"uWJu+j6N3j8eDrlz7wHzbHg8xeGgY9U+ul/NvY2WA1BE5ggnmRjC6I0Y/F+5EQlWynZm7x1C4NnawWFk",
+	"H99nu4U2+FNPNLi5fyd7m1wd61nW1RvMdgGbkm/Bw457Dynt+GDiKj1FZl1qilDlW6UFtZL+9F0DHtxk",
+	"aFeqVx7EL3iZ5ae/Omq1hGcR4YKDXi+0zXQIKMj+0laf7d67UcY/QQs+x/Lm+gtYcBl8AH9oLfT7oAnM",
+	"1WGV5X2BHs+f3DdWiHnOEhFjne1vZtYgUHKLWpZienrc1qx70RyRc+pv2NR7XCJMJRR64PzU2wiUB6sV",
+	"4vWeDthbt0scjFz5MTp17ww8FarQ459uZFUOhrv/Hm4OH/+vhU89/6kIEVUHLOOJAXl8bD445MC3LIgo",
+	"hFAUjbDDaaGGQ/NMndKcLWK4hJGcT9RvxlsptIx1W3sBvxMwbbCqgGpXybqhitD0Vshdzlz/3bjx12lJ",
+	"vkBTHKEKfD1vtyUJ/pejfcHhJuCIG0ZLRQc0pnY3nmp6ypypuezIBYarjugC7OBGHoUUvrfojc2dqx1e",
+	"tV/NO77O3jlyLAjvwEwTy2uDZtVUs35ar4SqigLwMXq8RdbfYlbUNYCDujcsBOfKVxJlkqEvkaYalhk8",
+	"1VKkAxZ6OD79L7QUXZV1zabaEfgzDCf0OkCno3pFYQa+Z8Y1vmdb8BxIsrDP1IGMqbvdWcbdZB9tl0eL",
+	"sbU3f1x6uiWk3rYiUR0KINstmHmGhac1/rllaAhhBAVKN1YyQKyJ5saEDyw5jwtSoeJkqLUGfQ6/FDWg",
+	"xiIc20kfg4hlhY7ljZnVD9ApmLaHoz3lcYWiw0WLiHrCHXTtjgqbz7mz9O6WzkplV0RwTRZQGm+2fUGW",
+	"LDUM3rwBAfN2VCWQ2JTLfX1ZyPo8GUar6S24wZU1QBNiiRpylZ2tQPZMtxqduC/XmN7vO6Y6b1opkbpQ",
+	"N8qkmTYXbBITslpvbsLKOtoCizgPw49b2x7T1xGqJa4BB1Ld18/X7C11erlGe1ynJfuPPak9/Ukw39/+",
+	"eRnLIz5rX5Bov6bepWoBix0SrtH+FjLPFraWh+WZhX6xwMkIVQW3CbZbuAYfN0QwjvVjVqJCV3XvC5IC",
+	"mc9R7GPrNOpzVdqK0EP9Nu8CVe3xmXUgIx/zHsJqnsfnjRbq53J5w9dObDAUC4g12mc0A3jYTmF004p7",
+	"W8xho6oO7lxLmcQFp6HcsdEnidaK2v0A9UGTmHe3IHmRZc1uIMdajNxrNMM6oUwPepD8/0H7kVrExwBv",
+	"S91ocYQU4B9p4YmMX/jxRqo7pk1bNVYJj1aRlvVwwca02wkG7E27hh9tkWlkW2OVBvdu23JgqvTxJ1u9",
+	"NRCEBoLytv9TM+32i9pkhN0sK+EsQZvYCH0AxqnFrZhdj9Wq6F6FPqh7VnH1BwPHVxv4Ju6NTg64QfG0",
+	"/Dgs2gsHQonsqc7SI9B9bsdRiU+pMGrEkoW+EFfAgBT5wQH8xUEb4v0d6g4Z0A7Dgu5vuKrbLbVA+qJp",
+	"hNhoqWQF5WXUfSaOldp3gcV5tl5KDTMVtm3uPkT78IvC29U1ozfYp5125zg2ynpy6ku2w8RL0TC9hldt",
+	"+wKj5T4OZBROtfF9bCJdKYSI18321bbrAKwdoj/gyt1npY5kUmGzudVqfDZVMrH1Nh1A4tBqsW7nYm72",
+	"kFU1Sf75J8EiE56Rjx87ibOjPMrm/7mB+FQWV+vNuwrrAjZ8Rh0X623va+11NXtIZcE7Ent9iwpbvRx0",
+	"d8OCpiQoRAVaVHuRDk73xRG9lMX+Hk5Z70zqSjkLRNkGUMUtd0WQYTy25qQCnBKjZc5Z6Z5QcXZ6ZkHW",
+	"QBqPNnGGqF5CFM01y8yZCk949IVbmrGjfe0tA8USPiOF4Dv9IiQsSJ0XVKmdLLO4tcmiXWZ+qlPSfZeq",
+	"uh8KhEz6xqGYHjqv4F0oZjvfOCq+Z+7vZNBMQ++bupTfjuVLrD0020K4/gp4sc12aWVv1h7pw/RV1SEb",
+	"EDj7rm7RiU0zvPNsh+mbtkwRAIszux4jTurf1LjQ/EsA86sJWIXdGsmGZgmZhWqMLxbwq3F1NI7vk5ss",
+	"F/B0Z49AYrMvao+6W8SjrPKMHNzy3vvzcIvqVLeztfN3Gqn908ceoA/NHoG9m51Sa6pqxJ8OYwOGrhYQ",
+	"DHIqkLeVWHZDNnJHdizPAWPaSH2uyAK/v8DmTNYogwv2L4gyCKUZzZq+ZMF2k8DcRJ0kd9lM9ln0Mzfv",
+	"CX6AG1ayXEuQ3kemXMW8ssNKoQIXVE6P94n4xdrHX5ccY6K4J/NTwqkFg97mHdLH40jsZJVnZGmmfW0W",
+	"Hz60SAi1UIK2VqC2am/IAp0PC2AhCxsBWCR1bASiBMt9I3zgYwIHlSluct6pkUxcqGxINYrtvnfM8Ie7",
+	"/Lq6zu+dFo/C3kJky6gAYKUwfsLF2hXfBBUXDXdGEtw+9+3SPFgTHANoD+BjlIaEMQQTf45iT0SaEyay",
+	"WiAGDV7MwVvXQB7uvEg9bxJ+61y0vzf+ONUPjjtjbulGHouDZGpXjed3tab+Pk4JR/ucLBx5xWd1N5+U",
+	"enaYd3VYm5BLsfZd+OK9+Rst6rBz3g2ZwfFXvh+k1a8ttq1RdhPoo0qeXs2sg4xvDaU+e/oEYzz456yj",
+	"buT/goyvT5Q4lZDHM0I1MdxQ1wvZLCinO7pv2skupcov5PPn0+fPn0eXss63GucK7sn/OzEy6MqUxgQ2",
+	"G83aj6RDdjCJ3rOk3jBlaxJOzWjMyv28rDq8WX6eLSBYyH52uRQ1GKRPZRqsg7ezO8Zo4ogxZZMI0IeG",
+	"mgFLSAbtJ83pX7xaXfxIdbpZHE+lQZ+0W5FkUD7tv8llDCCt4Az7DhiJ4YCwrNkEUs9BZbeR9I0901EF",
+	"LFe6dtltKMhUWTWNi8sYE2JliUiFtUXm+4sjWvA1YR84tDDTlSKXUSABm5F0rxq23+VyZA2bbw98uCbQ",
+	"MjsBDOTEgh7L0ixyG9mqyKOFk9CeYdx8AKFv/DO6UYeB3wUACYqqiqrS1Fl4XjMp2arCyykVKcvzjuQi",
+	"bDw451lHMCSXa9ucUDnHvCUz1azTbiwblIv07dX75FTgY8hYq/e1zi5z1N+YU7hPHQfw7Sde4b+yfaw0",
+	"by1Lrjfb8MMsu3r8+PL5JJl8wH+8T84DD9o+SLdsPxoiuL+rJttHExUdkh922eOCKL4WVFcla3XSzLiC",
+	"dlkXl6tZehWt0bW9MGwfv/rRH1/K3df//r+/+evV33cv9t+++Nfl829f/rL99o/Vk+/+fVl+/R/Pd09z",
+	"tfn3zT/kTpfLH775bveo/F8vPvxH9e1f4t8pC3nc+Pwr2/9s7wQK1YZAR+xKtD4Ul7EeQxIQSmMFjmY+",
+	"muGdQdU3xPt5FPxgPQ89Lo48FkBAigAmGFqUrod/Ulvz9ibnsTZXQHa6BiLwxxeKQIUo1/uELBSjeYBf",
+	"JgLHPjbRtQ34GM0h1TAhC+eWXGCLDlZewGeb1mht7LspNBroM5rH49g1Of7gNdcB9WhXj49Xo31XMpvC",
+	"CeuHfsgkwJ329XcrnmvbEi2oFyux8Cylgpax0rMnjyK7+yMVfMWUNgpspDp2ZFfRdtTZdbkHfGszU8SE",
+	"W/F1oxl1E491SHnrnKt5XRQ6sI2/nc376DLsO3txImBJJMTnPCaYxbNnHU57uerw7rhgxrWxb92yGppH",
+	"zzh25sQYHvnpxY/fLpqsub/Ul3YpDoheZ7PlwcGELRZcMNjheXhIgG38s1MAjRgAMQHSXq6gqF410TWD",
+	"DWCt6keawukFhphB5P4IToIrWsxo2IPw1z8tTvCEZlsuoDTRdqWsFJz1XK7nVZnb7rvXDx5cXj2dzqaz",
+	"6eX1s6ezKzP2cu2HIcv1kFFwwTVLER1P3jIBQtj8s38O3iqazKaX09nkoHQyWJUBVmDdiHEoymu8ML99",
+	"rO3KuXZYsaPrVzUeqw21V8O/DZnYDqm+TQwsXDRiaDdkwArUi/9nFHgwboOaY+IKTlxS3tes1JsBxqbd",
+	"oDoQX64nfieCAYV2qFus+MEAV8lZOlxkXNFlPvIhtrUYFhFcgvOQV1sLPnrUj7aIG0Cgh7LFqgQXS6lH",
+	"lefYjfZbfEQBxA09hw5oSePzqIH4sTNmFb8OIOXhhDlXUzNB9WjiYney68EX6lB38zPkjV0CnzgJrdDC",
+	"rIWjw/DHpKH1Peo22QaM1+e2jV+VT3AiRmYGO3h+rwuC/HUuAuhBccfZDobVo2j3wkJ3Ivn/yHTJ0+Fl",
+	"ZXV6qU1AKCuBcMrMNp6Hmx+AGmbjD/iTzzZ0aHlC9kJGxfvyWcDWshI2KR3SCBHnqwXa2susNyyPI8W0",
+	"eaxi5Yk8tuUTDUOyMH43dAv0v+FKy3UJgt5YhdV2S6HnsBH7kGMiAfzf2mp415pWa9Zoc2YvQ/vOam1B",
+	"MPdFh2snP2qbdfm2ahI6PA7gf5rnSPNRpTuNWgrvXMqZM+lCxMnERlXDFhCe+w8oWI+Eobv0HcXKaPrc",
+	"T5CoKDKCy0aoIj+XAAnKKuXSFg8NgXA5/oQ//vLbxHDB3yYfJ8PxZt418tSPzrhHEPtaVzvRoALO8gsc",
+	"AhxCv1Ld7OM8MhoY0eeS0TBsyaOAfccYD7Aa3wxUaVaQJVtzMSIr2BsnHRhzlqta3mZTNc2X4ggBW/ph",
+	"4CnYGlt74K186J31UYrUY7Q59ZS882D5UGGGHA6gnFszHHYkYBh+O4B/2G5o4aKNPS9A+fjZIxR0PupH",
+	"gvxMR4ArxcX661wuI9lSW7w6PNjrPVu9oQ/32tiAforWM/wgd6y8SKliJGfayL2EZHzNLcpURtWGqRtS",
+	"Cf6Pyu+5LNfHSraePGzrZQU1rzff/M9f6cUfs4vn77+0/7h4/8/up6/+xz/F6PMntnuNtnaLl2T2FA0w",
+	"wQcY6+Ybzlg/du87c5NLUmzjvIOt7RRNfF10T6Kl7D9TBUCiVJEF5IoviIaGzHXhSkHXdcs7KeqTaS7c",
+	"p0ahzpiLRJ3RY4otsDE7HO0BQyl4zA9Dzm19r2T5SH3PMpDwLY+O5riiOMYnYyv/Gv7V6Wrt0M7Rok4I",
+	"wjQkpGRFDu22M5YzzaLxYQ/pcKiB27bu8cg59HTvrU1G7j68Y2EP3MMpOMZnqSOvW9vbNY9ulviO8rwq",
+	"WWfups85xDxCKLBAcQd50xiShRwO6jKzpmShtCwW1xjRAY3AJiEg73Mw4oLtnP6BXWq4qNji2rbBgW9g",
+	"6Y4VxB4ZRjBb8uQ+L1hCllXQ2Rg6hLhmy0xkN82iUOix7JIkfQUAlF9oSTLZjCSZ2dhWN2aEUXskykTP",
+	"ETA+5o4eYOQ7V/UYl9cRF9frcn0O7cGJhU+vNbwu1yd6tpwgjFhUNoMKm6XCjS3pndHxXpXhpdAdBbow",
+	"4Pga8DXOpXf+MW8+hWIqsF/zjJUBbmrdTVKWma/cNXrsbiPdU1xfo3udKC1LywbURu4wgRkKRPDIujJ5",
+	"bnO4W5tR6Y0sO9TpYEdSud1y/YUi+EBzV14I0dyVqyCnb7Rcx0/Fh7Tm2g6lbrZlFxCaQrbrtp88On0c",
+	"W6aUPZHBVNWt54nQhLs973tMfCszvuJdtW52mhuaeTgGD5oDXSDtwtyjGD/m0oFiul+CZO9P3jS8Ky1n",
+	"AIS7G6cDaNs6aNmDJAxIil5cO0dcLcgwWxoLBOpWbrQocu5yLJdSb+weAI6RgMQ71IPXlIsbslBVwUrF",
+	"Mqac0K7fZRZQKntkg3dBJqQiO7o3IrM9sBuyoAUtNY55757xwtY3C2gIWpgNJH258QDgAC3jtUKNfj8R",
+	"7aUx81iG6xmx+I4j67ndttB6fSD1Nq2uC26tppQYl//ZgS4eFG+2cdSgFg4aYxDslBHLax1+UDoOSGcL",
+	"7JjfYrmvO1l3Tu7/0l7VP+dUYJVhT7c5CqcPVNkpwQQTdHxnWPNb5+BbNGrsRFhvGDwOaNWt5CALdWem",
+	"gEYTpOMLOU+tLWZXxb4RbrRmFtwJyeQzj5QXQ3W2X4iBQLpPxq4FY4glqwOfGeDJb3ztMK3dsj4M8WCl",
+	"P5z4hChYeCgqWTOdkK28A4uyKtYlzUKr3m7m8JPvF/PguIX7hrOPe0D9FsTmaRP8WyA38G8kj42Ut3Ul",
+	"qzG14l+pfPHOsRJWv1dJBDzRDdbvNw6xXoeuc+H6+7YdH1uZVdCDnEAPAKMKWvI3MsLohrI0v1GtS76s",
+	"NHOgThFW1eFaeB222rsmwz0NpypGgfehZySwfdQuwLVDkdBS5k0YiZNHsdJ4qk59AdZcdQkSvyHXgJKf",
+	"OJdZAHqFiHPiXl6zdMPzrESf4SCL0hPb6dJ8w7OsC/HDlo5T7GaHGHnXxEN7sS0g5znYuXshTbXj+0gp",
+	"QSdATLzHXegG+pkDIcyxmOKQ/w4fz9hOJPfzZtVdMHpPMyirSmJc3jEOI1WbJl/T93fWlr52YboY31uI",
+	"hu87NFSX9VuyGm4RNQRQDrDHmJA2EbpD4M+OCXxUJyBT0jHJmqV7btXjIHX+UPMCZCuT36CxxG+TSc0o",
+	"Jr9Nvmd5LuHHghp1CuusJx/ff3zfVDacPLo8m5KxklIXJT+eOfmdv/G4aiKknsPGzJd7zfr0OrNxoFdz",
+	"hU1fLQJT4hFureZXI2uKfE+qwlhPz8iP/OspQVdL3arTtvSF/iQgHNgHjSAuSt6EoFO3jBUoP3YbmTMU",
+	"nYqYbSQZL1mqZbnH8CVbrcwZwURpkso7VoIpqKV1eh7rkzhCN3J0N9QZGEYOTmffgUr2Wb33roB9GC4g",
+	"ws72K3/MbM4QpEF7X2czQ48CBOoFQmCh++1eqFufSKfsYqXvSnasGXM8XWGQ0mAttzPwhBceogoY+XnP",
+	"1EjiPoM6VEp5jg/GcY4xT7pBILgP7rtRYoAK/xdC7WI5oUDsK5nncqeunccpIZTsEPI/acL5cYWZWT4P",
+	"w7qqeB3OemG9JDW4AFp1iISoWZ7jrcp8JUB+ouq2VZMErcknycQMxchedQtkL+Ig5TjPXpcCFXvX1Ff5",
+	"rr5GLzHiBse6pneRLs++tDgiSZvZ4I1+HqrDIDck1NUdwuNNHl6EdTjOQArEtISB+cXDGdhP19/pJpjv",
+	"uAdi6ehWFW/eJ9Nqay/WGuU3gGljfjeMtOjqbhp45TugKHsPU0jo6PC0qAG+1W10SQ7XIlDMq5wdd8b5",
+	"SfuPdq+r69wVCwRADLlgpZKC5ADa4zQQs6cEcciAUDmDA7ePGvayjHP3E9z5ne7I+zVux0EmdcPdhr8W",
+	"33x8CU/zbOKKzrtg+2AXbGAMWZp3igMEIeqrUt6yzIakehYtDGbOxjpPmwPtd/TCurxhhQUZa5GE5/1j",
+	"js9ZVIWQJ380nH3NRVf6xO9VtmZh1ZMtCPL1/DkV64quWbyt6AoZluosX0K2D8IIAIkwoKN0IMcSF5sd",
+	"3f++yTQjUXo3vE/R/34g6JlNQMN1HsUGZMC0jq+CZ3FGCMIvTWkg5EVR8jueM2ws09vJ+PDi4HG8tWNQ",
+	"mhXNERzts93qatR/UEPlLAC94oBhaBfA037ijmOgvHnSbZNJuFnHzv05MkwafOTzpJoEWxWD5YTSE+ww",
+	"xvbmIKBhnkqhS5mDzcAIE9BKRwUxui9UEtr8TVjlsJDC9ro/Utz+cymXOdt2gQSBKgEaJfxZykojZC14",
+	"OKCh3JdvvntJnj96/DQhC4g4p4AL8qDAN//L70qKxVdT8nNpq0OWJRXQyossUpmxxY3zfwEC6CKDXtoW",
+	"669kW5btF1PyQhBumyAtWS7FGrCsHGagZoIKjU2iDA2yjOT8FvNPmjlj7ANX0ZySVGZd/HsHHu1SGqNB",
+	"abrMGaFpKVUIcJDLHSvnStBb1u58L1Y5T3W8YbRrG977VVxsw8JCkIDmZ1xE9zfIFf5tQmhulnOPE1bR",
+	"ek+ztyqOAK+4WOeMAKIniCkIGt/RnGekRO0kgfUE91UDKHXYeUTiADCCWG0LbHuXB0OSTPrmhomLNXRC",
+	"wacbaU6boxUMBsqSVIqFCNL4iu7lstOOFgoY8WjPhL3N2f65XPtsKFuT1xxdyf4B+bqz9OHt020XAFHV",
+	"If2/f/fuZwv71Hjto9nzmDzVXOfs6JvM2CGNqznSlz2UHPfSv8h3dK/IAvbqeplTcbtAjyXYpnJFLJMA",
+	"HFZgBq3MufrBo6q3bTmNU/SrluDBjjLogAYjJZqW+q3aZtQ0cFC5jQXeJ0vzJ8WmbDWQmk17mg5kMlhm",
+	"kltWZdTwZSlvmejhKta0s0g0ESU2r7ZR9GPzu6dNAOBv5B1cNj7zMEZDZq6xnHq9qRMhc79MzdWIKCrq",
+	"AS34VMttHptIHtWqf+B1fYz5WO8kLh9FK45ieXJ2VQEq6TcI6KgiZb9NrknGM7KXFaCz+kvUXPsfUQQj",
+	"5zw7DHX/29vXPxF7nXBhk6Yc1zBU1VyoB4hR+6Bka6xw6z8Fbl4xgn/DaLaNxt8LumaWo9bZQYfku9Hb",
+	"iLR6S1fYrsbwYzMh2lElAYVe5W0W7TvyhonMCO7ExcBtSpIru7p2kCUbmWcAWvL9ux9/mHYits2Hgz4w",
+	"C73r8ifaLvHQU8WzNRvhB8Ul/wWeOl5d5BYnwZWuP9eeU/fu2k9FigJtiHhcsWy0BrixM3rDtjcYBY/T",
+	"gd1P1HGbocu6/Xy0MNdHuI/jTRQb723uDn2AcaxcRolrfWdWvYpX7cWlmqEfTdf+BSAaSrbiH0CtSGme",
+	"m59lSbas3FKedXC+i5TGuhTExVqwf3aOcRqI1hVhHDGoJbIZkP2VRLQo7lty4LrGDS04iM9pzZUu9+9c",
+	"0VjL6/Wh4CVTo6z+jVRRT4VCOPHCJhIgY8avN/cQOtZM7d/TVEb1tiKnXMw3Whddnb7w1UQVjN4q0MBu",
+	"fBsr1CZtm5w43lTJCqm4liXvzH3FaN8tE6So8lxdk/AZsKR2+CHXMPf0ghPle7kcTtX15JiStxD0FnKH",
+	"hAj9iMBd1Vrgcj13f8WbTpTx/lGNhUU8Yyr2N36SGDi3vSckNpc9yBPBgo1+ogUaamxyMKwQ8yzcpCQk",
+	"16PEfm4MFgfSpjzW0SESS7uHra/kwJLUo3AkWy4qHw61DSGezJIuvO+aPnNqc1k9rPTTqxCe+zJakhhZ",
+	"wKAxXywMIcJ24bRuBYHlJ3IFuUSHzLEzw/OXoH1IHe9NbUF4mssKVRrXUw0RIUCcw9IXVG/O2dHcLwCm",
+	"nt4j4lvkVBt+OviLP7sHDgJ37sL7vh2zAz7g8JhDdNgnO9TcShb3h8yh2+HU7t70rkjRm3nIvbym4fxn",
+	"APEMBziVZd29ZV4VUUdaR4X/C7EHlX8aLvzkevK7kmL6hu5+tPr6YawToEd8il93JX9r/dTIwi6XoewK",
+	"I8g7q6uRW1aAGyPNGS0ToiSqcdtKYUpaMyOtZegaup8HIHbxERlKO4CvvJqdnojd7OXdpeaOGEwI9F6v",
+	"+UGvVf9dy8GOvGJETQlCRN5/1KPKWLBB6Of5YC8X/zngQZH2WobK6poIWhQAIIst8owEu/FViM62s02Z",
+	"bNUvyrrQa053RkqvUyPO6R9VySAvRcQzaw+au447ej/6dguO3wfy6Np6Xc2knHMzmFktW6SASmya3nqL",
+	"xChz5JUmxnb0pSNt4aRRB/KNLc3bvlD2TdBVZ1P37kJofsMS4cVKGy3KrKsZylpK1zKptu2QfV7/WZOT",
+	"Zb7X5h8Xs8urh48eP3n67DldphlbzSYfPx4kgfp3jBB4PncLuwF2grq4ZmxCusaBU/JyQ0tbUbG1cLkO",
+	"tRKdE3WJKjgqsIjd1tll90rzvoewDUTU6KXqOXyxks6WGd1SdnxNAxCVYCxTjkyvyQIem3Po0u3pSq6I",
+	"rErVAgS1JHtDFltplnqBXQIEy/BG/BX7HwEMNSBm2C1yh4C6fb0hC2hJhG9YJJgtngJF2x629tqU2N6G",
+	"2MN0J1EvozjlCy78OHlZnyvlCSASVtpg/WmNIYCLYKQETGKCmYR2AFEu47SO/uIij7JWFdD7BUDqSswE",
+	"/iTVjn71e3hzXZME1PBJxlGJktF0Q5fxyIZhcq4oQx9s/IZmn2RQu80+5ogx0oaJlLXCeMcsTcgV3Ow7",
+	"1D/fqe3UHjIWqHtMr7fTQGldYhLN89crqCMYgsn0PomaXNaRNyXvdh6IsQ61GTZii8+hYrnieabIht6x",
+	"+joOaBqD2xiPotPRa8ccBfi4T8usVUXyg+vPzINazoFWHsw3Gj8dUbtvOAvW63oGtRcpGD0waGRnW9lC",
+	"jgl5E4rJgeN1IPTDYYeSifRwFf0QInAX5stLTEHoc4pZH7biayNVXMIU10mIcokx7ftv0xs/pPtWl2+Z",
+	"0MOnBT6HTzKjt24w95kQgILMu+AKR7Qoxxd19r9F8BEEBDGcruXsE+J/WmicaafLMeaxxnZTloyDdgfu",
+	"VHmOF44wnPZReB272C+lkRpa3YfHy3LdlfEY9PpsheRAS7adecFf+OXid7lUBUundmiLr27ArWWBELd0",
+	"T9al3PXWUg/wftjRujV2I+xZo3hbC9+W4ljfPnffxwTbUnVnhwY54mGohA9H0rUQw2oBOltQmuW0aOsw",
+	"3ruUTlZgCg42eQdESusvd0zbOgnC8blGHH09TeO4aL7C9EhyYPApWwJpY1V+BZN6A3q27sdAhkRy0DB4",
+	"5e1Uj4xnBmWTwBr42XjobE2ob9pG05QVWgUtJAGQzDa/4FGeGFHnx/ZJGYmiGfZoORYt9sylOwXRLvA5",
+	"Eiidmvl5cie93DwlAIK63iE1fY06YJAnzYWFRaqNhEBE+HU5HvTo6Qs5xnfp1PAWxhhImOb4GmEa3QBW",
+	"Hh8xaesoEcOlVqrqJKVayaAeCD2Sw3rHSr7iDAuYXfOxSHlHlo20J/CJZSsHO+XHpXky/hwrVfXoKq58",
+	"wi6JhR2RO8yjG67J1F3c6gnZnnTXT1aX6Yw+vqLZbPlw+fgyfZJeLmfZo9UVfc6eppf9BRtBZESTHJCc",
+	"ojXwnVzGd0bzpS31mgR7kdQb2XOwa/UxZiS7i//PJLVmQkOc1lIK2Gm5FGtWQhMnEG9BXwsEIzTz+a+j",
+	"vi3V6SaWmvBK2/ZnZqTOhDwU8eie3cWSH45SabCK9UDG0GkdEGxpACVfNWrvXJWdjRMkeEeHL2/FRMr6",
+	"2sPC/Pl6A2nOrgYVDwH0nWn1iOioJPY9o4+R3fdw19+xhihoNa24HefQhJo8G9AS3y7qu6oUcaeLumc7",
+	"IIw1JF0KMfYRjIOkVEtWCqaZmhueEk0iQ7cm+JTDnto5v2OEi8Swp8PXKMhtPZDXdoRfgJRoGqQ7JOVT",
+	"6/HNcOZO7w6qASO5tXds3l8MB7dgAmqYT3lIbXBjYEgOdiTm4AWP2u7v6ipsFwBbMmMLWHd7izf05aF1",
+	"2GfyWMQcY53xhI81vYNIxU0N9BPiAiG6B1Vk8SX2rPxqMdoqtr1zI0IS+syzFqjmjnJPYLwkuipFUkOa",
+	"Q7RuVJFG+7x+VkwMD6bYMp4tu104EGphW0djSpesdCq3zDVshFtvyEKWxYYKli1880Nr/WV4p5OkrrWP",
+	"jSbfkIUfvH00iAXZo98q7cfOh3giJuHkbeGphdJxPYxr6eHGGG8SveNGhGVzuVrFT4oLIRuh6e52ILi4",
+	"0ESuVveKUZ7iNHAIH+P0rYDXHBV1PQiaNhfPuiUcnqaVjFZQT5xQDvv0OcbQGH2fnvC9l7at8N9pUvgI",
+	"muz9xZ1jkZEi1BGC//jS2/kfX7qfqYqkfg1dh8j8R826oMc19GCcAyYOb+yb9uvVq672cC8CdECFvigi",
+	"76BcBJ7ApEALDHhy0C/opjfg9vupvZ9VGb2/Wjmu7HzMqYz2MBuoh/23U68G4SGDK+D1yhtcUTmzYfnW",
+	"LFGpzyNhYue3LnDHoIM/IGPFyUCR4RnAedyzba7yuRy1+N1zzuEzDz1aM4NFC6gMtvGyG8h8UDQ3pCvP",
+	"f51pO/C8HpNpfWsIFkKsoVHAXxDFss4SS7BdDEQPZRmVZjX+WljNvR65kk3k/kh8WNNSW2XZwWPE6wp5",
+	"1HkTOoCtj8a6sXCiN5DlJlhtpKnE2yHQAMJacyMi3j3AHx3MGL47X8XaZrw+HF6AgOYjZlPiN9Rn2WAW",
+	"HwJPmgNSH0t4ExfraR8KSXMOu9XYpBuPZjK+z0IU6mQSDK39drvqLTx+pIn42ahxGyMehLWEmjya3taI",
+	"74AMmkql1ZS8sP4ic620gXgLZWGrLfeYgbqCLD8U4JCN6gkvlpZvoduGAEm+hJs9AmUchTeNpMzaDMtg",
+	"hpkEVDxFVrR09b0NGNQbj5QKqADQmUKuHGYQFeQSsFGHl8GcCUU0msf3nU/eO4BVuiFUk61Umjz7BHmF",
+	"bZqFDeqjvZduv/sJEEiOSJGyFvShVQXBDwLW8TJniwBNcZFRTee5VL5jiOFnLk0dzkZCFrxsPM09ZuKS",
+	"kQyadnmvznVNGh6yRbM8x2gPLYovFFTnL36FEsz3pJR5buawQAgAZYuo0DNrNqbln6lH0nC++HmYTQuG",
+	"G0/7l7FU0wuycEnci2uyhdx+Wa7VzW/igiygHZNraua7n9jKuoRsoek6niOoh1OEizSvMpbh866ZdvMV",
+	"y0o3HrW9WoA2v1D2TfgCbMG9uIZsHvubU3Hdr9iSkqU8Y8r1JzeSwfdHbyylT1lPTm35DUsJ29eF8G0v",
+	"W47CNXaCA6LVEtK1qev+5pvhYDq0NWK8spa4du85Pm05plytEHUAm+cEPelsfcCGFgUTRqTLsFRjSl43",
+	"S/b855s1ezHAOnV0to0udejZXGGHPujXg2+ZxruvzBHYN5L/AJ23lmxNsQAejqcvnKHqVlnnMdX3chOm",
+	"crulscQnbBkAK2431GXlcB2pr643y7Y/7c7GGraigXLi09LpFvp0u1IW3NmDcQZNBv22IJfMrm1WLxWG",
+	"nZkPsgwJlOZSsJbIOld+uVELRjkCMIjT3TLNZ07jjbhAa4DqRKYCoY1Pkit/GF+KgaXZ0Ap4983yHgeq",
+	"cdh+XQUKNTWgCsXTTb3bzuLzL3Ghlk+yBKe4dhTdq37dxPFMmyq3dIVd8LuQOiEUMICAgkfMC107sa+/",
+	"bJ2wMJrv5fmG3rEbrCU1r2njg3xanQkOTr3gB9Rn1zWqVFXCNnmPuPnzoqct3AFnsmhgvAPxs237I7qR",
+	"EaZrWq1RczEPdcSKfPf/M7TwP6lNv2/L3+jG37GmAn3Q9+/Ql3FVVOahDjv9Lcg7RIvbSVKUMmVKMYXF",
+	"zFyDZnkddoKF+kMj+LkmgN3ruaHF5bAIEx4czJttvhVfyYhF12i2VeidCStkuumBUlVMIX6sxR2QoKEM",
+	"TAwBBIjTQt6AneGA92LgJEPD2gfuMVF+Vhd97evFMpeoW54qPVeMiVFEGHG2dSgvmLHZD1NlqzY8WpXV",
+	"SqzDDIgOVPAWCCJqr2A3u/rnoC1YPbTL6ePpLJoYIfIOOGMG5G/pbsmYIBtGSwTOQIOhUT9p4UDi+DVF",
+	"F/Yo0Bs6lbh1gRi1C7T4unLu2mr6wneoNOfZ+hntcUYnY0i+iMPB8lXrrFq4jZ0xNn8T8WTKO3k7kiep",
+	"XPaC9v8ul6pOR9Bgg8eRx7ryIQoGuLoLx6A8azIbxAQqpGGxgH3AdgS3SQows57Mg6PnDPj4W7zXPzWv",
+	"80876pV8/wUEEwMqVkxrYMBxEHL76pFBQV1WsQqDRcbuWC6LLRN6cY3boTaIT81Ipeq8a7puIQUET0Iy",
+	"rMxpV/jzMHVqeATdhZnskQyzFHBOfosctTn5cby8CDbt65J3RUBs7UQzBsKFsW9L7c+PdRB3U96gmP5p",
+	"7LZmVGdnLz3E99/8NMSIzpOXnWE3vfybXMZCPb/LJVbH7+rMyJUsuxo0zstKdEW7qdZsW+h4pmF/eVZv",
+	"FL3d7KQBsc/V5p4t+n+Xy8+ixETQCPcFc9BVEFSS5a1ROru633Una20rw25UR4dW8O5FlRXYFURpSGxC",
+	"Xt1BswEpmEcBa8EkGdvBYxg6ZBjnRTlajrUsBiUy/Jtc2p7OGCnqokKlS0a3URjpdwgYXbeFUJrYwzC9",
+	"N5h/KFvqnay3vBY17vyF29LLD84S/ffM5TOF/+F75xv5Zx32Wy+GIn6tuvMU8vLE+rYwW+GOESps+KBk",
+	"W6nZNVlA3+9FQoT07dsh5kOzuRT53uKvqBr+RgEyyg1ZKC2LuZA7B6sCiqz5UREtpbmB3bFy4cFynGkN",
+	"uEvNyAx0EIaRYJURfhvoEr8xsQ004pEEWJi/15rWuVv+H4GHDAt9ov4el5KPUjLnFmyUlunG9oitv6A2",
+	"9Orxk+vnq2dPstmzy2fPHqVPsyePn9OrFaN0lj5+TLPZ5WP6cLl6tLpcXi1ny2dXV2l2+Th7kl4+Xs5W",
+	"sxmdPetAJfVAQ/UHcy6qD3O6zUKnQZj5sBYdGRSvMlVjpaKn75btA/8fzBRczFPiKsqBhtAL5sq0LESn",
+	"8xKOdEfyP1jdh2+AEyTQyI+aw62zWevfQQCsrvSvRxIuW3cX/+5Dbmn5Bx7NjD2BRbnDcayy+Bj3se85",
+	"rTq3PiVBWe3TS2gVq1lpSOo/Lfn/Ort4Ti9W7/988ujjP8XR4VVHmY4tGATaa1Hnl66A8HclxVeu+RVX",
+	"bXjT2aNnj58+OXKCggceXjXm8Cu9+GN28fz9v8z9v/4pfrR6SdejoV7Onj58+ujy2dWjoyW+UejNLhqF",
+	"NYzt9VtIKXspi/0h9S3ZplMZxVQ0MAJ97Mj6r4TcgUNGSMGMaNiLdG4z1xYuSsF13Fl0y1pcGJ3KPS64",
+	"KBd+e9hCeUILfpGWLGNCc5qrrncC4H9zDGojiyP1C4cLFORaKZLKwkLH1Q0Ljm5qPRrvJsBGEDVvsjvU",
+	"vbF/i2FGde3rq879jG/W4BThYQtl8+QyaLZoId5OWLLBCwTMo1GjPALV8QX55u3bbwkT4B5iKO4Bebq7",
+	"Irmg+1zSyMJ/TRV78qjNmp48fPYoxpjwLe9s+nSzR1+HVIcBNQXJCGZ+y/ZoegTfujrWDtBGByz4/1/Z",
+	"/tU3djRD53919ezZ/4+9f9Ft3Mj2hfFXKeh/gKRzaFt2X9KRMTjH6XR2ek+SDro9E+Af9yeWyJLEMVWl",
+	"YZWsaBoN7KfZD7af5EOttepCitTFltrJ3h8wg7gliixWrVq1rr/ftmMah4a3bVvkgNlwDsMN/9h4NsZz",
+	"7Ge8V5vLVpGSfK6nyrRC+FTqzqqdDRX6UYMf9XhzqNOxsrxzO58bwxU9sc2Q2ss87sCrgMRFDbOCTtwv",
+	"dISu0Ub250oUdnmLN9KBfe4YRQk/9AXy90m7u7DD7saXe/Cm+vbK50F3upP3OHegOmnmkMYN3OxL1geJ",
+	"kkq2ph6aDKem1itBixbPSxLJ9C7EJWtyuSe5t4uLrevDSs2VfkBY6XDsifEPfRQmHt+mifmuwKbPtknZ",
+	"XQyvKyE66mGjgqIdsynqnrFmKr8wyrXDbtGXb7xOqL+8Fma/CJ4w5L22lzo8hBXn12bNkBa1pnAlhd7W",
+	"CL7JFOpjIgBq1Jaisha22WGjBlOH3nDzPHsd2n48DadqUXWwfvtr1NwUHaTKXiCHRk0m5U4THhmUawMv",
+	"+UiUW2X+R7xqY8Ori+3GwZC77ZLcSM815yBpzpwfcttcbFqabiiSXUAeNqtO39W5oWOzJWuxHQ+iUyd3",
+	"rsOOWAx7Fprcq7DOSUQnat4Wy3OvbkH33htFoKNKqmNVNyVFu18upDa7kowbONP3y3BHxXY0LT6FTWNv",
+	"nQ0HJP/wyO59SKO2WB9belyzW2w7Opagz6dKinw4VTOxn7mzk+HZMDi3l6EUhsGINLMj2lJ+gquR42bI",
+	"96iiiIn5eLE11fIrdqRtzIyti2bAgqhx+W8hcoIlf0V0n7uQgHYSY12yFMrhT6gaw+NlnZwAY6qvQWwp",
+	"oT8/Fat/P89my+Jt8V//8Z+n2dO/mx+LZ4vD7okoHmZu90yBVwIKJzuOfXzlrtNrg0Bs1jrhtkQPG41j",
+	"t5X9a6OgsFQZt+5QwH+yAr7GJdIm1hBn+pwmfjNcRfPS7pSjpb/HT+5r8DdgAKK5PRKkDjzRzljLvEMS",
+	"sr1OBzgWIFUVTUJEm0ecDGocAe90BD/vc3IZGvABj462XNjXe7gXGaVsYWhbc1sw7Z1p2pHYNPe+Fyu0",
+	"LrmwBhWhEYc3sPLpqJlRJ3UE9F1jZtfFTFiD5LU01aptU20aLpDbVUJA8BrkhgqigrhAp2MsK13t25Eq",
+	"aHlSXozHotKhk7g+Lbu/7kYFch953cVZuI+RfiihrZ3pa70gbtYTL5jbRPoQBSW1LfJ5ykreE6BAW6le",
+	"e43ew6r4ArLDppdAUXy/mM047j4hd2A5eg0Xuas7YR9yIQuRs8J4bEYKswCzO3bBAkS0A1H93PWE2sz3",
+	"NKb+oUZdGsJBCEAACftasIkgYarMD0IN0Va7tXsLXHt1IxJOER+vNmI+YNya+sjrmNA/8OUSShAmzAhe",
+	"5WopE8LMT9h//cd/1vQuXtkOWrsaBulc45zkbF6Ju0IsL0OvoB1X1EANHex4kU/fRCAa1/QLhP7EXnd/",
+	"QEQVtJrah6RaXgLsoCAiOHxSQKFx0ss1s1M8d0RUO0LOrx4MkrCe7cXp7bJ7gAuqBec8bkNF1gN4XySc",
+	"5HeC6UWWCWG3ZTjX/EN/c0/NR1bF7V48NK/UpBJ6B7Us5r+4a2vg2k2ZXQWxKHQNVDLGl4mS4640jHqK",
+	"2x2lmchXHQQef6xKWDtRvhR2L8f8PiWt9dSKK4egGBxIWoRZ3ixx7ToLf4lkosOyI3fc1VoTarN14AtJ",
+	"vBN2d1opcEVGRpW5R/6B6t5KWLMUuw/BCEIKC2RORqQHdtFnuqux0FVUGgUwGYkDlUD4by0yJXMdcGKI",
+	"EuSUOQqtSuQ8M3TOUfVx/LF9TisPhrLr0UGGrAHVA3UZHDAVQ7xCog5s8OFbCwxduPX4tJJiQ/cUr+yb",
+	"4lFbu2krkVQl5ioS+BYQp2hZYam0uvQ19VCYOOMr1ES0UdER2Qe3ie88AgRqIMJBhGTYNTln2lCH3o5h",
+	"FWZAh95vNAw6rNx6Vc1F2zTaCWnPNF+7BoM6xhe0IMLucpzYRMtoj3Qr4rxM6jytGNECTF7drNVa6mE+",
+	"GkKqzU79jBdya64GhpyQ0NZWoS4VJHBuCruUw3ufMlqLadKu76Heo8e5U8v+jQd0HK7I7HuUZVeUYqHn",
+	"ImurG9mnUuOgcSQBvvDejnMrpDooDNpMoLysDJTUVFyj44PazWfM+mEzwZ4PrHGRsKUYtTZGCKuM2zVH",
+	"WdyKcoU1n4lnfgP5s2pV281hFDvv99sjYq2QUPbMLwzohxGBKFl3sdGA00DcJESRAtmddsDkgznEEfh3",
+	"bBXSlcyijG7Eyhsjpvz2Maazogo9MR6DuEWuL1rmNbhBZ/r0sM9rtChKg1MJdI1RRQ4Q/hZSb3RkqBQM",
+	"OqXr8QD4+VYyRkcleLFOIbwJIuY6MCAjvzG+8yWzpsHKuYN4wMIFu5dahQXwkBhtW6kLleVNBMICsUZX",
+	"WuBBNLQwhOVh38EZDG0YJTuOEx75IBSXfXrZ9g/5NE0/X4EUrfCWvfAqJm/rEJOdqlbdJlnLgkmxTAkT",
+	"Kup1AYKIlTCXLKUFIjB55+jBBUSrrKQvsyXe0IpgvagTFGiRvZNKdwKeYuO5Rq0tiIB7cOKOKi6zKfXC",
+	"k5XhRMY1984XxhfboodJY12HzwcDE7lVA3T+FEzcARQmghtWCn4HeakYCMmdmFIsa+G1yOveEra/L/Z3",
+	"BxVSQ3vdg/SOhME/YYsQ4j5bP87HrWTlV5ql6Oum9bPkB1GWqhUADK5uuRP5D54dmwQgOAc8qlkCeag/",
+	"8WraHjBZ9/4nlRBdFr1/RFvCr6PExv+kc2rbyR8z04En5UEs3OrD1uCSCV6Vhd95tCMDOq2TOceNW4l6",
+	"SDhahahLuXUdwEfMqxWwOUZHEPzwdCPY2U4qCjfh0AUUNk0CPViE+npMJwhpQKlwaX3SwD0XBV9aMrYb",
+	"giLxdoOC04aEEeb9hiDIgWkrqTaHBCUKEzRmr0vu7tcBxUuIVsg7Xhb5cK7KIivaMju/0De+la6omJCT",
+	"QgpWifFCC82+lIr9dXUnKqkSRnlPbL9TY1YtSsS2Y+/ERD0Bb3nJK+uf6FP2KymCgmKYK5mh52/vTDz7",
+	"zy4uWIqL7sabum5SBI0bA3SKzO1Da7Ap+8MGjhYyL8XwYCzhyLxt7xkxutC5ZY+pf3//9mc2KtWIfUQv",
+	"asBusGriFH92dnd+00vYnGe3esB+w4FBKPnDp1P2mmdT+A76auFGCePM8Op08i9wbdXMPxmf+gXOl06Y",
+	"VoRdEwEqIz9PKdhiXioOloCAB9h5tfu/LOI0WtQP8eLZ/dmiYHWrWbtDj3irdqUJYCidVwspUmgctoe7",
+	"D0JfMlFqsUWSpDJDep7I01N25RUgxOmspNLX0JuO8rSZfHOPF4VE35AIMurv+hO/DUCYzsRxATZJq1jg",
+	"TDwIGnNfLnOY7u0wexzsTWeJFTULDbBs+K21ERcxt1HichVF5fMlYIuKsXFYp7mYV+qucH0DAHTp8U8j",
+	"BaIX2dSaD/WVH7jMBBYzzQSXmuWiFEY8UFVEHRgtQosN1X7AUJrDXDwKMB1hEmZuBoj8dcbnc5FDtfZe",
+	"/tN739RxCBrYxmlVV4rd55BelKbh6pOkgwfN5/NdHPApGJW11h74eTae7OaAPw1VAh5JrloNq4X0ZyHN",
+	"62/BPvPmVDCaeqMy3/zE9chF0+LBx/tIRZdxsWZAfEqioaGFt/vQRo2hYXyqOTSaCj+2hdxhWB8gB6Tu",
+	"QDA+JD13lFMgJxdwIzABhtgNmqlyMZOAjmoPljiGo8/4vABmQqirskrm/FnSm1FVkL8TgG3fUMNpJm56",
+	"vZCJ6uVFzlZqATvbX8TtVf+n9+nDWiiGQm17lXnswWfUVSADOM2xuU3Zj7WaGbJuUxpnmkTEypcx6vb6",
+	"CbGzwviuGI/f+r37YKLonefRb8ouPwDON1DgkIf+UlXkF8z4rXjCOOCCrHXvRYa/3+dtdZyOuGqn1YnY",
+	"7HRsuo1WZIo4iP2Lfj+JMuY+8tBo+HenN61vHOrbI1Eex1QfHCXTw64kzfp0+GyXnxMUPV7BcQampD3C",
+	"ICo4pRxOS3ele8kGxT6AV7vX9UaBo/ZINtCib52tVhb7+3ZdkubbZgpBfUubvXPZdLl97LcrnEWyZXcC",
+	"mTpk/u6F6f0p1tQ75l9+xR9sBeogoira22EPusGFeYsG0WVEvPc1BHv4srWgxHo5R5AeL2CqYikJV4op",
+	"QMxJs1QtpajO7BY/O8uLSmRGVav/W4lxugbX0ITquHh2AOJtNAA3G5UUEiqkJ/KdQLx0rnRhhxskirQN",
+	"At/c39jdEL3YYBT6TOyPqq1lhpcUgFt/0X+oEfFuGwb1cwOqC8huI9aOcSVE3n4O7FD214l9FifHDA1m",
+	"JOyO1Myo046St87b2Z9H1FMdCIr2Dm1NgFZHtQah7Fx0EvUh395eEJYxql54/lv38fVqLq66cPOWU9Ua",
+	"NA6peAC9bW0O+b9YaHByvjVm5t7YT3eMERdeOSHB2iiRZP2sy2Seu4Kbtuhezg0/3RRY5sZUxWhhxJ7Y",
+	"1m+MZuG3SUffLn32JE1CCsRVigg6k2etbb2GW/nPdwh3uxnYOH2+9qCphxfS7NJTG23GjqKaGZd8InJf",
+	"wxHZG96ntjdrfdtsUVV0GmysDqi9TlTqfN/sTinGZqgWZkOxEA5SsynP7TlfKTVrt5RKcSfKjhst7MvX",
+	"QfZqYkDIjaBPdJwyoAVK3Cpjg1CQ2Q8dimbnmQRNvxf5Oc7H+ou+8wsPdEDccIqeaF8pDaZUWezTSNHY",
+	"/y1m0r3Y2AEnCH94+L3rtsDw4XSOQZNtBOtwfRtoywIKcFN3n5+en58+26qz47FvJ3Ksb8gfCm2NmYf2",
+	"MXTu8s/Q0FB/9iG6Mhoq+P4geu3Tst4K5TDhmiwW/wr8i4AngdpmR/aHw1tgW2AvEWimkCwrBa/Ip+JM",
+	"85LqDXzpgke/nvJ2WpTmLjRjvX+DxHZrMd52neUHnTg7QLagGR2E9eIJ7mPj6GgXmt2KubGKStwVuaBa",
+	"Un9m0GGa9PRiLipNNYQbyyPKQgoS9g0lEK252Wh47VDjoip4vaDs/GInoSNCwAcSNNPzwzt6teaRDb15",
+	"Gj2xdQsWM/E2BottNrjaUbEv333/ij19+vSbJ1gfELrqVgRwVdfMX9fd0mdbcNBoHKFKsq2CoY2vFbqX",
+	"irxLRPevDN0fMH0fDJCo3gZ+dbohwa/G7Rm6N2aNiA9I6xBUmHSIqtXKddUn3B/yq31TdXfAbe5e1+Kf",
+	"be+pHXZaoIf8wqoHa3YhdPiOmn4TBvmGYlw3zRuqcYkiTguT+C3xdMB08S/xYJRyOysJgozR5qaiV5KM",
+	"rt1sR3mQU35bw+8xbBV1K2Tb7genYdf8x2eFQYkOYbUv5AMwfSx0RxvE6995BgloTuRBuzc+zHguhta+",
+	"6GBJsNNMLWU8F9CaQsjoJhTWqoUpiztRbwpF6kzkDXI/btR27z0N645a1uqnzSsxLn5vVxXY5pNNecUz",
+	"Iyqd2ImrRKYmstDrgxxVZvhsfP3NYdiN2s5oKtmjMSdehrfCAsAeOMgGhs30GTfu/YrA3NYr5DBvpVLE",
+	"OsFBTTbxR6fsjaupoLuwkpuY8Ksm6QEcxmNJP33xvL8ZRTrpIa1wO8GkZ8GDa6BlrYBCZbv8fueMVQV+",
+	"uCjHp1sLebo3RPN3G02qtgrSzpVDIOQ2cEH3+Y4QPeu7zP2rtT2LtP0OUtzs/4BPEzfA1hcLrTstyUXB",
+	"5pz6yVz++5S9Ry+SCFZ5JTCNuA5ZWJ8lKZYtUitXUFh3yWaF1oWcBHp6dC8gHXW6HZRElfned+d5vtu9",
+	"WwzMlACA8hTr+XQ0KVa+ncgrKQYOIwDCohmXTHPoFqFEuodAdzMcuXQwxFpeLhjDbgStfp1dt8bm8FJz",
+	"yufFKQXBThdVuVVVw81gHtpEyHXjtm79JTbku97zJS+MTpiSbDlVs4TQv+yZmVB7ij89S6VuNe4XUBjG",
+	"KYZGZ6nguYOvCy970b94cXJ+cXLRvz7vD/r2f///ne2CDlJhWDpB+W77Io00o2QI4QjEqzs70zEBb7v5",
+	"HEo+A0LQTY/Pi5seFUIGcOf2J5tqRed0c4bO3Qw932OG1iKHVAVNpdC0Hu2igonqToyzML56aVJLdTvW",
+	"Kn3cQuqMhUzt+yCuaWoNjNRjF8/ajz2qgPq4Rwv+WpIWIMXcrVonToymSt224q3qjSQr9gLq+gKnEDps",
+	"JsLoS6hEGjByfXcvT3g4NU5L90EbmP13wlrWlS9pj7BIFnMiwxFMm6IsIS62M6FtURZy0kX7e+3b4R2F",
+	"PvTaBJ5S6M/Venc/o+kCLae39yN+27zSvt7noKttveqW5/7VfuwbwB70hPtC8240zDm2hrpO6+2yxQu0",
+	"QK0aDxRqO4gTlHJ0o6nXgO1BfjA24xk97DkncsZN1Di0S7imy+gsJlg2Ta93icEuig5xqYnqt27qt0Sb",
+	"gGZlI6k0XAE0FQN24WhxWaUM1CFYu2ghc1GxJV9t4ajdWNyEqi9w5bn2+L0U0GKe7620rGm0G6YIubFo",
+	"S+GOSVA1R3s3QnT2MLY0y5EUJRE6AKjFbiqo2lttODVI1tsCxijpe84L/aqjTMAj3DkbFuTd2atwmNfL",
+	"kB4GcOhjzu2gOjEnIjXQt2Nz2UF2hT8PAs+Vl3d7av1uUGzxu9mMCWKv8K9daJYv9oiLVULPldQdZyOg",
+	"YdQUGiqVUGd7zv5afJv4Kkgwl1ESv9BObXQonX/uokVhrWphA84MIX/sFOjeXeu4rRMxdXKz6Ogk+eH6",
+	"+heGF7TMTxdeqrodzjr0bKnkZF2K7U92QFIFxeTF2ofHHZBhA9lIbw+5NabkEMG3poL6PGG41rVto/rm",
+	"eTro0iIeqoZEGxmnCs1HnfzpdChj6a1V7W06kAZ3wNn9vLP6CydU+H06XMmJ8W+1NfYXt061Ic7AKmzv",
+	"LbjPA8/7/Q1WctsdXzzb+w2OaRNXwhSVGHYZkN9Vao6ZRChxt4psqVrUdpwkVUDa03VHaJfEjhC85DLq",
+	"lIGgh4c7BGsSqGDbn0QmWY0+7NkOQd4uaX2HNsl+jG1vpXAG9go7BO1uhtg1Jf4rF7HBihaXhd0JwuE1",
+	"+m1U9zItJlNRReUD64yPLizfT1qLNnnHPsgjq3Cr+C/mwzZk72unGxv8XQiLEy0yxPXwwN78Eu3MfJuX",
+	"D3d6I19y147hU8OCGwlA3KNBbTlP6Y4fNo3mXu39rRGct1TlpDGC08iZ1BzsByrLLb1WOAZ30YHGsVmH",
+	"do4CrkBwRAdbWBoUu397fc3OcIm6BvUHU8OkypoZCzY1Zg65iUpozdTC6CIHXTKvijtu7JYyACKZsIUs",
+	"7TWgrKH83yqfslRLTdhkjTzabrqyBVLFjnWD4HdZUGgppQOK6DvrCDLpBJDtcY94VRV3RFZoppUQLOer",
+	"Wi7EnepJz90owOK1W1Litlx9Xwnxr33blNpTrFbb2W8wfUGFACMxKWRd5tyAZxiPB9bZJdYvTRd2zFVh",
+	"DXCOlXqydfBBLr/eSDcZaBqi0P7FoN/v1dmF+ycXH37rn3zzYfBb/+Q5/vm/uqnamlsQ2/v5CmOhiQcl",
+	"JSzIKJ+c2vE0OrD6Lx4woH+1YnpSyd2/PNyCYG+ufr6C8vMRbyLpvV7Y5T37VlRl0QCJePFsvx0BopHU",
+	"eCpghK3bY7pqNNmHbnbqwI4SNyGT1ZW+wub66ZbmepifejYqwt9zOF2ANFxyKUVO6em1TNJCjrClAPt/",
+	"3A3Z1hEg5GdvLV3VowakXjS0pboVEvICYS4+fbAbA1HcEeYPE4egHM7DENdaxvf0j6arrp5T//S2nPh6",
+	"iq57iNvEyT0o2eRZTVevWjmAfp2uWnKrVYT6ZyipSsb1FFAJsZ8dLh/cyBOWutGmCUup4DEdMM7motLK",
+	"C5JmQXq890uXX8J9rLTYH1LumwQNu+nw4gjmtYhQzt15/s+FWNC9xqC37YjmHIq/RqvhnZC5qtIBaR4a",
+	"FxVHc4Y/cSPDi7/QDH7ve/rw7gAHb2+ODsmQ6gPsJ66sfIgcYxQB8MXmfD4vMWsAobDsNmFaGCwBsLei",
+	"f5qpuJGM+ka+0Axvhg+vVCmGajzueJHa4/B3As4cmEKF+ER2KRB14pJuSAlTHG94NuD0AlYOoK7YS4lT",
+	"3cBNoAQHhpUpaU3hXUY15RpK7ib2nDbKT6uQlSpn9iZWkrCcVY3HdsNEn+SFni+MyKOP5pUalWJGk00j",
+	"D32llSoh5ELHzVTwKmdqnNjXBKJxwJ3ALoSlYvNKZdAzBaueYE+jy1VRV6o1oWg5cAgge3ZI3Aztl/Wx",
+	"2PkYQTRTQbs42DD2Q+NfHjRoOnDoiwBIn6kZZRMvYYJNpcqhVbvCW0XxnUulbvGWpzfyRsI+pa5aZ0wl",
+	"drvKAv8Kdf4pikE54rQFPTadgzXIuGQjwUaVWkymhtkLESwA4ByJiRTalQcIveSxfNxTGx/Ya6wLmSY3",
+	"Ev5BRSr2O2RLhyFiu/bQXsCzTMxp4WnjYegAPuElr2ZpHfcx0qOuEpv63OwRDJadNSvqCgKjm3CNF0if",
+	"bHFbPUJ7b+x4+yzaoe7PQBFFmySQgpF4hw+cdIdPSLjDByBqEHsFScPbBtGI0Z5xrZstHW6l7UvUVwrR",
+	"Y2r/dutEf4ZSIqK0T3ptaxQmjJYI2nV5NWu3teko7Szs2HIOw/n2KalV83SkNiBTK2SuQ1UQnFVAjsxL",
+	"V+OYOA4MO5Xwr3+okd1ssJ/sv4FJoyAiDV+Xt1uKZArBMd3axcSjZDI0wicxsVToMPdQ8d5w2Lk70rVc",
+	"Xi8q+RB0kby9TLhoz5Ftq4uyKnHsy5kuEUs2SqzHVkECh0/Hg3B/7Di3Vm8tpyp8YYfhc2CIkldp+KxA",
+	"kLxCZuWCSv8+53R3lYBBVo3PRDR5p9sKuTo2B+kRkG3RXkKXgNxBMSr2bmiqwjNTsccO8M5Ba1ugms3Q",
+	"aOC0V1sRBXb3KFqADLpYBYjggqCStVlYIanPbEsxWOSidIEmbFFhv04Vdq84f2b7L/htS5yRyAd8VR1V",
+	"h9lBRHfv8BPwll1MhLdkt65LCQpJgnvGKOsGoKylYPylTi+np12HM4Y+PUFsOFWtR2o3foTXDP+0yhlw",
+	"Zm7FYt51qPzahldR1zmnzoJLiQMpbraf8WxaSBGZ9SnyLaFnY/WGWkrdwOuN3FMXV6u/UHjJxrlNSi68",
+	"K5b+tr8e9Tntx6OGQxsSdPp6WB/pIYa0IPcs0ztgad+jUrBFHnrOPwMlG5qkQys7VZF3IU7iVcEjARRN",
+	"w8wUTPNTBhFvdNqBF4fkBNSZA+za6dzC2OdbGs0DTq6pKPPuGhsHjgD6xQGg2uP9H2pkP1jG+nfQ3KJo",
+	"dCfE0YmJIgharCjIwE0Mju98P9j5W2cKnYk6o0bz0eTGYZgAR+GLoy9C/G3g4hne72i1CretyQ/2mrai",
+	"0HG5d1Fos6e2vjzfCjsVfbSJIoIIaqAvtGedW+ga5lSMArcXS8Mu3OZO6zl6c6lMkXUxoi6LskRbOSZD",
+	"gwzQmFf2P+6cR/RJF5aGGiU9gGrEUriN5iImLtbpDBQgVBmTNDUKJRUFrkCbNsUJbs6zmTipxJwXFd0J",
+	"AybrOAU+llPYRejdH5vYwaeug9stpBG5Pd3iruZNhKfWqh9SofNWnGH5PV34iQ7xDgWHhv5COh3qV65Z",
+	"q4wr6OeXjdUCQ00z1w7CDRuJTEVMf2apdl6qnbTkWztafxjfX0laG2BoV739YKbNNjRqMik9svsOiOUe",
+	"svCaftmOXU733bTHa3DG9TO0MHBFgDeOVun03o3wLkyxTX24647JMuhWOCrlE629E/b8YarKXZ10JYBS",
+	"S7sI30M4T4E39/4i1qnrf/b1F8AM6MvML1lV2GW1awwuX0gXACL7jiWTe5EyttUhBvod0l2+HtHVIa5x",
+	"KYftVLd6axorZunvKpNudZVIGL6tCjFuyy4GU0JaU6IyAypmT903aVzfEhPjOa2XuF/Y5UhDHaGPziUe",
+	"gLaqQacbH/Zto1L872aj71fRzU2I6nWUch+kWnt/c+w+xs9DlWp9hv4WiZujG/Y+vztx7U/tWemTgkuu",
+	"Axu+cE1PSQO12uuNtjCOGxLYQodV0F016I7cOMhBS1Cnixw/iqW3IccQz56rUIHKRUikoJFilLoFNQvt",
+	"tw/id3iwXm0o0fuowL82IBS9HsKWjfZ/DQPQoqfGBg0+xJYUO6aVzIahwQXNk3ruIpDCu0RLyMAs5BCX",
+	"BRpGkG8i+pOOAkxmDBHiSteTH/Uxxu+BWRga6abQzEGqsLssyyOVYdPj7lmM2MGBFVbq0meNdwJpaMSr",
+	"GscshX+tXnLpEYe+7pmv2bUHY69mkMh2MvCgrbeJ6NHxwjtRvfTOHBEuE668zAM2tQd4pg9ccR6Puran",
+	"zmGF6WOvgTZSVbVOFjsVoVPfv+ulezo3QPwMmY1TVpf/hJyAeLwNR2ivYtH+wygHumiC6CiqUwXFDj68",
+	"dUxZ71b7UOQ+gUezC/42rhB7/vzpi1bKtK4dguctRFxcFzZ82woaeh+7oe6z7+ZGRt77mv8YIXlpanem",
+	"7OkUQi32PLxkqTZqnjZrue/lHjeYy0qOQT89hejOfF6uXMzvQZvc+dzReu80V8in+jc8INana82CT1h8",
+	"+GHtvn/fS8w0c82KcYtoOMMMutsdT3hZAMNUoYHeYkWMTUDjSvRexwwntLwfPmbLm+kIub/9/ZRkX9q1",
+	"eQI0peNxEhEpUzAIXrb52hg586VrjoFQjccOGNNbqq6o0Sh7hUOQuWmi+TVipb6qHRstHH2+U+quVyWw",
+	"i3y5NklPEn85+HkTpfK4u+VLd5w8SZD9zF0deMyj6ZpyvQuhGToELW/0biHJ/4TjFEKV9t7QqTJu8lnY",
+	"N9J8pU/ZO6JhG0ON2HIQ8bE5SA57r9QXhUnBKzs3VpdHgMlUdZSLrLTfNwrQ4P3jO+vFHHnVU5cJsBdq",
+	"ZM+XiiFrKlsJc1iaN7IFOwMrNVvxkgoLI8xlUzvPQrGYUfYfSVhbqD2wAottPAei4yMTecvxcZX/oLL3",
+	"eKn1OgozHeZibh35neyfJDJDgEEGfEuMooMI8JnIa2ZLixl+6chnakqCPHoMmGPd24McKuw5Hm6y7qq2",
+	"sQH7cHNwSER8MDIOOOk32ey+j8L5YlAI4yrJUDKW5A5GQAhxvRimf9tbIhDWYVEVZvXeSgYB/Tt8sbUC",
+	"e0CFgyIeB9yWjioz/K//+E8oAwDpwiAAr2LQo6kx896nT2Bnjdv4Jqg2l331lXUS9VdfMSxXJ1odB7OI",
+	"BQucqFES5LrFvA2/kV99RTrmq69O2ZVXOIUOvLSFBFzIKOP31Ve0Wb/6ClC67G2c1fnVVwlBp2DtJlaU",
+	"CfbVV+Sb2Af9AklMimNZkfWs1/xG0vanUt040WgvdpXD4neeGchbOhwyKrSFms+vvvoZmFLhWMv16Vdf",
+	"sfQjn88/pQlLP9LoP1FZxkf3jE8pVqVySecYRx/jRl4jJizDHEogL6uE3fwFL+lMDajdAbusgowr5ldE",
+	"fiPBKoFhRxCDhTYD9qz/jEb/Y6ENrGgl2JxPoHT1/5TFrDA3i37/4gVYl8SVRpmbQts3s04HFqB8Si8d",
+	"eMCNTO0nVLTBsW3Bn7BIE26fSkESO1u/uuomLKvLeAUoLynUh33EshqrlxPmiloS5qpdPqUDe/DdSPuS",
+	"u8GUEchnVGplz1CeQ0/TjQw5SyL4UY4tGk6/9P/YYf3laV9Hs+NOo7/INCqex8m6kTgW+2opXQeFL9Qo",
+	"ij04MqWaeEJkAC1r15emCxD/oExKTQCGzk2cqxJ2diiwc3IarL3z62s+SS8DEa29843UVOMFGIBvxic/",
+	"cZNN05jV9ctn5xdPcN6sWwfBYDQCwMHQRlQ0tndiLrhbzNd3olqxX96+v6ZQph3Dm1zM5soIma1O/ipW",
+	"6SldBoFjcrIFs4+4kekvVFl+affzpOIzTfT2eN5olmYqB44ueDjwcNgH82zq5BMpcSRL7bc/WlG260J9",
+	"pBQVpMojXpZUuF6KsT3MvhUr5fPMYAU8u/iGQgfvrNSdXMGGwIeg+aSwbBwrtJE3GAvamRrfSAQMrO6K",
+	"zJ5VC2kc4zhWwsJKabsBeMmwwheMEGooTOJxToTR9oZQHBa/C6gJwbOpG2l48cJlGMd129VpCZpIxMp0",
+	"igABIpXMRNKORJSLKOsbI2WCOVAWmSA8EmIevZrzbCpOLk771J2Ip44enJ0tl8tTDl+fqmpyRr/VZz++",
+	"efX65/ev4Tefkp4pDASLYRdHeaRB75xYliSfF71B7+lp//QpNq9N4cA8Q2f+pFpI+Pekref93ULSRGHZ",
+	"C+P6lqxq+4qV/zoqoKHUZx3t0NM9vcl7g57VrlfwePsAGFXFZ8JAKr7D8QuXnL0dB0rC1j5bGFctZoEC",
+	"VaMzLuzl/1wIaFuiBfGc6Ghz7hBqsiPYMlwQud4OF8IeIspTxK6Blbno97EGXRoiGYIzOIP5PPsHFeOG",
+	"EW+0od2sQ0z4E4Gin2X6bvd7vHr/d7SLmvYQnGxAwS7hDARnE8qWTzHSNOZE2Nt2e//OZ6Ts0NTzDXRW",
+	"aPzK4kJBRJ4DGWzv+1Itex/sT2LJPvtYLeSnTvm+gu2rnfiilFh1SriiEC2qBJ8Nizwl8ndITavJulT/",
+	"mwhC3fsca9i2Ctf4JoeY8Pf2dOAwL3bGJfO7ozHna/u3JViaowkOQ6O9R3istPUofeIdDaQ96t6Hm7td",
+	"P4AclLyadSs3sBRQaenQHFYrKsayLmwt9Qc+tY1Rl9Mpu5IMngTO8VxI5mwbMDuzW6mWpcgnIr8kLnFd",
+	"ZznIpv6IaFGT+A6HVJFXgT01AFLG4+zWjuGamo70gkbZmHXKtz+XkrRzfkwFiYJ5JBXJncSEXSqEcaoR",
+	"vjz7CP/9dBatKCQId9zGJPAdOxn7qw64lwFXsA0k0jdE1vZmgKIsjHN0VrQdtTAGsgAumlWJTFWulqOx",
+	"JZlvSIG+Fp9ZgE4UH6l1fiZOCXsbhcriDWPtohVEh2Ekbfv9Klx+RXO4366PXIq/ihVtEjCGv1UI4btl",
+	"f0Q9/r7Z3r4/NSAQmrk2qrJWoDWvETenmEzNF5ppyed6qiAatMdWi94bmhw/1UNOvu/omNu96yyFVU0a",
+	"6vHhOzV6Zb+dOresqMzJzHF8brRjloH3FX6msVBmtPI75AvNloUmjygEBDpsdHuPn+DJW854OFNgjORH",
+	"VYKpOwwStx0lcw5tNv+NjxCauWMeIzPkbj3KKTKjVXcSCS+k0dhrVcY/rEkdSheHErkAq/m0j+gzfCp4",
+	"PnClvKF7O2EcEJKAbbMsI8ym6PPoaofOD9EB+3Tfik6Wmf3I5y6seYaK2P5Z19ZTUeY4cp//sbMAnX+e",
+	"uQ5xukccrEWZwG1alfkrqFvycvCoutz3P/SotA2z9b2FnApemukqBlepFfvPPGIGMKJmQhqoV4W1jSBe",
+	"+ufXAI8DEC97aH+aHVfms5PmPz/8Lu3S/jNgYnr4lrLPoL3Rtqcaav7so/3PJ9xjpWgDpXotAeYG5NPj",
+	"j2isRsUQaGGCQK9LrxPc2gZQdxi+ic2UNbn+DkZ0YLmure+z1nJGGt8hVuM14KzMcPRtCm5Xb3ZGRF0t",
+	"RjDd/cD+LAxxoz9baLaslJxQKIOUZ6QKqXtczAutcgEoKSAKFNe0gpKVSosImIBqZTCdz0ZCSLYUZUn9",
+	"64CYfsq+dG4wxEbBjeYa0UVCBZTKc4IJ4QFUpoAUjlklAH+iKrS+XfoMasA8iA/wzoANf/qk02OmbXbg",
+	"oCIdbWj6a6J41ZcstdssBYsncqqpUhxy6CWIy0qYxIUhBUN122UeeWT1dfvoNwjq9j7s2KoBs+FrkUNZ",
+	"3NN1It9tkIVdg3XVu36suw/MVYKFcV30dxwYDMnXWUKqoDCrzgml73t7HU3v3a/+lObncSMYdjMcLYKx",
+	"9aCEEIaozPbQrrcL8cgD/WL1W94ewLVX9o69Mt3OpqjM4UK3pPJ3OuS2yaz94ZvvevFB5JZgSxRp5ztv",
+	"DPMsp8oDVUFZHR1nwZgP+B/MVGoxKoW3GdivgKyiHYaKL/pSRiR4i63xGJzIx7Ph7VjJOnfokAg+Z89V",
+	"F5PZ0/R+9MDLtr3wGQIvHRsExJwwjbemjoCdyqWSq0lHMAWJVPaToD/UoTKf05Gy6WBwMM+YZj3UiYBz",
+	"51dpPt8QifjJlVgI6Ezg8/kpu2J6JTOqVsGWoiGfz1NPH+TA2lud+Pn8Ubd+Xuh5yVdDsmV+EGWpgmkz",
+	"hX/uvvHn88fytufzzs0+nx/EzabiMQ4LVpcWt6HPoAxtk2/9xlCjzkQnriAPE4R3vCr4qBSaTZTLFZNv",
+	"Td1Evs1/XAkRypCxRrj/jaOXCliF0Ovse25VNVHG+PosX1kslRlSM4rIU9eUk9JHHjKIz+fUjtJ2nJHn",
+	"fg9hfkV9MLs567SgWMNoH3kQxY2j71rdZAcjcD4P+X2yW6maDWpZcKHbrUJ44jEV68aNkfSmgjugvtfX",
+	"fNJ1Q7rsDK6hOx7Gjmyd8j0Nvfn8zXdvKwSO/wCVSFkLZ/krDzAo2LgQZR5lFIA18TJutrC22/qSYcvL",
+	"vdT2GIr+Hqiv1zt9Z7wsBR5kxEOsRK0deR/97Tp6PrO19oeV0lcOodnJqkdO2nIKnGHNMlS8l0W26jT2",
+	"rmtlvkuHyieMA73FSQieBSSMuWZpIYdjVWUibdPIqFquaBC/4BiOu4TxkzpWE+fiYG6o9dwc0jJ1ysZA",
+	"olRPcAwFszDtRMUC6myjE5iWz57X0A2vQ1W7FgaY56lGFRJNECcttYIAaA0QFaqzVQXKytXDYzGoMlTD",
+	"nQPkyko43C+ezwqp2YyvWsyFVKphpmYz5dqVQmcS9BWhwY0WiGtQg64ybAShIKRdgRlfuRG1SeIviw5J",
+	"vKcKdBtL9wYXSU+qoRbleOg+ddFweAkkCJ8VEpb8PoK8lz37J95NfHX/zdRQfGTfdnu3zjSCAhdWzGYL",
+	"Yy3fhFoLRe4byKJuQmx8aXd/X9ET/8weML7DdifYew9HCY9SmaJ9wjG1Z6tvfe1868W8VDwXORstZF6K",
+	"dSnwR6G/klfZtLhDKS2MvpGlynjJEJQYW4Td3UC7WjlfuuJyuim2T2Bhf6kFwL9gVuVGgleVi9/t/fNi",
+	"Qu0MeFRnU5HdinwQYzCOBXTjMnsPar5w393IO14WwErrcO+tboW106GvwR8HNxJU9riwO6QsrLchc4bs",
+	"7oDzB14cLtqwwJun8MYSew8qLjVVqkNEAhskXMuY9Vgqgc1+OkDKzRbaABj+oijNKXvV6EfMCzp3QDnc",
+	"yEosIDslCmreuQyJvVwltYZXDyiOLwjtENehgzjym6K+Yvdje/qFA3QlM5FDnRguMa4kNWw0riAjizg6",
+	"8CFfXvT7T+BRM4LmRJOZXUki93N3dJ12UizjEeIHbnA+AwcmGqkFl2zkBB+EL4TsBRAyyqvVsFrIv9gz",
+	"JYUWobjiCs9crA+kFCopZBossVnkxXgsKiGthUFAf/UJLSRL6afU+2Q/cVncFEd5I+vt6UTi5HjTucfj",
+	"GrsnhJeHgeIT4O2uaPtFHayQ4uRsUtgFBUJnVa3AfhhFm5masAcY9YDtTPubgmwzOxsk5O71jBU31wvG",
+	"TZh9WCaso7RvB5+6xkkHuA63oEGnWVkMfd/YCCBCGz3oiLYS1XJzfauxLe7Lb1+/u/5h+NObn4evfnwz",
+	"/Pvrd+/fvP35SdzoFUIv9klqYUAXtBrx71cyu4+r+V21ghr+5LPGElHBDlE/9gY9PeUXz18Mvhm/fJH3",
+	"X56/fPks+zp/8fwbfjEWnPez58953j9/zp+Oxs/G56OLUX/08uIiy8+f5y+y8+ej/rjf5/2XvaQXLUlv",
+	"0OufnkNXU4i1+hII1PdEH0XvC2xKBZCi1Qf2ov+0/5SLi4vRN9+8fPnifJSJp6OLl+OnT4XIzkfi6+cv",
+	"+cX50+zli+ybp1n/6xf5SHwzfv78ZXZ+nn39/AIzVrsd73YlH8mWxEdraxq0WBY/06ElxTIUvHGWV9Dq",
+	"hHijYF4cMly7eUhXkZY9iHG7klm9f3qbCUv40xt8dkXoFHEZYWyoIIcFOko1qMLW5M339LwjSgE+wj6v",
+	"y5uglz6oLemAvD+3LfkrxsId4RW2xUCwhEkV8bvFfjMUf7b57oQUCP1hvKwEz1dQuHnKfikBUwosQDSe",
+	"8qoYGzZR0D4dn9Z0yDnPfYBALjPrZY2gFGamRXlHQKSMCFysH5+JBI3SFDGbgXLAKJbaC+w/YNumS+By",
+	"TE8Z8f5ZQ5WvQgdlVio7Rn1bzF1If6Zm9iy0RgYc8zCifyxmFGtS4xruygrCXswsiyyaWSR3ZM6StvYs",
+	"/BjanelTLTIlW8X/Ks+99D9qGozmslF1GhEL+hLWb0trnH9fFTnAffk18T89P7l4Ef105xMCZ+GR8me0",
+	"BBs1wyEUAz5nx0ACKY+zj/jHxsRaIOxzvd5AfoE1xs7TWIuKtYjkO4BDiqVyt6xU0DQOUOkA04WDiYj7",
+	"jqNGt5uJOBmhSCcsUkyOfISYKgYFggPikjdlfKg4D56glECbDjybi6+b5JW4AWY7g659CK/6S9CLQv0H",
+	"cU6CuCE8HwVPxmbdU/YGHOwbGXnYvumgMI5DELl7rRMSvHwf6oWmTe82QoCYFdI6sIUGfAb0ccCfhHgr",
+	"Nog1XEDwXN7GnQ4+OEGvSicZxBQZYvH4dLJPOfACAxYJG61uJIkuS+eVms1NesmQ6znxOOoQjQpQQC50",
+	"QJVRVZHniI4TLrqRufJx5lWcd4vpFwDTDACTABlBGBwQNlLTg3/TwhgIqMAPP3z5/zN8ckZltmd+S59p",
+	"YRCq7klIoGB+78Zeu2JfprdibtInpwxy857EUuZIXklYC+TXsp+Vn+Kw1eHWIFou/hPxyxF2NeDtDBiB",
+	"tRCWBRYh2zXgMnAaHiIqcMreC3zdGxlQUMCm8VAUdSySMD8OxrcBTnIj03kFRzngQQ6JbvGJt1hwULmK",
+	"irIBwGS0YlItu/zbN06BPMDJXVfHjXcW3qHxoSGg5syZUb6uF5OHofrFTc1emA0H6KXBt3fbdagi0MEZ",
+	"oP36+YixDWfCVEXmYGvX8FuXYmT/MxXlbHjHy4X9Ua8SMB49YE/h5PEETtjNc5Kpat6LwUDtnAG41qB3",
+	"NVUNBvgKv8i4tKfXp6i3mw4Z+vekVCPx+z7es5ORR/Kgw+O7XNZfnVTlcFjYHYz9+GvOBDrZBM94sMKk",
+	"CGQvPheXjtaFDkiN1NzOdHBdCWuWFySWiq0OcHirLxplL9CoAWAXVWfW5mo+/8U9516LF+0cfCrwt8QE",
+	"4mED/PYh6Qk5QfLw29WdqKTqJT17nNudReM4k+pkXhV3RSkmIj81alYGdVD7LsJyszsqm/LK7CPR7uVX",
+	"XR75VeAhOahH7l7VHQS0enPrycJ5C51dYGZoc2BvvSFlrv5tQ6YwyhkAppnKbjERwpt5AsCMI+AwNcbd",
+	"58fULoDv3PP/zHlDeontiUM320fMHPqCxs8d7qGyXC8u0EHncjxRKoSINiQIFJiYTyJcnqUkAMWEid8z",
+	"MUdw28jERexDlDF3A0rx2e1K6IuQOoPQn8efjKz4bKoggAJ2PI8KveFb9wKQmOpu/X3nmZ4fL2SCb2tX",
+	"dlTmm5hAPiRePT/dWT/SGz7Sge/mtwsEyaW8uENVprDgwQPlWwYS5d8OsZFRuKJ9BHHHzEq92xrbYja+",
+	"jHmn5gZEvaqZEf4GADUKdXD2DKxBSwZwvXqK066BxiPTOmpg5kaQSGXhWM9ajZG/+6H/yTsp3ItsPxOi",
+	"yT50WwXgQPua9mMdCF3Sd/bR/bkxagjQIiHILWbzkhvhetmtOLnsfWr/MRytvD/p0BlFWeoBJQhA/AqA",
+	"CJUKyic80G6M2wW1nZMOYC5fSe9W8YF1xscXsy7l5FbAx6ImSlJBDaRbjMYdesgK/vDQTRK3tZ7f3QWD",
+	"Ql6PoK6nDgm3llIXprgTlz7WN4FCJIQAXZjAm99Wnxst8h9hqR6/H2C3BTxqrDuary2xaa8vrMPRUfiL",
+	"6MAE/HsqF0qe8vn81Guq05tFv/80s7oX/hIp1ATHouUkLo7NQQARApnLQosBI9wsLXgp8oT+y4yqhSG+",
+	"QCP3VqwCuVmh2UJTCBOZJACJlnCafw4hTa/KRsibeemjvY5PAqjRaxA6EbuaNVVwuwdbGDdWV0h7PVrY",
+	"3DKP0H/hF8WjScFL9AY9sTgBCBte7tVw4V7n8QqNd9bjDrgFormPqSns+bmLorDWwahUI302K7SG6OTH",
+	"Dg8yWKVRYKtW6emZVnCnrURLVOH7QuY/4aO+tc995NZOGL2djkNVYu0e37Kv/x0N4DOLdG0BOmTar6yi",
+	"ssMkgDTmSBNr/wEzD7RUB+gO17e+EpSKlV2Rrat83CDAH3HEn7ZCab7/4erk4vkL9wajlRG6A0eI6uF2",
+	"RBL6+hz66oyo7J3+HxKp3/on3/CT8YePL559+l+9doDNtrPzvd1FjncTCqsrxtmcZ7drad0vtC8ERzYg",
+	"VwwKUZ640Dsgwb14xn4qvqW6bzsFUVQm7OxQHWMnxqV13/OxAHYagNnv6Gix0rVzE4vKjDAniPZcl2NP",
+	"vToqIGmyPoGfdevAW3VsGSuHnyHisXUIADVmVfAhNuXfYOeBvKFQtW9BCnVtiWhQ/C+ANSSuhsoKM9B5",
+	"wb9cZWNbHOJbF2XZF2EKWijb4YxoXBGREOg6xxk56QI2oqjdnoj13QNwTwUEqt3hqTZKi70zQVD9yXCU",
+	"YOjHxFFyseyjhPs7ooFdAfpvnQiuU2EFff/FWu/8BMDaIkr+lgj+gHEo88o9a0kFx4K2JpspxjwzAW15",
+	"5WLySaN1g5pSukPu99yYhzTooNCdMDnq6f3foMJ9D+vMvsxeHsfFUeS+M6iN4nUIaYXH1eqUrFBtUPNn",
+	"H+G/3ehfWJ+z5AWRLoXmbUidBqgoUGXeEMNxoJfbGg6Cke4tYL/yPTTa36mH4viKrfMIt18ekEFiRJP2",
+	"sAgRDNlXN9bl4AwJ4/avbww37dKKV9Q2BFSyCqCEUExcxNQR9W9FTn0FY7yfBG1HTb34jLKREOyYp+mz",
+	"+tzNw0GSXHDjTtFBAShvO7f/z9FxmtS4LlR1y5Rcq8KM6KRmfMW0wBBYUTEoVQmBhSlxOLdZheXtnzst",
+	"Zd9gez7KTjzzr68PaK3U7ttaAtUJEQgV/owH7u1CYlS1tE7o2lKPi9KIipXCaDbnWrtWS99jcSNjabB3",
+	"97fWA+/BPu/3idosqjclQja1lAOK4ML9/Mgo8QQ3xaJfK2Ku2nTVLIGlp+PwMSYLonkjg2Taewv7o0ot",
+	"JtO1KAlmcJEQG4x7PA0vMeyNJht0UP+Gh2C8Dp1FuxMBEv9kz3JYehuXIvYcyFTESlW6nYWy7P51sjcy",
+	"LpRlm+pkmyKCHai+dg8kprtg1tmi5e2D1XzyP7DAFid+3ZZGFkAX/uqsaP0ULYcnAe7tYXWXt48U5geJ",
+	"6axbjYrJL2OTFgJstK4U6Lk4+pCu1/TEJSi9oJLmQuYO2OqheWMVaq8KiRyPRShIby+UtaOz1mF5ux0i",
+	"uDCeGRRUsbX24PBAoIqw8btMhXZPAfb/Z5eW9aU5qCUf37jriN5IFNO4BxS1FHlH9HvkJvGAKPqALq/P",
+	"PsJ/P50hAdRupVCUVsJgNalU+n3CgFTNtWESAe2dqIox9K6OxwAL8mU6EpWZnsAXq/QJRr8j0imCR8BM",
+	"9WxhOGGCALUoHu9whF/98uYysmL9zwH/vzBGSMLvJ5z9rpqqV/ZX72gOtqwdcmvitbRjHGEvogJ1EscB",
+	"H7AW/2yHtO8nIcZeSPPiWQ8WspgtZvAlLWMhjZhYG3j3IOJRwYDimTtoeJBuapUd2HDBmrGHsxM85Cg7",
+	"SAMjp7tzPT2B24qc1jl2vbJM6B0IMlJVTVLQoYFPTS2lY3UA6lhvL8Pmhya8mJW1rgTgh0fQAtbC3BJA",
+	"gujQX4hCPU8pte7qFBF8pdbTyoFTXReqw0kkdMvDs1NECGCgH5y70bUl3fcHyBw0H10Jl+mD1YUlp8pF",
+	"z9RNIDEkBmnXKN2tDjjKIyQ4cFH/nBkOHPsxUxw08UfKcWR+Q7UQAdOXcNbLidiNB5iAJ3zLgRiPRUae",
+	"eq6yBeAxYJcBZagdNzbCRiBc17zk0qttpxMoONABBYpL0Tv6YndZjdQ+ezhrMXMvtI0veBv8NNzHh36b",
+	"q3qW8bleoPPYid5K1zj1raQ4QQgOCJIYxUYV9IB7OFdc9shT9qAgnH33/v1rJuSdKNVcJEwXE+kwo8KZ",
+	"lxcaII5dKZ+sSRfXbFJxaUQOpYRo9RU5AZRg5Uviy1U18NCfsr+D2chS9+zUNYExDo+B0a7Ugs0LqPYj",
+	"c9MrPzcLJye3YpU+uWQpvH8aUG2xajGxIqtyonqvBAdfjj3rP0NIUrxNusZnlNAhSG/pJ08q41+3Q/hp",
+	"DY8p/fSILvHHrw8m/+AwoGSQkAHkGYHZ+DlSC3P8HeIV0P4ZkujWnaCQoVjHVUuZqP8j3knYdg/WFJNq",
+	"OXAQtbS7AuDjKgAzaSHkKbsiHDhKK1drULn4mCG+cp4m1uCwewdKh9wzcZiXayLq7DepvLKuofCaoTcC",
+	"T29kykutUrgyFy48WDODKFwRh6P9hzUoCuptoGBOpu48p0iWibnhMqMaKg+uSGcKHDCG9iyBRBRm2t6u",
+	"YMf5uGlxeD9AeYOF7iU9Wq8jINERVU7MA42LeYVN7jvqi+9IEB4J7meXwzohGTwMNQ4BCvPo5nLlUFJg",
+	"OxbGF5I3U/QbzK4z+5uNpzMIsz9LjFKuDN7ao6fsPRx/GvvVIbxYIVB3jmcSsmoEHg0aY2tc7hc7liOe",
+	"Mvb+72lOuyChSy4PCK8OWIDOriB4j+MfKfYlzkwlxPaFLRDkVk/5HAH5MLqFrf4DNlM5IsZUbFKpxVy7",
+	"Ot8ZWlOjf4jMND7kxlTFCPimQWzCsbGEwkeZE3ROEJ5YbCBLL9lvTpFSlstOVT3FZVfziUeHdajErUK6",
+	"SRDbbR5782s7g0cWR3hGhyzaFTyyLAIAMocnfQaxBMCGEwI3Ekexd75vtXFzIQvsvPHwDa5dx34GPiKF",
+	"e2lwjlQAY2WFczV9iMJzXNsLiDd7QIFoMUcryFhrMnI5PXAzleVBolVIh3UZtbG7h9WNsrIACqUVGjWE",
+	"3kuIM19oNlnwKq94UYaSCKMWAKMN4ebTYDDhfKQtHoFUhIpPc5asGW/BXyK7kvZT8KC+aGXse0szG2GW",
+	"PCJe4dEMnBpXt1Sw3EIaJoWA5tYEbGag/RfZoirMCmSqyG6FYc++Pj/f3QhCABQ3r39IU4g2njNaghtO",
+	"gz5IrElEig3y/yDJfqeT0X8nZA5QYnLVYRohbv/ZR/xjx4gUVtr6F+sAUEkoWQkgbQBmBz6GjoshCHpD",
+	"AuI3dBdCM+0piwsmC9MolKQ6LEJqpMj+DlW51q939el/9opJepEuc/xwQMgUO3Pz9rCiSRx1OC4b4neW",
+	"F+PxVhn0JAwkiGrMUqNSe5wkcKZY1QwuQtTuajcInmM3EiUM5C3AzkWZSvKOCQDLwfyzAJd/eiO/E4TL",
+	"qMZR120k7fB5MPVCtV6bR1yMx/clJLG/vVbHFTb7jO62OE8icIlV9i7XFjMaHKQKU83mANW5VEcgHNkm",
+	"mpOKz6e7peW5zEfqd6/mwvMSlF3Qk3g4kkFUCSd0ETSp8QT6RSBhDJV0vj7QMyz4zunZRu33b/Am+0Mn",
+	"8iUktI4paDi0DkmDFTigc1DEp5WuAUDZxcErDi5XZLxu5DpyiKIFcvIhdb+kLA/PHPkXcJBk00LGcLdQ",
+	"d9Wa6/VP/lNzHtFb7MB65N738EA1WTSVbfUInWFpZCfRbCGLfy5EqIyddHH9utd9VM8hFDeaAqKmE1Xm",
+	"62Cde67gYxnvbka7TCf6/iAhzBwyK2EN14SlphLOPro/txvi0BTqh9qm68NTj74ZP8dcOkN0w2TurZrp",
+	"Xg1wKHHnAHA744jYl00YLnR40E4eBEo6gEI79+hFE06xRLt2eIYD/w+EHxG4m7SXC4zQzbFUPoX/pCGp",
+	"SuWe6FvpW8yOJjfS/jsFpqRCyXQA1yK2oPXCRSAWW8yZURAlgZorJXHE4IlFdfRjVZZq2Wxc49EkaFHd",
+	"iepEW6efxhxYZYnMBPC4C6NFOcaC4SL4jAUybFHVHruSeJfoLdDb/McCUst4HfBOCe26asg4kowbZj1B",
+	"Q2Hdiz7TA5dIBlLWMSf7FMdvJxso1JZTIREynN5BF9Yxdda7NWtXamEnK1NSioyyOOmPXJuT1/YnJ2++",
+	"S2EgsDyF1jGY+42cCOM/AE4MwrUR1V2RCeK/cMPCRR9br2JWyIVBdDsh7b0rZtStHSzE3O4wr+RCa0CU",
+	"hRwTl1A2h2O1cwOL+jPMnmYjYZZWIKw5rcZ4Wydwlaito30dR9/G9S1MhYJ6YwTHd/1JXkbdwuIyUpED",
+	"LpuvUrM3nQDk2VgRrhBNP7LVgqSFOlZ7eWZdOOE6ZyLsdMJqsZuLXqurwPQ1bu5dSktpBtoqSy9Z39GY",
+	"hPhOmXt8iEKzWzE3GwtQD1d82uibtuOK0hBYpE8shVItmZKXVsiUnKCTId2ydQ3X/nIoG8V5fsSEaUQD",
+	"GylVCi53HximRCHATBUwrOTGTnH7GB1ZDYlNNPMobPH8N+Do+yzFNR2K3+fW2kgJ4V8rIhZ18utlsrMi",
+	"z6qG2nz4Vcu5wWKe3g61gFfULbRRmXauCyjmvVdly6kIO+Svhcz1Lib/1krQCB2p0IEeOOpjSDrKbpub",
+	"Bpz8veoud/Zr1k/4whc2l7wuW0tuhSoTxZ3It22kZvdS7aiovU0Ek/Nb/+SbDx/Pk/OXXfA4RzPoYGgP",
+	"rr6kX8KcRRA23qPoFfmAfQ2GjzSDUBvssY9vZM4NH7CPNz0t/nnTG3yd3KDSvOkNXiQ3vSK/6Q1ueuLO",
+	"DF+Mz7Obnv3ewGeeUal/fe4YleD720Lir1qeZ7+3FthNb/Dxpkf2RW/w9NMnOEbCy7dA7XT5n7h3scI8",
+	"2t5mKmZoANl3jE0gLhnM/8GK6BVwkZYuE+r1bXA7IyuaDkZ0SQqZFfl2KxgCfHyhwZPV1t7igdpuwHgp",
+	"KrSNrcVr558KGhHRhl4GTwT7EYXwYcoAUrNO6UydI+wXqm+12l9h5gGy+jhkyCZcQhVSqbRLyFt9g4yu",
+	"dkxdxsEb/9q72AdqjnS5mgZcrvCROXzYpcbsr9pEah8V/UcKyLg5O2bNthfHI1VtF9G6e68ShLe5H84+",
+	"uj+3u+ixUHohpPFf9PtuezT9uVZv3s1y7zOs5HfC8KLs8undKx3Opw/T1Db9W3ZiOKuj+3R07hTxJB6w",
+	"eSfmM9uaHWgyf6pqsnsjJyqpe5IfbQT8qg+rCLRWO1pnUVzmoa0xfihH6I2hyYuaYzYNAAPuS1VBZ4fI",
+	"bjGIYAfVNZyp4KWZ7jyeH+Dyv4sqLzKzfUBogIpKsBE0XxpmlKekdhlwynR6pHsIN42Jad3TCWFox3oJ",
+	"KZ5dMSxJ4wk1DvKOF6d++G0n25b1dhktX6lM1pOYR1XRdv4Tphf2Ss1SVyGdAqkpWgnpJUu5XGG5j7V+",
+	"gJENkXA6X8E+wQpmhwg/vaihWf7GT/41/PC//1dvb7n2253qM+YcsSa2LQtForpED2/zoBWgWAeWX3GK",
+	"s0BcygUxeb0g3W1R6+9SYd2/KZYvUGeBWiZwkvTl1y/6U6IsD67AxbNpx+uAj75hOc5f7DDx1y5dOrBq",
+	"LLW3Ti/hT9yoaeIhqRcSP1qhcYFXwSBWaRKV7demRStr65mIxbY2l87YtabnJUtxD6VkvXTKoVaV2Vuj",
+	"2d/sZDvykSh7fzojE17yuDami0bU8GpCw5WLsB/Q6twAGrGFtkjGsPEe+raKEiRJsDld26rGkizkqHRR",
+	"GNSXX2gmZKXKGRRu2e88HSUCUkBkHabAqFP2hupcKoHnovD0X66I4ZS9HTtEu+xWJywF1F0Mj6e3i5Go",
+	"pDBCp4zYVytxGXl5mI2vXUdOo/BaKlO5gNJCLJyGB32hndfYze+ZQWb1vb2cSrU20Ca5FfkDgTjCuIaB",
+	"dxEt2AYP4zYKxjh1m/T8Ynt72M4ONK1k+4DT02w9UmrXRyK7PBf4+pKlzroYFnlKcFRQsexm4UBIMUCz",
+	"GLZqJziMUwTWuYS/NhLQIMFzzZnA2H5ZQJPmuBL0PhLzKDkgBeoYfYO9MUREG1JUijpCQ3W1LmCDKarA",
+	"XOtxizgmIsCxXDSYbKHjEuyv6AvHWFG/6cUFFmtDGU41E3nqHpLSR6nLJgWkEXBLWjbw96qaCHPfDfwK",
+	"n9d2rnXQeUdzMFbVRBkjDtJXg++xTZCS7jgdRqFZ+vqaT5y8o/np42tgBP1ydf3qh414o2Eyj33Ub9nE",
+	"j886s2019jwu8Jd13kLAOVtb0VeeglywcSE8TLdnxiaKcDDGl1NV+nJqj0fX2NBbAeh8ERpwM1NXBHY/",
+	"zQSX0GZ0yq6imC5B4YUeWSx3DCxXelkY6NNQ4zH1KWGTrqQi8HYiGWj/nmHjO3qlvwcoRCo6gGsdZlEY",
+	"EnTUa4pAewJzGkab/vjbPH+IAXAI6ph1QmdqWB3ikHZjdd4ETrfXpsQZeSQq5T+wRnjluomAet6AnKnx",
+	"/Y7+M2qT2Jh5oWsC6JeP/JjacQwl8aAN6lmQziLRq8yhnR6PPgge0Vm/WZahUeQYBIPR1LWuzz0bAdcV",
+	"+OblPfuIf3w6qxb3wUFYe17SWW/qiMUyQzhQLaFx/PKQgfHdsXHVGHODKQ5iWC0klHlgxNVOD+Muredb",
+	"Ael1sBKtHTwhAr9q0e7vFvLKvfTjuXbBR7sT1UhpO4d24vfQzfgW7xbykcD5f3XQXR36OUB/HSCtvQCs",
+	"bC+tLS1tbVuOTtETbPPsBllz8MgQToFQf+gPMkolrmywyIyoECRnwGaqcmBLvNQJRm0rVTpCx5EinqCE",
+	"ScW0KMcn7mpq/aCmmVEB3ZJYSRcKLb2pYn0Ajwfkm3FDPRXm+qnQC566kGD3F3I4VlUm0o62ENIlVzQq",
+	"7LE8Mr1k/KQuXAL49oANH9Qtrxy8S9S/u8t5fRCbvo3Y6h3CADhgag5rDQ6y6/RA9Zdgyz8wjHsngFQe",
+	"JEq8IFI9qLW1HcKPFZyVvS1E/Hk+K6RmM746Ze/WsGukGmZqNrO6WJUian9GsbZT5eq4yNDA5vpSIEgO",
+	"+Ap2vmfcY+l0kGJ1y94DTWbdG1wkPamGdscN3afuWIMXARIUOxF70KDUB/p4DIyfd//w1cO3T4dyfgAW",
+	"VOsGazU6ABSfrATPwu8rd6mpP8BnaiyVB7xlCIBFpcZ+gy0kIkG99uVbVmND9Y9D3EceomiKrKZvgjA1",
+	"uvkANQQyfchUFFXdEya/vQphRWgoDhAE9IDVDs0jCWvD/e+c348fr7oxmv4IwW+PjPqb+3tY5ADDOhn2",
+	"z/+RX/z+9T+/+Vf1cvn07vnti9kz2TeTKT8ioJN9mwNBOtH8OmQn/UjqpDmMTtT3kcjIoRBhQx0S68nV",
+	"EG7TKpvtPZ/JOqpOuWK6kJNSnCy0oFZvZ4xhDQP1ZhLyj25kt2JIlVOWEhSQ9vHtzM6XjPgmw+18vwTy",
+	"ow9834cnZnZV8ZX/lTUgpwuiF3d0FwVBxShgzyFbQ7OFzERlOsjmMS322k3xo+oGN2l+i+xY5ewG/0h5",
+	"Kv98xILqOr9RphJi17YG4CGTUn6T0HP2ObPHlRD/EptCVBEjsjMRsUGLvrAHpLUhCQeIoBWFzB2t+HIq",
+	"YnzFQjJwYbord+Eh39PAjqgs8RH2mV3rRrNz0KgV3fNzeSmtCu9XiNJzGku8KtaxDdZV5HEQ4TvGcJD9",
+	"FepmTtkvJZc6wRgPocxWxdiwiWKKoA7cIWCdiJGIEG/BRJrZ8wJ45cVMixLBOlEN4hPegscEznCK7XBD",
+	"blJrv6b2AvsPKLlKl0LclqvQWaTGLOerqCizVHaM+raYO+U8U7BzrLEYjLZ/LGbzxGF/WLkN/AsaEFiX",
+	"RRbNH/WPeQooV0CEbYCGosmZkq3Jias8r8n840JL4Xz2BtR9cXHSP7/uu+6LGCHq25Jnt+z7qsi59fL8",
+	"uvifnp9cvIh+urNOx1l4JIVOS7BRHxwkE4yScz9Hi1TI2Uf8Y2ONwa/1SCrgjksHuETRiPVIQluUFZJ1",
+	"TUndLZ8e9Ayl/A7TGDNDUFG6+2dQqNsr6HBiPEZIy+JtRp/x6ChbE0LA5axBxXr3FzlHrerBAkhv37u6",
+	"MQeWtA5RwxEpJcZO0hHUEUSTXHK3lpWyJwYNcnNQ0oHV/PeBnPHVeHXZa8ecOeS53iFaVLG+SbbusD49",
+	"IBrhqY0l36wwg6h4FvvWnSM34mAHoANUSMZZpZYJ8xdPuP2w9pOJUjm1VS3krbS2L11QlAS+1SYvP7jC",
+	"+6NJCj2hQ1TwlQ4K1x6249Ftvo2ycTYttFHVahcZIRwla0gNAnNZqMJwIkQgWQHUCrssHGe3wxDzDvLV",
+	"HS9KPipKQI8koK0pr7ybgZICBpyv2SUxG+DHPsQWRfPwV+T6SlGAz4HI65Uvae2kyECJ+IFmZ0un0vfW",
+	"EgUTVUnM8ZCcYA7TWqHOt08B5zC99MXzz/oItwqBQU/6eszG9L8B0qId7tpYZTeND4z7AE//QS2RWG/O",
+	"sUUO025ze3R0tz9U0MDX0gz/op/0Zvx3BFE47/f7EabCeQumwoejaxEnM13KBL8+mDaB/zudG46cJdef",
+	"V59EJcmb+uSwdAsu9tUL83moYbnj5UJcRriL8MFWWmSwKmAARw2mwhM6i5Xst49evWj8UB4z70m9DMDe",
+	"3+j1xsENKGBUSJbiEmO7gBaeRtt+tZBamJRNFBtZ7xIb1orK6aykQV+8ai0tvGyrJ3SAivEQ286C95Fk",
+	"3bNMcHdu3Yd46jBVdnlnyhjV+5D0cF5buwT2yGPYd3+s6sDt+40hnhbl1awBqirP9fyom1GY3fdhh071",
+	"5Z6deJL4L9cphHVT1l8TDnJLuybPsa/DTb99/e76h+FPr6/fvXn1nqrGfW/ULxXUxYiFBrYBhqf8Kbti",
+	"OJqA6aAFPBhLUJOYDBR4ZjIkXUU8MVEVQl/GnOC6UbxIHa0gs12h4J9oPnaBcMBHOqUTjx0GsanhGf7z",
+	"8GZnGoHxYVKPlOPWSXX3Pvs6qAeMghCIEAsOngyGVwx+Q6erCwu4ISsF8pBWIhPSbCBNzDBP1I525e2y",
+	"F/1D0aweuWUxLt8zYobCRUuBOeFe0quHNC8CFo2dJSuqWlSb89e3QC/em/AFkNaFIu5/LsTCzswMUBr8",
+	"PMPHwxIXP+lVC4mJcl7JzQ/C9Wzc4SP84y838JSb3qcenRRWrD7tXi6Dm/GYfZs4el8rHCHNHzQBEzSF",
+	"V5l+y8IehejGI7npdAScfcQ/doPxpzdq161ttjOu5TFtZ3pCZz7UDviAWKJra/pY8V98703x3+YKn81V",
+	"sQme6YrBBQ3oRd9hUy3oZEGefAyP6KjObyExGetah7QRc0QAxQcjqf7CBAbdQgJMAx4T/1zwkqEiSTC6",
+	"4uFQv/m6b6/92/WrU/ZLuBfA9XHNSiUn9r+EfLfxjMef73TQ06jd4VpDGmwJxuSQcoxjMceOtzRG6dEN",
+	"abCPEYSxT8Q1xJieXd4Ekb4yJXPwYv1Z+PRFv98F0CLWgPvwkL948fXLZ1uDMX/sY3/DMb/7CfyAk9VK",
+	"zDGPVxTJI+FuRfoEJQwtkT+sFgaElWPWlP3s6ygaxTP1sgriwfFtmZXQC2xiv2fBxSm7VghD49sNEE0m",
+	"8JQDjgTX7fGPX+zFf4Rq0RoVFcHrFPJOaFNMuIEcFCGy7ck7ZV/wccszt/Y/PnxTwlveMwxhZW22mX3x",
+	"3eur7356HUd0v0zxZ6k9VmbC8JwbfmrUrHySUNAmsESNm0nkG1mYhFXWUKniem5nyTZDig4wAPHE2PuW",
+	"8PGNxGo7rln6pRa8FPmTdOAKMk2lSuC1E66TGTAggXGFCBdFyJFjmvtG4msnvrUCHp/GAMZRPJ4KgYip",
+	"EdNjzy4ubiTN1FAqM3SvnLqSJ82MmM2tNcPGvCg1AH3bKf/h+qcfXb4dl0MnTJtVaV0maxYAYAQgAtid",
+	"MuNAje+wYcpC3qJ5NjVmntxI+x+N0N9FaRRaJVZEoHi+yCfCaPZlerPo959mcqHkiX3ZhYYPROqTfWVx",
+	"67pZKCJ0I+lXwBBe/9mTBIDxlKNW+klUM17kLC/4pOIzHCEixrqFAiBQXHcc1o2UrvgB0tBpXtwRqnxq",
+	"f3qCl/3lpidvelsapd6hqB9xy9MTuho7+OSwvOBhYz6WB+uLIrbQLvDsNlkjWWryzoWWuMLK8B1VnLZ3",
+	"PL/zTz7qeuJDNnU9+yk4qHnVUW3ySKt79tH92R2jCGpZLYyHmWpRy5cOIC/W7faqW4HgvMSF1baT3YJ8",
+	"jkXv2sa+vOpwEQ13y89U1tZ0Gvzja5Chl1B/m92mCUtp26aI6+if1NGVXsWrdATA1rqILmZHte2jmspG",
+	"HaXLRjqmBqNC+bBjbgZrvL3C0g78oLb3n96OxTlh3Dkx9zFnVbnlMBpVgt+eTEqu0SpB4KzQIrupDvML",
+	"h8TFeJaJuRE5ZFqCzYtfGhGAgmcD11gEHeMJsdNYAzAhfxD/xu4JFRB20DwFYA0olxrT5THal7saiaXs",
+	"7ZWMRvKFdo1El756CkpCcyX0lp6MdzCTh860wCpWYs6LqvfBJ0tgTYawJr2kB8VdTmFEgHcn9LukFwDv",
+	"guMY0RInFN4btLIK2K9pjocjK3Y8572Ewm/1n1yEn5C92xv0Pn5kp9ZGPi1y9umTG9QeIaBogjcaFqoU",
+	"RwJTiWAOatJUr2x1svV5jQ5iX92A9kBEMVAC6DcZJbodimTiO5F8AQFUn7hdtgCKAdiYrj4EnCJyKbXh",
+	"q+CYuvkZuB552EPE9jWjGC/0q5LRw0vjnEA0eksDt9Tr92RGqS078T3NyOH2Yi6ykken8oznorHh8tFw",
+	"zrVeqiq3BzvwbfhD3K6L/xM3UQQkbnU3fPjbRwcv3djM86KX9Gjee4Nze3z5f13sv5NwgjbtJRKq4+wm",
+	"xxf8iJa6lnyup8pssM4R3yphhDiWBNoOrGSJSW69QbjkOolPtjXx/cJhsSVRlXkD4wLxd2Ncn9YYTpuv",
+	"gK0IKdVVDrH3KsWO+nFUmEttuaQVOsIA790k7cBNYAprAPMR9PJiYXFn4oab/bM2xzTY/HtuttjsTGMn",
+	"8WE5IRo3t/YyFpY/zpbYTE4Opwk1tmq/R9yOCF64FW7aA8icHRHxtTqr3xXjsVsIvYvECV6VhT0Piu7i",
+	"JSvyG52qB2QMuaGH7yr2Rv0xxb6L9RyWmhbvMrS+UvrcmcdgGR+Q9TzeEgZIG+3UfG6bCmGhd6guaY/B",
+	"UwAvbvAuDJtPASp4qmbthScA1X3MSA0+oKvsxH550Er8Bsx5WFgInxfyEdb0zNm7x4yAuHrvSCgaGO+R",
+	"fGAkPxcxpkbDYMjKhTaAcXErYnjrAeGqrWdtCu2wcm7FCgItI1EW4k7QM5fKG2FodajqloI01wEwGbW4",
+	"uzDgcSDQh/2RmZZC64fBekAwAOydCKyhG5EjxrN/zBTsnwaFAybslco747PEL3AE9A0UbNfjti7R+wSq",
+	"kP9oU6DKVMJFoChJCKn8PLaeAbmt23ru0MpG7GQC2+e3mHHsy3ffv2JPnz795gmxJEaKwW6nlWfbjQyJ",
+	"iItoNzN6kwxcFzPxtnK75shmhZ2v60p0ypudp4Om9bCxG6b/MV1KO4ptxrNVyXNuppqQzXIAgiGk8cQB",
+	"AICYoFBic2YSsIxidstgUVtH9Pd5yQuJ0Jrv8cdxvxgwE2DHWBsQmjW/d5H0q6ZM10XaC/O9TfJ95Djp",
+	"ouvccys1TPM/1Fa6n3luaKNpxzsD03JIQ90aEd5QCHYv7cTH2Huxbde6/wDC0EmqD83gfjRhOjFSAs10",
+	"3mCJdmDMCzCAKM28VCsoHfSOMIfS4rgTCWB3rIqCzpNcBMYB9KPsSaUdDmPMCjvjK0SOcsABGMLXbZs8",
+	"w7XJPSnXSADlCWiMgTfT8tQR/KFxVgkEdvQ0Bgkk47ztRqhvJGxd0VeQ1r+7NdiiRnznc7A1sRZzikfn",
+	"THXv1hLqYFsbbS4aHdAPrrn9DKRf8bx1xmR9oWoI2B+tVPWPtKsX27uoATotRNHSf3t9zei3KYUnumuc",
+	"3uMzjp8OpgdtCzHKHFznwlAV1yEW9od6pLH4zMEUI6qKj1U1g2o3sV+mykk5yqATyKgoyoN01jlZrBpR",
+	"kvxZfG4MoYb5LVCf1BLanrPKuIxqHzsU37V7wff4fkcUpvqjNmZwYCwH1Qv+4W5CH9HabgrVLhVXV3le",
+	"Ca2FDmlNwLbHUk2V3Z6yK2OqYrQwFMGOK7PwnPTGVeTN1qoYANbly/TkBKuyT7QQ+oSgp/zN0yeJM8gb",
+	"iZ2OVEx93T+fhG0IFhpxQMCoxsbnTVl7rF4JmITxogw1bvcQyK24Qu9FVQCANYS6sWkB0+NUPKzGQYc5",
+	"3mJCtz7dQSV1Ivf8iahR299oc8ssTNkRDaV4TaKiRHv2THn+55bZhbQa8TCEPfsPuCu0/j26tKCtHfka",
+	"dnCyf6gRzHwpxoYg21DPV7zQDpaanvCFZmMhMzHAn08KV4aIAG4Ar4KkIoQwjYj2hCWhPJTgCiDoT9mv",
+	"HvvPjqIs7qzYYemnh4tFVww2gMgTCoBDth7uNizkcKFFGggjM1XlGOch/vwvtL1dAa4kjiCwVcOEYMkM",
+	"hiCL1qPkb7Cqa6fJH7eYco/jKPHT4c/zA2GR+hvufjZ17bhiJspCdgey31AAIeTWHUqPTnyEBw4Ih2JP",
+	"FYyzxONqeF4xj1WHfDqIjFWrT/EZqGZ5yiXWeio5Liah9gUffcergo+o/JMQrhNWjNlKLSBcUQmeB4Lk",
+	"19JA/zkaURFiNvQ+M20qwWcJEbgCAweZWPiN3W+lkhNRRRVk77OpyBfWfHcvTSCCru+vEqgI1MJ0mu1u",
+	"LfaV/9d23H8tZK57HQ3OzqBxPEaFjvs2VBUKxLvRRHxJ+EOhV5YYxik0m4tKK4nB5equyATLi3wD6Iqq",
+	"DvV4H7V2Q6l3pn+OpvP6ONYaz4/cZI6hf0FbAfKnZI+0PxfYUtpjXD20Z3pJT8jFzKod/4Eqc/vHh9YB",
+	"/ZmMPdqa28NhhmrP7NUHs+3qomLU43m59GZnKK4nY16Ui6r79PjeKqU4bEI/YF8GHsLEWyVW50aItnRa",
+	"PEnYRDkjyONlEWgpFB9AOAkUvLQXIGc+tXUuRVm6Gn+ZI1d3PWwe8lYD3yNZFnawGbTl4rYAPA6rPFN6",
+	"hdRXHCFnL6hRGBu9or0HMgKZKZfsIun3+37DNSQFXq7D1f4Wpvp7muktYewflbpFePxYYiKQqT9zXWR9",
+	"JrpQ32n619IjvtDjsGGCxu2juOaoUrefOUK9nHY79a/vRLUiTkV/AocOaIc5bw9js5iNrC2j7kQFyCMQ",
+	"pjUaQ4/eAETMp0otcPPNYspbmJuFHCGHQzuS76/T1WcgNv91uuruBITM1SWT4E45vVGg2jiEnPxaB36l",
+	"rjIskyoAMBXBED+zmLgVPGbV2TXlK3OlENpZNATQWubkjoYpGtzIG3nC0nml7sCfSAfIIA5KrBFrB5Y3",
+	"P8xL+CFmP/2vwtfsSxB0rBWVgY/uCRyozqO4jB9yIxn2ukZET/AbfFSlytIqbv+wGkGoS/QD510YRuIP",
+	"Ml5rU7PPQs4Sg0DsEVOAQ9OUuCWrIvdHiLz0XmZKt0vplLR3BBxBQHZHBz0CP6ATGfrOKq++nP4Et3/K",
+	"taPUg0I+OwJ7V/eZo7oDogLcO/XCyiUQwFPzODf+hQMnEb6avSmvhHMNavgrUCzoU+CI4k0dNXgf7IdA",
+	"Xy0CHE3caP1NXYW2G0WuBO5HTGdjf4/bmoVeZ+i0d0ulGtKNhn7CrQcF8fOhg7UN5J2YzHbGglERXi6K",
+	"EUzBcAEorumA0veEJyPGhBJKIhDCrVoYakV0bGL05AFJkt8pMPpo8yGqf2ESJkotmPidZ4b6uaPdYvzz",
+	"mVF0y1nc4y+FANtOuU2D2jTAVRoxj6gT8V1xsdJBWBS3fA2YEc09Fub6DlJYwGt3GUBmgPwAALViK2EG",
+	"3t9V43HEY5KEz2UMQVxDLnAvhje2d6WXryh556SHCktjwqEYJKWN33XKtRUQIXP7HikKZ1GKmO7Y3gpF",
+	"EccRvQqlifzt/JQM1XhMAhe9IfzePqNxd7wZqTARK1q3gZn/0JV7xRcOXaxgUGcUsLvTPg5RxP3gLpET",
+	"2SuzTaT5bCFLoTWL9TMOVK9kNqTS35q+zdQ8MqjjuBHpCIpXhg5gV76MYr1saRF2+gG77JyawVoEj8kK",
+	"eMZY1FzrNrQ3dcNoCsHFhdUfsBZDo4b2pTyWTHgcHE/IIyydnFUC5yHiah9ATU9U0PNWUtU2Z2nUkUtk",
+	"woV26DY+XpeL3LF+gVqvg10FAhnf64gBL6sYlJVa1+mspD8QxRA/pdHFzP+UllgL7aHI4R2Bl+qU/Ywp",
+	"b65vQYCRC2lAJ7CjUbWT4sN0ldGAfmC0KMdQNhxYMCiCiENcyCFaKW7+HEyz8QBclcH1DR12k+LOrpFk",
+	"Kf02CdXpdoAUvdRTaxUX4GHa1wGMZhfSlIj2MyYkfReyJPG0S5O4LiV46aCX7bSBzg4deJcNkfXM5grM",
+	"L8esgRNHBe1wyHoefyIRtcc8gqnCartjCk6G0AhYN2usjMFR6Pd4uvnnmMggyAlUotSK5U5gbMdH2wJG",
+	"bW0WMisKj8aA+diog6Wykxa+BzlwNapBHOjoEbzK1RL2DZJRtR8u/sIhL8t0sK7OaI+74xWU9Q7afk3V",
+	"wyShkldSOH1sRzZU1XzKpQ5DbR7MnFndwYx191WNrSHxZCtgvcJMeWD9EeRm8qDLMSnk3hjWw5vRLfo+",
+	"mjj3+rDVpIrqXTzXFSvM2s3CTWKLBA+ZMFkYdPE7Vooq2EdgrLViOtjt7C6nmrGUNpwox1bU7ZTciaoY",
+	"F6IGcpYwU7mPfDH8gmJGIfpEJp0VZ4QhM/wWZMFOcAehu15k0zAa8LAbGCNgM42tpx2O94sL2GD0u6G+",
+	"FcvGj/3WGRdmveMGgMgQQtb+e2i9mNSJsk8BxucBVGIntWOHcoN2G1qRu5FhjbE6FIx9FfOFgoXuEn72",
+	"iAw9QT5WopMbmc74aoj/TENZnzMYtYLxXzWLqAodnTnjMWlFYjFCCbeWcPxaPuqj4f43ks6KAokl5yK/",
+	"rC1IdKa59YGieBpQoKjAvg5e6WhHwx76Eme5JvSRVknt29dUTLK27WHkrVsQF8hqcbLPAdImWhkNZNEL",
+	"sK/EilyFaM6eODL5kcBsWgVs5yn97fulwuaCdnv21q7ystCicQgHcbWGzdDfkkaaiqpSlU7jwKv1VyDs",
+	"gaM/ZT8T/1NKVKMwKzdS1rmoWk85eBoCcMaCjloVtBJcAXGj7h6uX2lVH5dw3T+hN/gNIBYCvgp6KhAl",
+	"A33VG/Se7Q6i6V5vr4avi8MF4NzsdkThQiLAY6IDovVB4rR2t7OQbGjnMr8Vq82YQ/PFqCwyNuVQrOmY",
+	"z8TK/62qiUdvdAG3U3YVLOd5gbBoLC/0nBvshMSoBtqxdIqPeDvv7I+FNn+1w9wFdTuMzCr5RTVXujOh",
+	"SF/v3G/yV7H6hX5y3Gi/fVBHuu2aZj9hmGA8cCkVrfYtTreTl6ssE1qTxGxAXI27sXkGhrhjbIRjuhLW",
+	"xCl4mWAcrZokXi/O+IrlyjdqU6QOT9hcqSqs6reiMoBJ1ZE1+kkclzCgs3mTl6WoDhM6V+wN47PuJUDu",
+	"gG4ofrwCkeVDqQH3rb/oK0u/SqGy6bQD/d6xFfx5yxbxHbbnsWl2j7TD6O7ONy4qNqk4cgqsrXVXfuEq",
+	"hyidXz1PfQS3GriQAi0qOuSw2cCKLjFgU0j4iVPTCQAIA3Y1guJ1mgw4j49qMJBtQKUzcakO2AgnI0DK",
+	"sZPQG9A7qKq3B9C9fcNHahKn6e1QMig+h5DGqzy3CsEt5iZFc/YR/9hI4P1doTGsE2t/iOqIO+XQEoy6",
+	"FVKTW1UYlhc5hXyVpDrL0w5Gby92u1F5Bw14DCrv7mnbd1vgazUSl6qa6J1OWXthBIbnD1gEo23X5W/t",
+	"zY+oZ99Wk03Wix3yQUu/YQ6ccRCmYB+FGmBCZK6qLzQzQnKnWK3cxqYr1OoAB32ADYF/fuGg1EHKrWmj",
+	"tO/YLCje6YnmQBNbD1BQnRDobOvKmbGqZmm3An5bTR5V+8LLevBJUr2FLIwAVsndxeSRNOzPYmmnsFs+",
+	"/bLCQvrSWvvah0PksBbZpEvxzlVZZKuTSsxVtQFQ8q0UDK8JIX/8KdYMU20ZiPE0avP1tNnwi1ukVGcT",
+	"fhfnp10+Tuaeljpg5GEs2wf2K6EXpWkpLK69CJE2si+XE/z89qU+LdQTCpgQ93ra5QT+Ar95R3OyizcY",
+	"DSVU/CR1rOgu7zBUGbaW3V70+7uWu/pROPc4MC7O5zuOhs/nhxwJ6kpcyY4n4rddD33x7B7PFEHBwvoX",
+	"wme0GxnMyYJXeQW8Ep0FyfnunjtKzvsCkHd2GCbtod1oOfHizvLs/r7LE56KB0WnSMC3e84BGg9/uirk",
+	"eOtv9+BIbSb1RaWqH5ebO6xbB2EMJ9SYO/Ei7Co66MntgbhKTAptqtUJmshQnrbRVtFTVZmTsriDuuhb",
+	"l56ZL6yCCbAZ0Kvkbu78/hV7++oNy8oCspJvDBA2RWgl4XYO6AwNaWvIg6oSv8+LSmj7W73ZwrmkeM2t",
+	"EHM77CnX027T5h0N9NqO4HGNnPncbtipsnp3VsgFtMu/6O9s39Re5ZEsnfp0doFAkbXqI9CwnAeEHkNx",
+	"cvA/Tha7TB/X33T2kf7ajVvUVa74YhtemWLMM7MOS9BBz4HphaOyc+AjOkty4euDcnO4d/IzPZ+3+ajr",
+	"rBo4mWCawBE9WkF8CHKkyOzJYbunU1GW6v8+Szv5NMK0HpBOY11IzmiJtmBa8DoLgk5CypZAEkUlBl54",
+	"dNx7ZycBm8ETx2zlxa2oosIXNI5nXBZjCCCqEmrGQSkXhvEScH20QtKEYgKQO27O7TID6oGLjOMFpNGL",
+	"LlgCEq5XbhaOL8f+UZ1ghvj9wQS6WUUd5gxq4vT/DDnfCGt3pX0xK68K7WFwiyo0kPpSizYtGeXTBzFd",
+	"joNE1xhAHi2K0lCxEZZ+cedP5F2YdiQ2+ycR7I+v1XENzC5oN+RHGI9FJWQmXL+EO8s00H97XeExcWZU",
+	"YTA5NMqbb/4lPDPwCv8HCL01PXFd2xo3/lRv2Nk04uz6YiIFRs3xjWHUc641GuIKOv14WdJJpqMKOLTH",
+	"oR8e/HuR3QYyDzxN6q3QvvUDY5W3YkX1k0lgOluH17mVagk5fge342CeqDaAzQuoQkKbH60z/zauxBFq",
+	"WqmYbCSgnkxiMyBz0JGQoEIlw1tMvS8v+v0nMAz6IAKsY+cv2vTQVZ6TGnrnR9R7gJcw56tScXtnsfr3",
+	"afbDVfG2eLb4Ufb/AloOvrxGCYjvdCfzU2CdPHUZqzBBp3fn/xuelPSsKHCzqASK+a1YAbmzyC+ePz//",
+	"ZvBifJ7913/8J17YG/Syi1LuQ+bzHiQN0Bxm9nU/M8nsVnPYi8ySUyG4IxgGtXpYR2kX0zyJS/n9eh2k",
+	"VkdVUVsAsQg7f7vbkO/Qltot6f8UZelfuFVXOj3Z7MP4vNrS7zPs1xoEU+GIWi5s7j+Akvv/NFsEkQPS",
+	"+gdUbH5wh9Nry4Zeo02LvS8bNdvODL06cVX5wrnsviq43l4Xp8uhYAsqz7QQkIhZr/8NUEbuNVaYKNsA",
+	"Z3NVljHH737eztuxZ61MdrjYTldnOqHQkNzryiBAGU28pxyKiSb6E5rTXhJKdDsQTVoeHy0BVNn79XH5",
+	"J3sbOzSvanpTUc6G2ZRXpgsd3D75ACmpqK3ED2dTjie8/sNReOpJOIT86HoufrtzjucHuPzvmODdMgAX",
+	"qyf8yI4sG6Fq7QGf/HYcsRD/ubJMbuB+C1KqKekZ8bs5y/Td7vd69f7v25JUhybfrhNvl6VXeZ2waGih",
+	"nGxFa48D7U1I6tgHhJ4LgFTnd7wo+agU2MGN42jiP7aSo8PtIuzy4612/CT76C78XiLqPCyNKc5amEzq",
+	"hKolB4UwG4qW3iKX29IF5uYLPRVRaM8Xr3DJFnNrpAHGoo/4hSMfz+OyQGAhXsMqCBxHjFfZtLgTvhnL",
+	"lSoFOmlkUQGEReA4wk7VATEz+lfGJrTCrHdGW5OabG9d6yCQIj9lV3keaDjihrUimgboWQL0h8t6Hyav",
+	"hO+PuhVijnFR3WVAx9LxqJlITDlAMpJfPH8x+Gb88kXef3n+8uWz7Ov8xfNv+MVYcN7Pnj/nef/8OX86",
+	"Gj8bn48uRv3Ry4uLLD9/nr/Izp+P+uN+n/df9pKeXereoPfxJjbfb3qDm90M+Jte4n8JvxJP+3+BD4Nd",
+	"f9Mb/Pbhk504khJgC5CL34d8lr94Bqb9v8RwtIK86rOX5xdPnz1/sXt2NV6ex8qu1kSkw8J2FL0HUB6w",
+	"4UMG687LZlNjtKj2M9QAD6kr0FOhHRZAJeZKF0ZVEdUwlRrUFVviEASkwmaOpLUGobsgIJ7jv8E7HAEk",
+	"9Q+Rcb8EqAmc1iLibwtzffCcvFGwrveVqY/1juON5eE/K4Z9zGAQQOSXjUTUsOoAfN9RtAa7PBfQBA/q",
+	"2j7MHjKF+X/Zu9Yet22s/VcE4wXeFtDYnqDYtJpP2SbdpijaRdtFgK2zY9ri2OzIpCtRcdxB/vuC50JS",
+	"HsmXqZzJFAsUSDG2KYo8PDzX5+kqEd/V2YcrxV/fa0UOM+mjkUfZZV6KzTELfE+q2yJsjfU+NtDW5hi9",
+	"DftZ7UHARXgS3hIui8WT/vdaFTl9ts+WO7ML/Ek5EPDCZ/UacEnPhKRe+g3rPv7+2B9ZlxOxb/uKBqFy",
+	"iqsSQEFrRQP88vweQGdsjCS7v3IcfqGDR/+AJOO8X78cNI6x35fRb2bWfah/iAQnhn8CG11BPHzfaf7O",
+	"jX1M7bWbxDmCDN+ZGQOQP0Xl8J2ZnVM/uFXv1VGFbUSv8GOJL+a9TgdojMbt8pmxXLVCn1tSIYzSzgIz",
+	"Oq8YBMT3ya7ENqkrBNFQ0Fhkt+iADpOf3DTRIKH0DQOTOF+4zaSFX0iv1z5dqP9jFGPK+cl+GuvcUPuE",
+	"zEnKkSxkjWh/hFLQGfjfwW71LdMbAahDBlJ4qDGzJicYQw7tIOPh5ZyGoEQlbQSrF8PvMTw9MT8rDfCE",
+	"TD4GqMyisgF9BRg29vH+1Q+xtziLcEidipl8ckZZg/XtcPNACFbOtpQT6If3rSGWouwmqwAIkNGd++c4",
+	"Gwvgg7w36YFl86DAPbU4wfvYDn5luT4v6b1cdydF5bpHWwuWBK6tbvyTU4+Jm76/teJNGpXSIqfUAwfs",
+	"uq7+WQioDdZyw9tK4EfI8e5R12Fb5RXVBCJSkKqSW7m2oa1D3tzIuWUdVSG4kVuiudBzWbhBgpoBJCfC",
+	"y/Mfw6rO5EK5WcGVZ41pQf8iLEsvmzzFEpShH28X1RN4ea79x9MIh9FPrLJmXbVfrrbckgT3fbM+BiLQ",
+	"wkBEXfdzvdpySwjHuA/NPW1vSWqIeHWr1meQ8J9vFbQF0cxAWtAzDGy+HueTeZwkoCqbBYIhBpBf/LkN",
+	"EL3KXuEN6yHj3N+h19X9wWisNYygzWSw4qD3CfMfHre1G/Q2i8DQfBpkparK2YLHnpDdA6GNvQasNjEr",
+	"JKLgoa8WKuEBSrEE2obEEI8DpO9jcqGUIWFTRmeQa+skwCfxoowP4CWIovWQue363xlrPWP/MAlRWaP0",
+	"RhLdfrxCo18HRebKqdmKOK/w27xfMaaLOwQVFfmbTQwRvsM13069hLN40nyE7hWO4KeBNz0TrI/lZTwZ",
+	"cyJ0xxktEcK3hK6kgDLhPmS0SQKA6bvx8vEbLqml9Frp61xsq0H21TgdEM7KLrIPV+Wo4+EmHrMNE56N",
+	"p/JxmzC7ei5Rekd38O/eNI6fKxpioEudDm3GUfCC2iByfHucZKI5UJKgCtqtIKGlQITxhTE5dMxR4xdO",
+	"YS60v6QnuqrhlUx5lUzdCNduhGtlpx6BiHAtjIeZ44I+9/XU6Qjw5t3kJxpFL8PDRw9kRK3S6EWyBFLw",
+	"zjBPx4naLS+pDE0vBAvi10+TXJUS0LCBsaiTpSx+43ayshtRVNJngmbGFFLoViTDL/bte2gE7zXw0ymf",
+	"p+okWHfvpm3kbGnM7f4SUsFs1CheC2mjNBdQI+5eG6fdsW94Ek/5lqWXOHzP8pL3h60Qlo+lA3gf992u",
+	"P0uvhpKVsHO0lYHlEjpptdlwJ5Xm/cdbN/m6MHX+CgkxsTIqVErhhcuIya2ATi94vp4mw4lRFjkdQWmy",
+	"Z87xxqXBw69sUkjxrp2DnIB78SGPDsMH28EW9RCN3kFKhatDagkdvA1oKWIB8d26LAbZYGntuspGIxQY",
+	"Gno4N6sRFB6dAPSLy/FIFzxvRpfDgR+f83rfeHG4d0RiNTi6o/87UKuBvqVvioeKDS6M8GFtRPydF3Xe",
+	"xn3+EgYPYnrcHROdHZxdL7cMzmX/MqX746xAk9bYRw+olctCvZOAou8WxQfv4UMwaJBEo163Rl07l2j8",
+	"keWzx/Dr3nU+TWHR3DmK5HT5/V36mgo9OZ0C3BbDZFoaIPTG4zYlNBuMp+LfOIHT5UMB6WwyLaVVZRgn",
+	"Lw01tjqrADy3NBaDuSgh3ubLIbm9fpi80mJWAPODl3Xi7MCwakhDIYdl1eD/usLQ7zbAJquqas8H/Quq",
+	"rWLheqCWb6yh16UnGg1u1z5yF9axSjnmbOilX5/yL6fr5FEQof0oJjM5h8ZBQrZBu4bwmoDv4JhKe1qf",
+	"l+GZx5R1RFJ+huKO5py2T7PQY+clDlvMYU17Ld2ItgozYedRyh2yjIrq9JTBjr7fY91TBsrT15sbZN2k",
+	"dU+hByZEFfgSTj6b5lLk089TzCeUcFw9EwtS4HtL7UYVblrDBNcq6hxIVF5BTEIkpZxL90zip4HbgTX0",
+	"EtL/ztCHywcOLDJoveAm3vF4nGBYQ63kjqfZGl9wK/spOABuHR92I+A7fHQ+jvjhMm87ld+y4YZ+Pzj4",
+	"kJcEU7gXE0nqnEcHLtSGHXDCbWElno2znS8dDhYgeyidJ1M2FtdKL6Ypu8jOcy4KTkYI9hLkO2Ypwl/9",
+	"fzhQ98T6F1nZXoX68YToNTVBsdhctejjaFUgdoQKYybnxpPl9SZtInGy0pC2Tjlbbkd3ZvabnNvu4pNX",
+	"79eFgCIAHVB1m7z2lZXrBr998puZkcKtuS0N07pZIEfaw8W9WRoI+EqCZyA3FE36eyxgSeFPVEolWe9t",
+	"UmIenCpjnPYCCnrPN4KEtUZzYURhOI+KCbffa1nLyL94tVrbbUjLOlUP9VlIot3O+/0jrO2nQ/vNxIWw",
+	"9n0Rf4dcOAx7RO3N/bmqvEmp/Cck7CqmpG6O2oFlYsIu9Yhs1WAf3xtuCEzznFFGm4PooVrteT/4n+u3",
+	"aDH6w2zOYfPT4E/U2KfZn7Oo2y//mdo+NpHktBQq+I9Hd/y/x9UlBmrCJrtZgvSMTjVMyfdeyiKnYEvQ",
+	"HcDw1x4zeyht3RtxguT41s6PIUCHqlX6jM71VhLJkw+OYIusjIjc8MJpmNPt1fgRnYxI+IQQAFyXZm0q",
+	"mUOiJ0r2qiqWyqLgLyaFsLLEcjBmGsZrnqCf6iKU1BLTV1vjOM7jBfAGPJ5fpo0FNKZFKTl99WLuXEur",
+	"5rfSJl88v7w8PrcSXuoTp1HshRYJXxa8GYYPOFBH3Cn3WGR5JpH/Gdlc2XxbmRIFVFS3le+VxeJvA8Ua",
+	"iWAjAmzhStzIZG2UtpCzbLC7KuemaQV4EkjPxEHS1oQkvGa/TKKPXhqIzlsokzWlX5JegsQw8MPECmMH",
+	"nTdwnPpG/x3Jgqfwz3Ulf5+GCzkC+MtTzDIEJwzaoCf6hxop64B+WptkIdYVgAND7z5XpM+N1nLOkNjT",
+	"70VlL8CzvHj9cop5ilD0gwwJMpJfu1EQE/O8xlFQmxa+aVQAUrHExBx+dyp1Pg2UTJjGcYtBiKLIFgdt",
+	"P7LxpYmWoiyULJPPCFYaqJI/v8IF8Y6hNviMwPtESxDevrVoFmKKLHrkbR8Ta6cgEQImJEu1WMqSdqyT",
+	"FIT3uL0GaJwOkIMHCG4s4HCslFaregUfkteitJULpgnp8sx8b1K0UxtRcTA0v0oqWxq9wLCojuXPz34p",
+	"RQ7lADT9htQ0XmEtrJWl+81/fh1ffPX27jK9/PLD/w1aQSMPGGtgosOsLzDe27g+ByrPkucTDV/IiDs7",
+	"F1Zkyd1kUMnfJ4PseToZCAvYJ8/Gz/52cXl58Wz8y+U4G7v//g1YKLdKIzoKjOD+MjP5djLI7vhP2YTo",
+	"jROxVoif4nwg+IA0+GTw4QOIVFiJ3fe9p8hQwijmJKzweSKgA23IYR+q7BuAt49UWVKodzL5zJ03WV5A",
+	"BQFK8ucfy+C8KaX8Q16Yd7IsVS7PdAN/w5Rb+Li4LOjGlHOnKzcpOTWox/B7TiVdcah0aQpoSBCosocJ",
+	"nHyBxd8rsU13UBfmS6GYKtHdye3c+/b6pjR/SD3lGA8/O5pem6r6kVbsG/j2o9qwGKoaZIMb9Z5Uv6mt",
+	"b9KbQzvuiZYsvha/5EnW7NN0+L6XMQV4YpelqRdYy4YCQSWPJIUnGCEPbHk76mD9JC1EyXeberhJxt0y",
+	"udSqvaWsKJyla6C7pYRAJ+b4SQlCLrCEJ+QAeowIFMmLtjY4t+FK1+BYghFgwZRey7zl3G12jYWqni85",
+	"TNlzo9tfzNo+Q7Mb536pD0fphxnbm+W2Ow2yQ0hyIIOx02Ze61lh5rdVazfum2W8xX/lVEGknnzn3cIk",
+	"OxhJPRgL7slyXpfKbuHHWHGe/frWnQE0VnDUUJqajUaXz54Px8Px8DL78vl4DOeFZnW/MscQiz3sbwbE",
+	"tGmgE+f+I4Y1rFLg2R8G65dq3u8b3W/IsqiWyumeDPDZb6D2zA3IzC6zWhV5lXqWkHjoVpjgN6zUylpX",
+	"WdT6TgUOel1bGI+BRQHIl0P/NHR37uBbhEqgMEoWx7EhEJzyR2mIuaWUsoknD9vfNnsDlXYEJmlqmzGC",
+	"UePHUto9awrNHFkiClkiWHRYBbYy3C7Wtrme8PWuYbF0z21UqCmhtBP07MFt4Mvk/aDkGn54++G/AQAA",
+	"//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -48,6 +48,49 @@ type ActionRun struct {
 	MetricsError *string
 }
 
+type Alert struct {
+	ID             string
+	OrgID          string
+	InstallID      string
+	Kind           model.AlertKind
+	Subject        string
+	State          model.AlertState
+	Text           string
+	Since          time.Time
+	Cause          string
+	ReleaseID      *string
+	RunnerVersion  *string
+	Hold           *model.AlertHold
+	HoldUntil      *time.Time
+	OpenedAt       *time.Time
+	TellAt         *time.Time
+	ToldAt         *time.Time
+	GoodSince      *time.Time
+	Relapses       int32
+	LookAt         *time.Time
+	AcknowledgedAt *time.Time
+	AcknowledgedBy *string
+	Note           *string
+	IncidentID     *string
+	ClosedAt       *time.Time
+	ClosedBecause  *model.AlertClosedBecause
+	CreatedAt      time.Time
+}
+
+type AlertMute struct {
+	ID        string
+	OrgID     string
+	InstallID *string
+	Kind      *string
+	Subject   *string
+	Reason    string
+	CreatedBy string
+	CreatedAt time.Time
+	Until     time.Time
+	RemovedAt *time.Time
+	RemovedBy *string
+}
+
 type App struct {
 	ID               string
 	OrgID            string
@@ -313,6 +356,19 @@ type IdempotencyKey struct {
 	Status    int32
 	Response  []byte
 	CreatedAt time.Time
+}
+
+type Incident struct {
+	ID            string
+	OrgID         string
+	Kind          string
+	Cause         string
+	About         string
+	ReleaseID     *string
+	RunnerVersion *string
+	Installs      int32
+	OpenedAt      time.Time
+	ClosedAt      *time.Time
 }
 
 type Install struct {
