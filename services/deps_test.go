@@ -152,7 +152,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"alarms":       {},
 		"alerts":       {},
 		"alertwatch":   {"alerts", "database"},
-		"alertapi":     {"alerts", "apigen", "apiref", "database", "installs", "paging"},
+		"alertapi":     {"alerts", "apigen", "apiref", "database", "installs", "paging", "why"},
 		"apiref":       {"apigen"},
 		"database":     {},
 		"destruction":  {},

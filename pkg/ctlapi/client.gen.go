@@ -2250,6 +2250,7 @@ func (e WeeklyFreezeDays) Valid() bool {
 // Defines values for WhyCode.
 const (
 	WhyCodeAlarm              WhyCode = "alarm"
+	WhyCodeAlert              WhyCode = "alert"
 	WhyCodeAtWork             WhyCode = "at_work"
 	WhyCodeBehind             WhyCode = "behind"
 	WhyCodeConsent            WhyCode = "consent"
@@ -2286,6 +2287,8 @@ const (
 func (e WhyCode) Valid() bool {
 	switch e {
 	case WhyCodeAlarm:
+		return true
+	case WhyCodeAlert:
 		return true
 	case WhyCodeAtWork:
 		return true
@@ -7168,7 +7171,7 @@ type Why struct {
 //   - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
 //
 // What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `alert`.
 type WhyCode string
 
 // WhyItem defines model for WhyItem.
@@ -7188,7 +7191,7 @@ type WhyItem struct {
 	// - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
 	//
 	// What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `alert`.
 	Code WhyCode `json:"code"`
 
 	// Deadline When the wait ends by itself: a proposal expires, a step fails, a job is ended, a plan is made again.

@@ -6862,10 +6862,10 @@ export interface components {
          *     - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
          *
          *     What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-         *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+         *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `alert`.
          * @enum {string}
          */
-        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "consent" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
+        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "consent" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm" | "alert";
         WhyItem: {
             code: components["schemas"]["WhyCode"];
             /**
