@@ -60,13 +60,14 @@ LEFT JOIN resources r ON r.org_id = c.org_id AND r.install_id = c.install_id AND
 WHERE c.install_id = sqlc.arg(install_id) ORDER BY c.name;
 
 -- name: WorkflowsToAlert :many
--- Of an install's workflows that are to change it, and of each other kind, the last that
--- is at work or has ended since a time; with the step that failed first.
-SELECT DISTINCT ON (about) CASE WHEN w.kind IN ('action_run', 'run_script', 'role_switch') THEN w.kind ELSE 'changes' END::text AS about,
+-- Of an install's workflows that are to change it, and of those that a customer's switch
+-- starts, the last that is at work or has ended since a time; with the step that failed first.
+-- Who runs an action or a script by hand sees what comes of it.
+SELECT DISTINCT ON (about) CASE w.kind WHEN 'role_switch' THEN 'role switch' ELSE 'changes' END::text AS about,
        w.id, w.number, w.kind, w.state, w.ended, coalesce(w.release_id, '')::text AS release_id, w.finished_at, coalesce(f.name, '')::text AS failed_step
 FROM workflows w
 LEFT JOIN LATERAL (SELECT s.name FROM steps s WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY s.idx LIMIT 1) f ON true
-WHERE w.install_id = sqlc.arg(install_id) AND NOT w.plan_only
+WHERE w.install_id = sqlc.arg(install_id) AND NOT w.plan_only AND w.kind NOT IN ('action_run', 'run_script')
   AND (w.state IN ('queued', 'running', 'waiting') OR w.finished_at > sqlc.arg(since)::timestamptz)
 ORDER BY about, w.state IN ('queued', 'running', 'waiting') DESC, w.finished_at DESC, w.number DESC;
 
