@@ -19,6 +19,9 @@ const mostLead = 24 * time.Hour
 func ends(ctx context.Context, tx *database.Tx, s scene) (all []alerts.Observation, err error) {
 	rows, err := tx.EndsToAlert(ctx, s.Install.ID)
 	for _, row := range rows {
+		if row.What == "settings" && (s.Runner == nil || s.Runner.State != model.RunnerActive) {
+			continue // there is nobody to renew them for
+		}
 		all = append(all, ofEnd(row, s.Now))
 	}
 	return all, err
@@ -68,10 +71,6 @@ func waited(reason model.WaitReason) string {
 		return "for the customer to set a secret"
 	case model.WaitRelease:
 		return "for the release to be accepted"
-	case model.WaitFreeze:
-		return "for a freeze to end"
-	case model.WaitPaused:
-		return "for the vendor to resume the install"
 	case model.WaitRoleOff, model.WaitRoleUnknown:
 		return "for the customer to switch on a role"
 	case model.WaitConsent:

@@ -98,6 +98,9 @@ func runner(_ context.Context, _ *database.Tx, s scene) ([]alerts.Observation, e
 	if !s.Runner.Online {
 		o.Seen = alerts.Bad
 	}
+	if s.Runner.Switch == "sever" {
+		o.Text += ", which the customer has severed"
+	}
 	if s.Runner.Version != "" {
 		o.Cause = alerts.Cause{Of: "runner", RunnerVersion: s.Runner.Version}
 	}

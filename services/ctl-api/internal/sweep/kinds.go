@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -129,6 +130,10 @@ func Alerts(st *database.Store, tender Tender) Kind {
 		}
 		if err := tender.Advance(ctx, item.ID); err != nil {
 			return "", fmt.Errorf("tend install %s: %w", item.ID, err)
+		}
+		left, err := k.Find(ctx)
+		if err != nil || slices.Contains(left, item) {
+			return "", err // there was nothing to do about it
 		}
 		return "look", nil
 	}

@@ -955,7 +955,7 @@ func (q *Queries) VerdictsToAlert(ctx context.Context, installID string) ([]Verd
 const waitsToAlert = `-- name: WaitsToAlert :many
 SELECT w.number, w.kind, s.name, s.wait_reason, greatest(s.started_at, c.proposed_at, c.decided_at, w.created_at)::timestamptz AS since
 FROM steps s JOIN workflows w ON w.id = s.workflow_id LEFT JOIN changes c ON c.id = s.change_id
-WHERE s.install_id = $1 AND s.state = 'waiting' AND w.state = 'waiting' AND s.wait_reason <> 'lock'
+WHERE s.install_id = $1 AND s.state = 'waiting' AND w.state = 'waiting' AND s.wait_reason NOT IN ('lock', 'freeze', 'paused_by_vendor')
 ORDER BY w.number, s.idx
 `
 
@@ -967,7 +967,8 @@ type WaitsToAlertRow struct {
 	Since      time.Time
 }
 
-// The steps of an install that wait for somebody, since their turn came.
+// The steps of an install that wait for somebody, since their turn came. A freeze and a
+// pause are what the vendor wants, and who waits for another change waits for its reason.
 func (q *Queries) WaitsToAlert(ctx context.Context, installID string) ([]WaitsToAlertRow, error) {
 	rows, err := q.db.Query(ctx, waitsToAlert, installID)
 	if err != nil {

@@ -72,10 +72,11 @@ WHERE w.install_id = sqlc.arg(install_id) AND NOT w.plan_only AND w.kind NOT IN 
 ORDER BY about, w.state IN ('queued', 'running', 'waiting') DESC, w.finished_at DESC, w.number DESC;
 
 -- name: WaitsToAlert :many
--- The steps of an install that wait for somebody, since their turn came.
+-- The steps of an install that wait for somebody, since their turn came. A freeze and a
+-- pause are what the vendor wants, and who waits for another change waits for its reason.
 SELECT w.number, w.kind, s.name, s.wait_reason, greatest(s.started_at, c.proposed_at, c.decided_at, w.created_at)::timestamptz AS since
 FROM steps s JOIN workflows w ON w.id = s.workflow_id LEFT JOIN changes c ON c.id = s.change_id
-WHERE s.install_id = sqlc.arg(install_id) AND s.state = 'waiting' AND w.state = 'waiting' AND s.wait_reason <> 'lock'
+WHERE s.install_id = sqlc.arg(install_id) AND s.state = 'waiting' AND w.state = 'waiting' AND s.wait_reason NOT IN ('lock', 'freeze', 'paused_by_vendor')
 ORDER BY w.number, s.idx;
 
 -- name: EndsToAlert :many
