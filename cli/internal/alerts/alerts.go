@@ -78,11 +78,7 @@ func show(c *command.CLI) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		alert, err := api.Body(resp.JSON200)
-		if err != nil {
-			return err
-		}
-		return command.PrintOne(c, *alert, table.Alert(c.Now(), true))
+		return printOne(c, resp.JSON200)
 	})
 	return cmd
 }
@@ -102,13 +98,17 @@ func acknowledge(c *command.CLI) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		alert, err := api.Body(resp.JSON200)
-		if err != nil {
-			return err
-		}
-		return command.PrintOne(c, *alert, table.Alert(c.Now(), true))
+		return printOne(c, resp.JSON200)
 	})
 	return cmd
+}
+
+func printOne(c *command.CLI, answered *ctlapi.Alert) error {
+	alert, err := api.Body(answered)
+	if err != nil {
+		return err
+	}
+	return command.PrintOne(c, *alert, table.Alert(c.Now(), true))
 }
 
 func mute(c *command.CLI) *cobra.Command {

@@ -16,12 +16,12 @@ type Work struct {
 }
 
 // PlannedUntil is until when work holds back an alert about a subject; zero when none
-// touches it. The sandbox and the stack are under everything, and a check speaks of the
+// touches it. The subject of a component is component/NAME, or begins so with a slash. The sandbox and the stack are under everything, and a check speaks of the
 // whole install. A change that does not end holds nothing back after two hours.
 func PlannedUntil(subject string, work []Work, now time.Time) (until time.Time) {
 	component, one := strings.CutPrefix(subject, "component/")
 	for _, w := range work {
-		if one && w.Kind == model.KindComponent && w.Name != component {
+		if one && w.Kind == model.KindComponent && w.Name != component && !strings.HasPrefix(component, w.Name+"/") {
 			continue
 		}
 		end := w.EndedAt.Add(Grace)

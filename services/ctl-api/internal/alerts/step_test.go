@@ -94,6 +94,8 @@ func TestPlannedUntil(t *testing.T) {
 		want    time.Time
 	}{
 		{"its own component, at work", "component/web", alerts.Work{Kind: model.KindComponent, Name: "web", StartedAt: at(-1)}, at(10)},
+		{"one of several probes of it", "component/web/port", alerts.Work{Kind: model.KindComponent, Name: "web", StartedAt: at(-1)}, at(10)},
+		{"one with a longer name", "component/web2", alerts.Work{Kind: model.KindComponent, Name: "web", StartedAt: at(-1)}, time.Time{}},
 		{"another component", "component/web", alerts.Work{Kind: model.KindComponent, Name: "db", StartedAt: at(-1)}, time.Time{}},
 		{"what is under it", "component/web", alerts.Work{Kind: model.KindSandbox, StartedAt: at(-1)}, at(10)},
 		{"a check speaks of all", "answers", alerts.Work{Kind: model.KindComponent, Name: "db", StartedAt: at(-1)}, at(10)},

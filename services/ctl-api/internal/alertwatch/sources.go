@@ -14,8 +14,14 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// failedFor is for how long a failed workflow is worth an alert.
-const failedFor = 30 * 24 * time.Hour
+const (
+	// failedFor is for how long a failed workflow is worth an alert.
+	failedFor = 30 * 24 * time.Hour
+	// In characters; the rows take no more.
+	longestName    = 500
+	longestText    = 1000
+	longestVersion = 100
+)
 
 // scene is what sources look at.
 type scene struct {
@@ -53,7 +59,35 @@ func observe(ctx context.Context, tx *database.Tx, s scene) (all []alerts.Observ
 		}
 		all = append(all, seen...)
 	}
-	return all, nil
+	return distinct(all), nil
+}
+
+// distinct keeps one observation of each subject, a bad one if there is one, as long as
+// rows take them: names come from apps and from customers.
+func distinct(all []alerts.Observation) (one []alerts.Observation) {
+	at := map[subject]int{}
+	for _, o := range all {
+		o.Subject, o.Text = clip(o.Subject, longestName), clip(o.Text, longestText)
+		o.Cause.Of, o.Cause.RunnerVersion = clip(o.Cause.Of, longestName), clip(o.Cause.RunnerVersion, longestVersion)
+		key := subject{o.Kind, o.Subject}
+		i, known := at[key]
+		switch {
+		case !known:
+			at[key] = len(one)
+			one = append(one, o)
+		case o.Seen == alerts.Bad && one[i].Seen != alerts.Bad:
+			one[i] = o
+		}
+	}
+	return one
+}
+
+// clip cuts a text off at so many characters.
+func clip(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
 }
 
 // verdicts are the checks and probes of a live install.

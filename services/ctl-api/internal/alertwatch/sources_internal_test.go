@@ -1,6 +1,7 @@
 package alertwatch
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -102,5 +103,29 @@ func TestOfVerdict(t *testing.T) {
 	// What is live in the component counts, and not what the install is to have.
 	if got := ofVerdict(ctldb.VerdictsToAlertRow{Name: "component/web", Verdict: model.Unhealthy, ReleaseID: "rel_0"}, "rel_1"); got.Cause != (alerts.Cause{Of: "component/web", ReleaseID: "rel_0"}) {
 		t.Errorf("the cause is %+v", got.Cause)
+	}
+}
+
+// Names are of customers and of apps: whatever they are, the rows take them, and one subject
+// has one alert.
+func TestDistinct(t *testing.T) {
+	t.Parallel()
+	role := func(name string, seen alerts.Seen) alerts.Observation {
+		return alerts.Observation{Kind: model.AlertExpiring, Subject: name, Text: strings.Repeat("é", 2000), Seen: seen, Cause: alerts.Cause{Of: name}}
+	}
+	got := distinct([]alerts.Observation{role("a", alerts.Good), role("a", alerts.Bad), role("a", alerts.Unknown), role(strings.Repeat("é", 501), alerts.Bad), role(strings.Repeat("é", 502), alerts.Bad)})
+	if len(got) != 2 || got[0].Seen != alerts.Bad {
+		t.Fatalf("%d observations: %+v", len(got), got)
+	}
+	for _, o := range got {
+		if n := len([]rune(o.Subject)); n > 500 {
+			t.Errorf("a subject of %d characters", n)
+		}
+		if n := len([]rune(o.Text)); n != 1000 {
+			t.Errorf("a text of %d characters", n)
+		}
+		if n := len([]rune(o.Key())); n > 1000 {
+			t.Errorf("a cause of %d characters", n)
+		}
 	}
 }

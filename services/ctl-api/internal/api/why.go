@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/id"
-	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/alertapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/explain"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"

@@ -914,7 +914,7 @@ func (q *Queries) ShowMutes(ctx context.Context, arg ShowMutesParams) ([]ShowMut
 const verdictsToAlert = `-- name: VerdictsToAlert :many
 SELECT c.name, c.verdict, c.since, coalesce(r.live_release_id, '')::text AS release_id
 FROM checks c
-LEFT JOIN resources r ON r.org_id = c.org_id AND r.install_id = c.install_id AND r.kind = 'component' AND 'component/' || r.name = c.name
+LEFT JOIN resources r ON r.org_id = c.org_id AND r.install_id = c.install_id AND r.kind = 'component' AND c.name LIKE 'component/%' AND split_part(c.name, '/', 2) = r.name
 WHERE c.install_id = $1 ORDER BY c.name
 `
 
@@ -925,8 +925,8 @@ type VerdictsToAlertRow struct {
 	ReleaseID string
 }
 
-// The checks and probes of an install, with the release and the change that are live in
-// the component that a probe looks at.
+// The checks and probes of an install, with the release that is live in the component that
+// a probe looks at: its name is component/NAME, or begins so.
 func (q *Queries) VerdictsToAlert(ctx context.Context, installID string) ([]VerdictsToAlertRow, error) {
 	rows, err := q.db.Query(ctx, verdictsToAlert, installID)
 	if err != nil {

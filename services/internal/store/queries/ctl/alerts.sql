@@ -52,11 +52,11 @@ WHERE i.cause = sqlc.arg(cause) AND i.closed_at IS NULL
 SELECT * FROM alert_mutes m WHERE m.removed_at IS NULL AND m.until > sqlc.arg(now)::timestamptz AND (m.install_id IS NULL OR m.install_id = sqlc.arg(install_id)::text);
 
 -- name: VerdictsToAlert :many
--- The checks and probes of an install, with the release and the change that are live in
--- the component that a probe looks at.
+-- The checks and probes of an install, with the release that is live in the component that
+-- a probe looks at: its name is component/NAME, or begins so.
 SELECT c.name, c.verdict, c.since, coalesce(r.live_release_id, '')::text AS release_id
 FROM checks c
-LEFT JOIN resources r ON r.org_id = c.org_id AND r.install_id = c.install_id AND r.kind = 'component' AND 'component/' || r.name = c.name
+LEFT JOIN resources r ON r.org_id = c.org_id AND r.install_id = c.install_id AND r.kind = 'component' AND c.name LIKE 'component/%' AND split_part(c.name, '/', 2) = r.name
 WHERE c.install_id = sqlc.arg(install_id) ORDER BY c.name;
 
 -- name: WorkflowsToAlert :many
