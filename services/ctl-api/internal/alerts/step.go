@@ -9,7 +9,7 @@ import (
 
 const (
 	// gather is how long telling waits for the same cause in other installs: one
-	// incident instead of one alert for each.
+	// incident instead of one alert for each. What is over by then is not told.
 	gather = 30 * time.Second
 	// Grace is how long planned work still holds an alert back after its end.
 	Grace = 10 * time.Minute
@@ -152,24 +152,28 @@ func (a Alert) stepOpen(o Observation, now time.Time) Alert {
 }
 
 // due is when an open alert has to be looked at next.
-func (a Alert) due() (at time.Time) {
-	if a.ToldAt.IsZero() {
-		at = a.TellAt
+func (a Alert) due() time.Time {
+	switch {
+	case !a.GoodSince.IsZero():
+		return a.GoodSince.Add(RulesOf(a.Kind).ClearAfter)
+	case a.ToldAt.IsZero():
+		return a.TellAt
 	}
-	if !a.GoodSince.IsZero() {
-		at = Earlier(at, a.GoodSince.Add(RulesOf(a.Kind).ClearAfter))
-	}
-	return at
+	return time.Time{}
 }
 
+// closed is the end of an episode; nothing is left of one that nobody was told of.
 func (a Alert) closed(because model.AlertClosedBecause, now time.Time) Alert {
+	if a.ToldAt.IsZero() {
+		return Alert{}
+	}
 	a.State, a.ClosedAt, a.Because, a.LookAt = model.AlertClosed, now, because, time.Time{}
 	return a
 }
 
 // Untold says that people are to be told now.
 func (a Alert) Untold(now time.Time) bool {
-	return a.State == model.AlertOpen && a.ToldAt.IsZero() && !now.Before(a.TellAt)
+	return a.State == model.AlertOpen && a.ToldAt.IsZero() && a.GoodSince.IsZero() && !now.Before(a.TellAt)
 }
 
 // Told is the alert once people were told.

@@ -70,6 +70,16 @@ func TestStep(t *testing.T) {
 			want: with(open, func(a *alerts.Alert) {
 				a.GoodSince, a.State, a.ClosedAt, a.Because = at(-5), model.AlertClosed, at(0), model.ClosedRecovered
 			})},
+		{name: "what is well before people are told is not told", o: unhealthy, seen: alerts.Good,
+			a:    with(open, func(a *alerts.Alert) { a.TellAt, a.ToldAt, a.LookAt = at(0), time.Time{}, at(0) }),
+			want: with(open, func(a *alerts.Alert) { a.TellAt, a.ToldAt, a.GoodSince, a.LookAt = at(0), time.Time{}, at(0), at(5) })},
+		{name: "unless it relapses", o: sinceThen(unhealthy, at(0)), seen: alerts.Bad,
+			a: with(open, func(a *alerts.Alert) {
+				a.TellAt, a.ToldAt, a.GoodSince, a.LookAt = at(-2), time.Time{}, at(-3), at(2)
+			}),
+			want: with(open, func(a *alerts.Alert) { a.TellAt, a.ToldAt, a.LookAt, a.Relapses = at(-2), time.Time{}, at(-2), 1 })},
+		{name: "and nothing is left of it", o: unhealthy, seen: alerts.Good,
+			a: with(open, func(a *alerts.Alert) { a.ToldAt, a.GoodSince, a.LookAt = time.Time{}, at(-5), at(0) })},
 		{name: "what is gone closes at once", a: open, o: unhealthy, seen: alerts.Gone,
 			want: with(open, func(a *alerts.Alert) { a.State, a.ClosedAt, a.Because = model.AlertClosed, at(0), model.ClosedGone })},
 	} {

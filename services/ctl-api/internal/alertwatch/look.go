@@ -106,7 +106,7 @@ func (l *look) step(ctx context.Context, m move) (next time.Time, err error) {
 	case after.State == "" && before.State == "":
 		return time.Time{}, nil
 	case after.State == "":
-		return time.Time{}, l.tx.DropHeldAlert(ctx, row.ID)
+		return time.Time{}, l.tx.DropUntoldAlert(ctx, row.ID)
 	case before.State == "":
 		err = l.insert(ctx, row, m.saw, after)
 	case after != before || row.IncidentID != m.row.IncidentID || row.Text != m.row.Text:

@@ -172,6 +172,29 @@ func TestOneEpisode(t *testing.T) {
 	}
 }
 
+// The control plane was away, every runner looks silent for a moment, and nobody is called.
+func TestRunnersComeBackAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.exec(`update runners set last_seen_at = $1, online = false`, w.clock.Add(-time.Hour))
+	for n := range 2 {
+		w.wantNext(w.look(n), 30*time.Second)
+	}
+	w.pass(10 * time.Second)
+	w.exec(`update runners set last_seen_at = $1, online = true`, w.clock)
+	for n := range 2 {
+		w.wantNext(w.look(n), 5*time.Minute)
+	}
+	w.pass(5 * time.Minute)
+	for n := range 2 {
+		w.wantNext(w.look(n), 0)
+	}
+	w.wantEvents()
+	if got := w.text(`select count(*)::text from alerts`); got != "0" {
+		t.Errorf("%s alerts are left", got)
+	}
+}
+
 // Replicas that look at the same time open one alert; rows say so even without the lock.
 func TestReplicasOpenOneAlert(t *testing.T) {
 	t.Parallel()
@@ -201,6 +224,8 @@ func TestToldAlertsStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.verdict(0, "unhealthy")
+	w.look(0)
+	w.pass(30 * time.Second)
 	w.look(0)
 	err := w.st.Tx(t.Context(), w.org, func(ctx context.Context, tx *database.Tx) error {
 		_, err := tx.DB().Exec(ctx, `delete from alerts`)
@@ -431,6 +456,8 @@ func TestOtherSources(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("alerts (-want +got):\n%s", diff)
 	}
+	w.pass(30 * time.Second)
+	w.look(0)
 	// All of it is settled: a retry works, the step goes on, settings are renewed, the chain is there.
 	w.exec(`update workflows set state = 'succeeded', error = null, wait_reason = null, wait_on = null, wait_deadline = null, finished_at = now()`)
 	w.exec(`update steps set state = 'succeeded', wait_reason = null, wait_on = null, wait_deadline = null, error = null`)
@@ -466,12 +493,14 @@ func TestInstallGoes(t *testing.T) {
 		t.Errorf("a rehearsal has %s alerts", got)
 	}
 	w.look(0)
+	w.pass(30 * time.Second)
+	w.look(0)
 	w.exec(`update installs set state = 'deprovisioned' where id = $1`, w.installs[0])
 	w.look(0)
 	if got := w.text(`select state || ' ' || closed_because from alerts`); got != "closed gone" {
 		t.Errorf("the alert is %s", got)
 	}
-	w.wantEvents() // nobody was told of it
+	w.wantEvents("alert.opened", "alert.closed")
 }
 
 // What was closed long ago is dropped, by a role that may do nothing else to it.

@@ -150,8 +150,8 @@ func workflows(ctx context.Context, tx *database.Tx, s scene) (all []alerts.Obse
 	return all, err
 }
 
-// ofWorkflow: one that is at work, or that a person ended, does not tell whether the
-// trouble of the one before it is over.
+// ofWorkflow: one that is at work, that a person ended, or that gave way to a newer one
+// does not tell whether the trouble of the one before it is over.
 func ofWorkflow(row ctldb.WorkflowsToAlertRow) alerts.Observation {
 	o := alerts.Observation{Kind: model.AlertWorkflowFailed, Subject: row.About, Seen: alerts.Unknown, Since: optional.Value(row.FinishedAt)}
 	o.Text = fmt.Sprintf("%s #%d failed", flowName(row.Kind), row.Number)
@@ -161,7 +161,7 @@ func ofWorkflow(row ctldb.WorkflowsToAlertRow) alerts.Observation {
 	switch {
 	case row.State == model.WorkflowSucceeded, row.State == model.WorkflowFailed && row.Ended != nil:
 		o.Seen = alerts.Good
-	case row.State == model.WorkflowFailed:
+	case row.State == model.WorkflowFailed && !row.Superseded:
 		o.Seen = alerts.Bad
 	}
 	if row.ReleaseID != "" && row.FailedStep != "" {

@@ -66,6 +66,10 @@ func TestOfWorkflow(t *testing.T) {
 			Kind: model.AlertWorkflowFailed, Subject: "changes", Seen: tt.want, Since: now, Text: "input update #4 failed at component/web",
 			Cause: alerts.Cause{Of: "component/web", ReleaseID: "rel_1"},
 		}
+		if row.Superseded = true; tt.want == alerts.Bad && ofWorkflow(row).Seen != alerts.Unknown {
+			t.Error("one that gave way to a newer one failed")
+		}
+		row.Superseded = false
 		if diff := cmp.Diff(want, ofWorkflow(row)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.state, diff)
 		}

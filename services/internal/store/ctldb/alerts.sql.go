@@ -195,16 +195,6 @@ func (q *Queries) CloseIncident(ctx context.Context, arg CloseIncidentParams) (i
 	return result.RowsAffected(), nil
 }
 
-const dropHeldAlert = `-- name: DropHeldAlert :exec
-DELETE FROM alerts WHERE id = $1 AND state = 'held'
-`
-
-// Nobody was told of it.
-func (q *Queries) DropHeldAlert(ctx context.Context, id string) error {
-	_, err := q.db.Exec(ctx, dropHeldAlert, id)
-	return err
-}
-
 const dropOldAlerts = `-- name: DropOldAlerts :one
 SELECT berth.drop_old_alerts($1::int)::bigint
 `
@@ -214,6 +204,15 @@ func (q *Queries) DropOldAlerts(ctx context.Context, keepDays int32) (int64, err
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
+}
+
+const dropUntoldAlert = `-- name: DropUntoldAlert :exec
+DELETE FROM alerts WHERE id = $1 AND told_at IS NULL
+`
+
+func (q *Queries) DropUntoldAlert(ctx context.Context, id string) error {
+	_, err := q.db.Exec(ctx, dropUntoldAlert, id)
+	return err
 }
 
 const endsToAlert = `-- name: EndsToAlert :many
@@ -1016,9 +1015,14 @@ func (q *Queries) WakeHeldInstalls(ctx context.Context, arg WakeHeldInstallsPara
 
 const workflowsToAlert = `-- name: WorkflowsToAlert :many
 SELECT DISTINCT ON (about) CASE w.kind WHEN 'role_switch' THEN 'role switch' ELSE 'changes' END::text AS about,
-       w.id, w.number, w.kind, w.state, w.ended, coalesce(w.release_id, '')::text AS release_id, w.finished_at, coalesce(f.name, '')::text AS failed_step
+       w.id, w.number, w.kind, w.state, w.ended, coalesce(w.release_id, '')::text AS release_id, w.finished_at, coalesce(f.name, '')::text AS failed_step,
+       coalesce(f.superseded, false)::boolean AS superseded
 FROM workflows w
-LEFT JOIN LATERAL (SELECT s.name FROM steps s WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY s.idx LIMIT 1) f ON true
+LEFT JOIN LATERAL (
+    SELECT s.name, coalesce(c.state = 'superseded', false) AS superseded
+    FROM steps s LEFT JOIN changes c ON c.id = s.change_id
+    WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
+) f ON true
 WHERE w.install_id = $1 AND NOT w.plan_only AND w.kind NOT IN ('action_run', 'run_script')
   AND (w.state IN ('queued', 'running', 'waiting') OR w.finished_at > $2::timestamptz)
 ORDER BY about, w.state IN ('queued', 'running', 'waiting') DESC, w.finished_at DESC, w.number DESC
@@ -1039,6 +1043,7 @@ type WorkflowsToAlertRow struct {
 	ReleaseID  string
 	FinishedAt *time.Time
 	FailedStep string
+	Superseded bool
 }
 
 // Of an install's workflows that are to change it, and of those that a customer's switch
@@ -1063,6 +1068,7 @@ func (q *Queries) WorkflowsToAlert(ctx context.Context, arg WorkflowsToAlertPara
 			&i.ReleaseID,
 			&i.FinishedAt,
 			&i.FailedStep,
+			&i.Superseded,
 		); err != nil {
 			return nil, err
 		}

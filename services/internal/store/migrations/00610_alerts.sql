@@ -25,8 +25,8 @@ CREATE UNIQUE INDEX incidents_open ON incidents (org_id, cause) WHERE closed_at 
 CREATE INDEX incidents_list ON incidents (org_id, id DESC);
 
 -- One episode of something that is wrong with an install. held: nobody is told, for the
--- reason hold, until hold_until; it goes when the trouble ends before that. open: people are
--- told at tell_at, alone or, once, as an incident. good_since is since when all has been well
+-- reason hold, until hold_until. open: people are told at tell_at, alone or, once, as an
+-- incident. The row goes when the trouble ends before anybody was told. good_since is since when all has been well
 -- again; look_at is when it has to be looked at next, if nothing happens before.
 CREATE TABLE alerts (
     id              text PRIMARY KEY,
@@ -62,6 +62,7 @@ CREATE TABLE alerts (
     CONSTRAINT alerts_hold CHECK (state <> 'held' OR (hold IS NOT NULL AND hold_until IS NOT NULL AND look_at IS NOT NULL AND opened_at IS NULL)),
     CONSTRAINT alerts_opened CHECK (state = 'held' OR (hold IS NULL AND hold_until IS NULL AND opened_at IS NOT NULL AND tell_at IS NOT NULL)),
     CONSTRAINT alerts_look CHECK (state <> 'open' OR look_at IS NOT NULL OR (told_at IS NOT NULL AND good_since IS NULL)),
+    CONSTRAINT alerts_told CHECK (state <> 'closed' OR told_at IS NOT NULL),
     CONSTRAINT alerts_closed CHECK ((state = 'closed') = (closed_at IS NOT NULL) AND (closed_at IS NULL) = (closed_because IS NULL) AND (state <> 'closed' OR look_at IS NULL)),
     CONSTRAINT alerts_acknowledged CHECK (num_nonnulls(acknowledged_at, acknowledged_by, note) IN (0, 3))
 );
@@ -104,7 +105,7 @@ GRANT SELECT, INSERT, DELETE, UPDATE (state, text, since, cause, release_id, run
     acknowledged_at, acknowledged_by, note, incident_id, closed_at, closed_because) ON alerts TO berth_ctl;
 GRANT SELECT, INSERT, UPDATE (removed_at, removed_by) ON alert_mutes TO berth_ctl;
 -- What people were told stays, until its time is over.
-CREATE POLICY drops_untold ON alerts AS RESTRICTIVE FOR DELETE TO berth_ctl USING (state = 'held');
+CREATE POLICY drops_untold ON alerts AS RESTRICTIVE FOR DELETE TO berth_ctl USING (told_at IS NULL);
 GRANT SELECT, DELETE ON alerts, incidents, alert_mutes TO berth_sys;
 
 -- +goose StatementBegin

@@ -19,9 +19,8 @@ UPDATE alerts SET state = sqlc.arg(state), text = sqlc.arg(text), since = sqlc.a
     closed_at = sqlc.narg(closed_at), closed_because = sqlc.narg(closed_because)
 WHERE id = sqlc.arg(id) AND state <> 'closed';
 
--- name: DropHeldAlert :exec
--- Nobody was told of it.
-DELETE FROM alerts WHERE id = sqlc.arg(id) AND state = 'held';
+-- name: DropUntoldAlert :exec
+DELETE FROM alerts WHERE id = sqlc.arg(id) AND told_at IS NULL;
 
 -- name: LockCause :exec
 -- One transaction at a time decides whether a cause is an incident.
@@ -64,9 +63,14 @@ WHERE c.install_id = sqlc.arg(install_id) ORDER BY c.name;
 -- starts, the last that is at work or has ended since a time; with the step that failed first.
 -- Who runs an action or a script by hand sees what comes of it.
 SELECT DISTINCT ON (about) CASE w.kind WHEN 'role_switch' THEN 'role switch' ELSE 'changes' END::text AS about,
-       w.id, w.number, w.kind, w.state, w.ended, coalesce(w.release_id, '')::text AS release_id, w.finished_at, coalesce(f.name, '')::text AS failed_step
+       w.id, w.number, w.kind, w.state, w.ended, coalesce(w.release_id, '')::text AS release_id, w.finished_at, coalesce(f.name, '')::text AS failed_step,
+       coalesce(f.superseded, false)::boolean AS superseded
 FROM workflows w
-LEFT JOIN LATERAL (SELECT s.name FROM steps s WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY s.idx LIMIT 1) f ON true
+LEFT JOIN LATERAL (
+    SELECT s.name, coalesce(c.state = 'superseded', false) AS superseded
+    FROM steps s LEFT JOIN changes c ON c.id = s.change_id
+    WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
+) f ON true
 WHERE w.install_id = sqlc.arg(install_id) AND NOT w.plan_only AND w.kind NOT IN ('action_run', 'run_script')
   AND (w.state IN ('queued', 'running', 'waiting') OR w.finished_at > sqlc.arg(since)::timestamptz)
 ORDER BY about, w.state IN ('queued', 'running', 'waiting') DESC, w.finished_at DESC, w.number DESC;
