@@ -106,7 +106,7 @@ func (l *look) step(ctx context.Context, m move) (next time.Time, err error) {
 	case after.State == "" && before.State == "":
 		return time.Time{}, nil
 	case after.State == "":
-		return time.Time{}, l.tx.DropUntoldAlert(ctx, row.ID)
+		err = l.tx.DropUntoldAlert(ctx, row.ID)
 	case before.State == "":
 		err = l.insert(ctx, row, m.saw, after)
 	case after != before || row.IncidentID != m.row.IncidentID || row.Text != m.row.Text:
@@ -115,16 +115,16 @@ func (l *look) step(ctx context.Context, m move) (next time.Time, err error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	if after.State == model.AlertClosed {
-		if row.Cause != "" {
-			err = l.closeIncident(ctx, row.Cause)
-		}
-		if err == nil && m.saw.Seen == alerts.Bad {
-			return l.step(ctx, move{saw: m.saw}) // the next episode
-		}
-		return time.Time{}, err
+	if before.State != model.AlertOpen || after.State == model.AlertOpen {
+		return after.LookAt, nil
 	}
-	return after.LookAt, nil
+	if row.Cause != "" {
+		err = l.closeIncident(ctx, row.Cause)
+	}
+	if err == nil && m.saw.Seen == alerts.Bad {
+		return l.step(ctx, move{saw: m.saw}) // the next episode
+	}
+	return time.Time{}, err
 }
 
 // around is what may hold an alert back that is not open yet.

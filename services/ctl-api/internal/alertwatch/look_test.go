@@ -297,6 +297,62 @@ func TestSecondInstallMakesTheIncident(t *testing.T) {
 	w.wantEvents("alert.opened", "incident.opened", "alert.joined", "alert.joined")
 }
 
+// An incident does not stay open for an alert that was over before anybody was told.
+func TestIncidentClosesWithAnUntoldAlert(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3)
+	for n := range 2 {
+		w.verdict(n, "unhealthy")
+		w.look(n)
+	}
+	w.pass(30 * time.Second)
+	w.look(0)
+	w.look(1)
+	for n := range 2 {
+		w.verdict(n, "healthy")
+		w.look(n)
+	}
+	w.pass(4 * time.Minute)
+	w.verdict(2, "unhealthy")
+	w.look(2)
+	w.pass(time.Second)
+	w.verdict(2, "healthy")
+	w.look(2)
+	w.pass(time.Minute)
+	w.look(0)
+	w.look(1)
+	if strings.Contains(w.events(), "incident.closed") {
+		t.Error("the incident is closed while an alert of its cause is open")
+	}
+	w.pass(5 * time.Minute)
+	w.look(2)
+	w.wantEvents("incident.opened", "alert.joined", "alert.joined", "alert.closed", "alert.closed", "incident.closed")
+}
+
+// Who looks late finds that one episode is over and another has begun, told or not.
+func TestLateLook(t *testing.T) {
+	t.Parallel()
+	for _, told := range []time.Duration{0, 30 * time.Second} {
+		w := newWorld(t, 1)
+		w.verdict(0, "unhealthy")
+		w.look(0)
+		w.pass(told)
+		w.look(0)
+		w.verdict(0, "healthy")
+		w.look(0)
+		w.pass(10 * time.Minute)
+		w.verdict(0, "unhealthy")
+		w.wantNext(w.look(0), 30*time.Second)
+		want := "open"
+		if told > 0 {
+			want = "closed open"
+		}
+		if got := w.text(`select string_agg(state, ' ' order by created_at, id) from alerts`); got != want {
+			t.Errorf("told after %s: the alerts are %s, want %s", told, got, want)
+		}
+	}
+}
+
 // Many installs at once make one incident.
 func TestOneIncidentOfManyReplicas(t *testing.T) {
 	t.Parallel()
