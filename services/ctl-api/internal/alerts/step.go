@@ -15,6 +15,8 @@ const (
 	Grace = 10 * time.Minute
 	// longestWork is how long a change that does not end holds an alert back.
 	longestWork = 2 * time.Hour
+	// between stands between the parts of a cause.
+	between = " | "
 )
 
 // Seen is what a look saw of something.
@@ -59,7 +61,15 @@ func (o Observation) Key() string {
 	if o.Cause == (Cause{}) {
 		return ""
 	}
-	return strings.Join([]string{string(o.Kind), o.Cause.Of, o.Cause.ReleaseID, o.Cause.RunnerVersion}, " | ")
+	return strings.Join([]string{string(o.Kind), o.Cause.Of, o.Cause.ReleaseID, o.Cause.RunnerVersion}, between)
+}
+
+// AboutOf is what a cause is of, by its key.
+func AboutOf(key string) string {
+	if parts := strings.Split(key, between); len(parts) > 1 {
+		return parts[1]
+	}
+	return ""
 }
 
 // Alert is how far an episode has come. The zero value is that there is none.

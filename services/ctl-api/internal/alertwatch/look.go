@@ -98,7 +98,7 @@ func (l *look) step(ctx context.Context, m move) (next time.Time, err error) {
 		row.ReleaseID, row.RunnerVersion = optional.Of(m.saw.Cause.ReleaseID), optional.Of(m.saw.Cause.RunnerVersion)
 	}
 	if after.State == model.AlertOpen {
-		if row.IncidentID, after, err = l.tell(ctx, row, m.saw, after); err != nil {
+		if row.IncidentID, after, err = l.tell(ctx, row, after); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -159,7 +159,7 @@ func (l *look) around(ctx context.Context, before alerts.Alert, o alerts.Observa
 }
 
 // tell decides how people are told of an open alert, or that it joins an incident.
-func (l *look) tell(ctx context.Context, row ctldb.Alert, o alerts.Observation, a alerts.Alert) (incident *string, _ alerts.Alert, err error) {
+func (l *look) tell(ctx context.Context, row ctldb.Alert, a alerts.Alert) (incident *string, _ alerts.Alert, err error) {
 	if row.Cause == "" {
 		if a.Untold(l.Now) {
 			a = a.Told(l.Now)
@@ -202,7 +202,7 @@ func (l *look) tell(ctx context.Context, row ctldb.Alert, o alerts.Observation, 
 	case alerts.TellNobody:
 		return &open[0].ID, a, nil
 	case alerts.TellIncident:
-		made, err := l.openIncident(ctx, row, o, alerts.Together(opened, peers))
+		made, err := l.openIncident(ctx, row, alerts.Together(opened, peers))
 		return &made, a, err
 	}
 	return nil, a, nil
@@ -210,10 +210,10 @@ func (l *look) tell(ctx context.Context, row ctldb.Alert, o alerts.Observation, 
 
 // openIncident makes the incident of an alert and of those in other installs, which join
 // it when they are looked at.
-func (l *look) openIncident(ctx context.Context, row ctldb.Alert, o alerts.Observation, others []string) (string, error) {
+func (l *look) openIncident(ctx context.Context, row ctldb.Alert, others []string) (string, error) {
 	incident := id.New(id.Incident)
 	err := l.tx.InsertIncident(ctx, ctldb.InsertIncidentParams{
-		ID: incident, Kind: string(o.Kind), Cause: row.Cause, About: o.Cause.Of, ReleaseID: row.ReleaseID, RunnerVersion: row.RunnerVersion, Installs: int32(len(others) + 1),
+		ID: incident, Kind: string(row.Kind), Cause: row.Cause, About: alerts.AboutOf(row.Cause), ReleaseID: row.ReleaseID, RunnerVersion: row.RunnerVersion, Installs: int32(len(others) + 1),
 	})
 	if err != nil {
 		return "", fmt.Errorf("open incident: %w", err)
