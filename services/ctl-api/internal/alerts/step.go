@@ -45,6 +45,9 @@ type Observation struct {
 	Text string
 	// Cause is what other installs may have in common; zero for nothing.
 	Cause Cause
+	// Heals is until when something is being done about it without a person, which holds
+	// the alert back as planned work does; zero for nothing.
+	Heals time.Time
 	// Turns is when something that is not bad will be, if nothing happens; zero for never.
 	Turns time.Time
 }
@@ -108,6 +111,9 @@ func Step(a Alert, o Observation, in Around) Alert {
 		return Alert{} // nobody was told
 	}
 	a = Alert{Kind: o.Kind, Since: o.Since}
+	if o.Heals.After(in.Planned) {
+		in.Planned = o.Heals
+	}
 	a.Hold, a.HoldUntil = heldBack(a, in)
 	if a.Hold != "" {
 		a.State, a.LookAt = model.AlertHeld, a.HoldUntil

@@ -45,6 +45,8 @@ func TestStep(t *testing.T) {
 			want: alerts.Alert{Kind: model.AlertUnhealthy, State: model.AlertHeld, Since: at(0), Hold: model.HoldMuted, HoldUntil: at(60), LookAt: at(60)}},
 		{name: "planned work", o: unhealthy, seen: alerts.Bad, around: alerts.Around{Planned: at(10)},
 			want: alerts.Alert{Kind: model.AlertUnhealthy, State: model.AlertHeld, Since: at(0), Hold: model.HoldPlannedWork, HoldUntil: at(10), LookAt: at(10)}},
+		{name: "something heals it", o: func() alerts.Observation { o := unhealthy; o.Heals = at(3); return o }(), seen: alerts.Bad,
+			want: alerts.Alert{Kind: model.AlertUnhealthy, State: model.AlertHeld, Since: at(0), Hold: model.HoldPlannedWork, HoldUntil: at(3), LookAt: at(3)}},
 		{name: "planned work is no excuse for a silent runner", o: sinceThen(silent, at(-20)), seen: alerts.Bad, around: alerts.Around{Planned: at(10)},
 			want: alerts.Alert{Kind: model.AlertRunnerSilent, State: model.AlertOpen, Since: at(-20), OpenedAt: at(0), TellAt: at(0), LookAt: at(0)}},
 		{name: "still bad when the hold ends", o: unhealthy, seen: alerts.Bad, around: alerts.Around{Muted: at(0)},
