@@ -150,6 +150,9 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 	const rooms = berth + "services/ctl-api/internal/"
 	below := map[string][]string{
 		"alarms":       {},
+		"alerts":       {},
+		"alertwatch":   {"alerts", "database"},
+		"alertapi":     {"alerts", "apigen", "apiref", "database", "installs", "paging", "why"},
 		"apiref":       {"apigen"},
 		"database":     {},
 		"destruction":  {},
@@ -191,7 +194,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"eventapi":     {"apigen", "database", "installs", "paging", "stream", "webhooks"},
 		"statetree":    {"database", "keys", "recipient", "releaseview", "variables"},
 		"settings":     {"database", "health", "keys", "orders"},
-		"tend":         {"database", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
+		"tend":         {"alertwatch", "database", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
 		"rollback":     {"apigen", "database", "flow", "installs", "releaseview", "why", "workflow"},
 		"workflow":     {"approval", "clearance", "database", "destruction", "events", "flow", "foresight", "health", "keys", "orders", "policies", "releaseview", "roles", "statetree"},
 	}

@@ -47,6 +47,45 @@ func (c *Client) Alarms(ctx context.Context, which ctlapi.ListAlarmsParams) iter
 	})
 }
 
+// Alerts lists alerts; open ones when no state is named.
+func (c *Client) Alerts(ctx context.Context, which ctlapi.ListAlertsParams) iter.Seq2[ctlapi.Alert, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Alert], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListAlertsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Alert])(resp.JSON200), nil
+	})
+}
+
+// AlertMutes lists mutes.
+func (c *Client) AlertMutes(ctx context.Context, which ctlapi.ListAlertMutesParams) iter.Seq2[ctlapi.AlertMute, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.AlertMute], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListAlertMutesWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.AlertMute])(resp.JSON200), nil
+	})
+}
+
+// Incidents lists incidents.
+func (c *Client) Incidents(ctx context.Context, which ctlapi.ListIncidentsParams) iter.Seq2[ctlapi.Incident, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Incident], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListIncidentsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Incident])(resp.JSON200), nil
+	})
+}
+
 // TerraformStateHistory lists the states that a resource of an install has had.
 func (c *Client) TerraformStateHistory(ctx context.Context, install, resource string, which ctlapi.ListTerraformStateHistoryParams) iter.Seq2[ctlapi.TerraformStateVersion, error] {
 	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.TerraformStateVersion], error) {

@@ -44,6 +44,8 @@ var (
 	delivery  = []string{"webhook_id", "webhook", "delivery_id", "event_id", "event_kind", "event_seq", "attempts", "status"}
 	fromState = []string{"from"}
 	role      = []string{"role", "switch_id", "actor"}
+	alert     = []string{"alert_id", "alert_kind", "subject", "text", "since", "release_id", "runner_version", "incident_id"}
+	incident  = []string{"incident_id", "alert_kind", "subject", "release_id", "runner_version", "installs"}
 	consent   = []string{"change_id", "effect_digest", "reason", "until", "actor"}
 )
 
@@ -57,6 +59,10 @@ var All = []Doc{
 	{"action_run.succeeded", "a run of an action succeeded; runs of the probes of components are left out", run, Installs},
 	{"alarm.acknowledged", "somebody acknowledged an alarm", append(slices.Clone(alarm), "actor"), Runners},
 	{"alarm.raised", "a runner or the control plane noticed something that a person should look at", alarm, Runners},
+	{"alert.acknowledged", "somebody acknowledged an alert: they are at it", append(slices.Clone(alert), "actor"), Installs},
+	{"alert.closed", "what an alert was about is over, or not there any more; because says which", append(slices.Clone(alert), "because"), Installs},
+	{"alert.joined", "an alert belongs to an incident that people were told of as such: no `alert.opened` follows", alert, Installs},
+	{"alert.opened", "something is wrong with an install; once per episode", alert, Installs},
 	{"approval_policy.changed", "an admin said how many people have to approve changes, and which", []string{"approvals", "roles", "no_self_approval", "hours", "actor"}, Installs},
 	{"build.cancelled", "a build was cancelled", build, Apps},
 	{"build.failed", "a build failed", build, Apps},
@@ -88,6 +94,8 @@ var All = []Doc{
 	{"freeze.overridden", "an admin let a workflow through a freeze", []string{"freeze_id", "workflow_id", "until", "actor"}, Installs},
 	{"freeze.removed", "a freeze was removed", []string{"freeze_id", "starts_at", "ends_at", "weekly", "actor"}, Installs},
 	{"health.changed", "the health of a resource changed", []string{"resource_id", "resource", "resource_kind", "from", "to"}, Installs},
+	{"incident.closed", "no alert of an incident is open any more", incident, Installs},
+	{"incident.opened", "the same is wrong with several installs; installs counts them then, and more may join without another event of this kind", incident, Installs},
 	{"inputs.changed", "an install got new inputs; changed names those that differ, overrides the components whose own values do", []string{"version", "changed", "overrides", "actor"}, Installs},
 	{"install.created", "an install was made", []string{"stack", "actor"}, Installs},
 	{"install.deprovisioned", "nothing of an install is left", fromState, Installs},

@@ -41,6 +41,11 @@ type body struct {
 	Secret       string            `json:"secret"`
 	Role         string            `json:"role"`
 	Until        string            `json:"until"`
+	AlertKind    string            `json:"alert_kind"`
+	Subject      string            `json:"subject"`
+	Text         string            `json:"text"`
+	Because      string            `json:"because"`
+	Installs     int               `json:"installs"`
 	// Version is a number for inputs and variables, a text for a runner.
 	Version json.RawMessage `json:"version"`
 }
@@ -77,6 +82,20 @@ var sayings = map[string]func(deed string, b body, f Facts) string{
 			text += " (scheduled)"
 		}
 		return text + because(f.Error)
+	},
+	"alert": func(deed string, b body, _ Facts) string {
+		text := "alert " + deed + because(b.Text)
+		if deed == "closed" && b.Because != "" {
+			text += " (" + b.Because + ")"
+		}
+		return text
+	},
+	"incident": func(deed string, b body, _ Facts) string {
+		text := strings.TrimRight(fmt.Sprintf("incident %s: %s %s", deed, b.Subject, strings.ReplaceAll(b.AlertKind, "_", " ")), ": ")
+		if b.Installs > 0 {
+			text += fmt.Sprintf(" in %d installs", b.Installs)
+		}
+		return text
 	},
 	"inputs": func(_ string, b body, _ Facts) string {
 		var parts []string

@@ -52,6 +52,9 @@ const (
 	Freeze    = "frz"
 
 	RoleSwitch = "rsw"
+	Alert      = "alt"
+	AlertMute  = "mut"
+	Incident   = "inc"
 )
 
 // alphabet is Crockford's base 32 in lower case: no i, l, o, u. Its order is

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/version"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/alertwatch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/api"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
@@ -83,10 +84,11 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	courier.AddWorkers(workers)
 	office := &bulk.Office{Store: st, Keys: ring, Start: api.StartBulk, InsertAt: wake.InsertAt}
 	river.AddWorker(workers, &bulk.Worker{Office: office})
-	river.AddWorker(workers, sweep.New(log, sweep.Workflows(st, engine), sweep.Bulks(st, office), sweep.Installs(st, tender)))
+	river.AddWorker(workers, sweep.New(log, sweep.Workflows(st, engine), sweep.Bulks(st, office), sweep.Installs(st, tender), sweep.Alerts(st, tender)))
+	river.AddWorker(workers, &alertwatch.DropWorker{Store: st, Log: log})
 	client, err := jobs.New(st.Store, jobs.Config{
 		Schema: store.RiverCtl, Workers: workers, Queues: map[string]int{webhooks.Queue: webhooks.Workers}, Log: log,
-		Periodic: []*river.PeriodicJob{sweep.Every(time.Duration(config.SweepSeconds) * time.Second)},
+		Periodic: []*river.PeriodicJob{sweep.Every(time.Duration(config.SweepSeconds) * time.Second), alertwatch.Daily()},
 	})
 	if err != nil {
 		return err

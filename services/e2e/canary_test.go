@@ -296,8 +296,16 @@ func (in *install) searchAnswers(t *testing.T, db *pgxpool.Pool, s *search) {
 			t.Fatal(err)
 		}
 	}
+	if len(column(t, db, `select id from berth.incidents`)) == 0 {
+		if _, err := db.Exec(t.Context(), `with made as (insert into berth.incidents (id, org_id, kind, cause, about, installs, closed_at)
+				select 'inc_e2e', org_id, 'unhealthy', 'x', 'x', 2, now() from berth.installs where id = $1 returning org_id)
+			insert into berth.alerts (id, org_id, install_id, kind, subject, state, text, since, opened_at, tell_at, told_at, incident_id, closed_at, closed_because)
+				select 'alt_e2e', org_id, $1, 'unhealthy', 'x', 'closed', 'x', now(), now(), now(), now(), 'inc_e2e', now(), 'gone' from made`, in.id); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, table := range map[string]string{
-		"bulk": "bulk_operations", "metric": "metric_series", "workflow": "workflows", "change": "changes", "step": "steps", "run": "action_runs", "runner": "runners",
+		"alert": "alerts", "incident": "incidents", "bulk": "bulk_operations", "metric": "metric_series", "workflow": "workflows", "change": "changes", "step": "steps", "run": "action_runs", "runner": "runners",
 		"build": "builds", "config": "configs", "release": "releases", "stream": "log_streams", "webhook": "webhooks",
 	} {
 		ids[name] = column(t, db, `select id from berth.`+table)
@@ -406,6 +414,8 @@ func (in *install) searchCommands(t *testing.T, db *pgxpool.Pool, workflow strin
 		{"actions", "runs", "--install", in.name},
 		{"metrics", in.name},
 		{"runners", "list"},
+		{"alerts", "list", "--all"},
+		{"incidents", "list", "--all"},
 		{"changes", "list"},
 	}
 	for _, change := range column(t, db, `select id from berth.changes`) {

@@ -60,7 +60,7 @@ func TestStatus(t *testing.T) {
 	t.Run("a good deploy completes it, and its state follows", func(t *testing.T) {
 		edit(t, two, `value  = "broken"`, `value  = "v1"`)
 		in.sync("probe", in.app)
-		shows(show("status"), "provision failed   -         2")
+		shows(show("status"), "provision failed", "   -         2        -") // and perhaps an alert by now
 		if w := in.finished(in.deploy(true).ID, 2*time.Minute); w.State != "succeeded" {
 			t.Fatalf("deploy: %s", in.explain(w))
 		}

@@ -16,7 +16,12 @@ import (
 func (c *cli) alarmsCommand() *cobra.Command {
 	var install, reason string
 	var all bool
-	list := &cobra.Command{Use: "list", Short: "List open alarms", Args: command.Exactly()}
+	list := &cobra.Command{
+		Use: "list", Short: "List open alarms", Args: command.Exactly(),
+		Long: `Lists open alarms: something odd happened to a runner's identity, key or chain, or to a webhook,
+and stays an alarm until a person settles it. What is wrong with an install, and closes by
+itself, is an alert (berth alerts).`,
+	}
 	limit := command.LimitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.Flags().BoolVar(&all, "all", false, "also show acknowledged alarms")

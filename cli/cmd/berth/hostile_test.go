@@ -236,6 +236,8 @@ func commandLines(dir string) [][]string {
 		{"runners", "list"}, {"runners", "versions", "list"}, {"runners", "versions", "remove", "1.5.0"}, {"runners", "update", "acme", "--to", "1.5.0", "--plan"}, {"runners", "show", "rnr_1"}, {"runners", "replace", "acme"}, {"runners", "revoke", "rnr_1"},
 		{"states", "list", "acme"}, {"states", "list", "acme", "api"}, {"states", "history", "acme", "api"}, {"states", "show", "acme", "api"},
 		{"states", "pull", "acme", "api"}, {"states", "unlock", "acme", "api"},
+		{"alerts", "list"}, {"alerts", "list", "--all"}, {"alerts", "show", "alt_1"}, {"alerts", "ack", "alt_1", "--note", "x"}, {"alerts", "mutes"}, {"alerts", "mute", "alt_1", "--for", "1h", "--reason", "x"},
+		{"alerts", "unmute", "mut_1"}, {"incidents", "list"}, {"incidents", "show", "inc_1"},
 		{"alarms", "list"}, {"alarms", "list", "--all"}, {"alarms", "acknowledge", "alm_1", "--reason", "looked"},
 		{"webhooks", "list"}, {"webhooks", "show", "pager"}, {"webhooks", "create", "pager", "--url", "https://hooks.example.com"}, {"webhooks", "update", "pager", "--disable"},
 		{"webhooks", "update", "pager", "--rotate-secret"}, {"webhooks", "delete", "pager"}, {"webhooks", "deliveries", "pager"},
@@ -265,7 +267,7 @@ var ours = []string{
 
 // notForPrograms print the same, whatever -o says: lines of a log, events, a file
 // in TOML, or one word on what was done.
-var notForPrograms = []string{"freezes remove", "logs", "api /workflows/wfl_1/events", "installs config", "installs forget", "apps delete", "apps variables delete",
+var notForPrograms = []string{"alerts unmute", "freezes remove", "logs", "api /workflows/wfl_1/events", "installs config", "installs forget", "apps delete", "apps variables delete",
 	"tokens revoke", "members remove", "sync", "rehearse"}
 
 // Every command is shown a server that says nothing but hostile text, in each

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/alerts"
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/clearance"
 	"github.com/berth-dev/berth/cli/internal/command"
@@ -88,6 +89,9 @@ func (c *cli) installsShow() *cobra.Command {
 		}
 		_ = rehearse.Print(c.Out, *install)
 		c.printUnsupported(*install)
+		if err := alerts.Print(ctx, c.CLI, client, *install); err != nil {
+			return err
+		}
 		return c.printAlarms(ctx, client, *install)
 	})
 	return cmd

@@ -69,6 +69,24 @@ func (c *Client) Alarms(ctx context.Context, limit int, which ctlapi.ListAlarmsP
 	return collect(limit, c.Client.Alarms(ctx, which))
 }
 
+// Alerts lists alerts.
+func (c *Client) Alerts(ctx context.Context, limit int, which ctlapi.ListAlertsParams) ([]ctlapi.Alert, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.Alerts(ctx, which))
+}
+
+// AlertMutes lists mutes.
+func (c *Client) AlertMutes(ctx context.Context, limit int, which ctlapi.ListAlertMutesParams) ([]ctlapi.AlertMute, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.AlertMutes(ctx, which))
+}
+
+// Incidents lists incidents.
+func (c *Client) Incidents(ctx context.Context, limit int, which ctlapi.ListIncidentsParams) ([]ctlapi.Incident, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.Incidents(ctx, which))
+}
+
 // TerraformStates lists the states that a resource of an install has had, newest first.
 func (c *Client) TerraformStates(ctx context.Context, limit int, install, resource string) ([]ctlapi.TerraformStateVersion, error) {
 	return collect(limit, c.Client.TerraformStateHistory(ctx, install, resource, ctlapi.ListTerraformStateHistoryParams{Limit: size(limit)}))

@@ -21,7 +21,7 @@ func Event() output.View[ctlapi.Event] {
 			{Head: "TYPE", Shrinks: true, Least: 22, Cell: func(e ctlapi.Event) string { return e.Kind }},
 			{Head: "INSTALL", Shrinks: true, Least: 16, Cell: func(e ctlapi.Event) string { return said(e, "install") }},
 			{Head: "ABOUT", Shrinks: true, Least: 24, Cell: func(e ctlapi.Event) string {
-				return said(e, "resource", "step", "action", "component", "check", "secret", "webhook", "alarm_kind", "workflow_kind", "app", "runner_id")
+				return said(e, "resource", "step", "action", "component", "check", "secret", "webhook", "subject", "alarm_kind", "workflow_kind", "app", "runner_id")
 			}},
 			{Head: "BY", Shrinks: true, Yields: true, Cell: func(e ctlapi.Event) string { return said(e, "actor") }},
 			{Head: "ID", Wide: true, Cell: func(e ctlapi.Event) string { return e.ID }},

@@ -157,15 +157,19 @@ func Stack(now time.Time) output.View[ctlapi.Stack] {
 // healthOf is the verdict on an install, with the alarms that nobody looked at.
 func healthOf(i ctlapi.Install) string { return string(i.Health) + alarmsOf(i) }
 
-// alarmsOf adds to a word that alarms are open.
+// alarmsOf adds to a word that alarms and alerts are open.
 func alarmsOf(i ctlapi.Install) string {
-	switch i.OpenAlarms {
+	return counted(i.OpenAlerts, "alert") + counted(i.OpenAlarms, "alarm")
+}
+
+func counted(n int, noun string) string {
+	switch n {
 	case 0:
 		return ""
 	case 1:
-		return ", 1 alarm"
+		return ", 1 " + noun
 	}
-	return fmt.Sprintf(", %d alarms", i.OpenAlarms)
+	return fmt.Sprintf(", %d %ss", n, noun)
 }
 
 // Settings says in a line what was set for an install: its labels, the components and

@@ -24,6 +24,7 @@ const (
 	WhereRun      Where = "run"
 	WhereRunner   Where = "runner"
 	WhereAlarm    Where = "alarm"
+	WhereAlert    Where = "alert"
 )
 
 // Route is what an operation of openapi/ctl-api.yaml asks of its caller.
@@ -176,6 +177,15 @@ var Routes = map[string]Route{
 
 	"ListAlarms":       {auth.RunnersRead, WhereFilter},
 	"AcknowledgeAlarm": {auth.RunnersWrite, WhereAlarm},
+
+	"ListAlerts":       {auth.InstallsRead, WhereList},
+	"GetAlert":         {auth.InstallsRead, WhereAlert},
+	"AcknowledgeAlert": {auth.WorkflowsWrite, WhereAlert},
+	"ListAlertMutes":   {auth.InstallsRead, WhereList},
+	"CreateAlertMute":  {auth.InstallsWrite, WhereList}, // of installs where the caller may
+	"DeleteAlertMute":  {auth.InstallsWrite, WhereList},
+	"ListIncidents":    {auth.InstallsRead, WhereList},
+	"GetIncident":      {auth.InstallsRead, WhereList}, // with the alerts that the caller may see
 
 	"ListEvents": {auth.InstallsRead, WhereList}, // each event is filtered by where it happened and of which kind it is
 	// A webhook sends what happens everywhere in the org to an address outside.

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/alertapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearanceapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/csvlist"
@@ -44,6 +45,7 @@ func (s *Server) Register(router gin.IRouter) {
 	}}
 	s.Numbers = &metricsapi.Numbers{Read: s.read, Now: s.Now}
 	s.Health = &healthapi.Health{Read: s.read, Now: s.Now}
+	s.Alerts = &alertapi.Alerts{Read: s.read, Write: s.write, Now: s.Now}
 	s.Past = &timelineapi.Past{Read: s.read, Snapshots: snapshot.Reader{Sealed: s.Installs.SealedNames}, Now: s.Now}
 	strict := apigen.NewStrictHandlerWithOptions(s, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/alertapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearanceapi"
@@ -35,6 +36,7 @@ type Server struct {
 	*metricsapi.Numbers
 	*policyapi.Policies
 	*healthapi.Health
+	*alertapi.Alerts
 
 	Store    *database.Store
 	Keys     *keys.Ring

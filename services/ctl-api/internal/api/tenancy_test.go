@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"text/template"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
@@ -20,7 +21,7 @@ type tenant struct {
 	caller
 	Org, Member, Token, Customer, App, Config, Build, Release, Install, Resource string
 	Workflow, Step, Change, Run, Runner, Alarm, Digest, Variable, Webhook, Bulk  string
-	Freeze, AppFreeze, RunnerVersion, Metric                                     string
+	Freeze, AppFreeze, RunnerVersion, Metric, Alert, Mute, Incident              string
 }
 
 func (d *door) tenant(name string) tenant {
@@ -70,6 +71,11 @@ func (d *door) tenant(name string) tenant {
 	o.Webhook = hook.JSON201.ID
 	o.Alarm = "alm_of_" + name
 	insert(`insert into alarms (id, org_id, runner_id, kind, subject) values ($1, $2, $3, 'chain_behind', 'subject of ' || $4)`, o.Alarm, o.Org, o.Runner, name)
+	o.Alert, o.Mute, o.Incident = "alt_of_"+name, "mut_of_"+name, "inc_of_"+name
+	insert(`insert into incidents (id, org_id, kind, cause, about, installs) values ($1, $2, 'unhealthy', 'c', 'about ' || $3, 1)`, o.Incident, o.Org, name)
+	insert(`insert into alerts (id, org_id, install_id, kind, subject, state, text, since, opened_at, tell_at, told_at, incident_id)
+		values ($1, $2, $3, 'unhealthy', 'check of ' || $4, 'open', 'x', now(), now(), now(), now(), $5)`, o.Alert, o.Org, o.Install, name, o.Incident)
+	insert(`insert into alert_mutes (id, org_id, install_id, reason, created_by, until) values ($1, $2, $3, 'reason of ' || $4, 'x', now() + interval '1 day')`, o.Mute, o.Org, o.Install, name)
 	insert(`insert into action_runs (id, org_id, install_id, action, trigger, key, created_by) values ($1, $2, $3, 'look', 'manual', $1, 'x')`,
 		o.Run, o.Org, o.Install)
 	o.Metric = "ser_of_" + name
@@ -169,6 +175,9 @@ var visits = map[string]visit{
 	"ListRunners":      {query: "install={{.Install}}"}, "GetRunner": {}, "RevokeRunner": {},
 	"ListEvents": {query: "install={{.Install}}"}, "ListWebhooks": {stranger: 200}, "CreateWebhook": {body: `{"name":"hook","url":"https://hooks.example.com/x","installs":["{{.Install}}"]}`},
 	"GetWebhook": {}, "UpdateWebhook": {body: `{"rotate_secret":true}`}, "ListWebhookDeliveries": {}, "TestWebhook": {}, "ReplayWebhook": {body: `{"dead":true}`}, "DeleteWebhook": {},
+	"ListAlerts": {query: "install={{.Install}}"}, "GetAlert": {}, "AcknowledgeAlert": {body: `{"note":"at it"}`},
+	"ListAlertMutes": {stranger: 200}, "CreateAlertMute": {body: `{"alert":"{{.Alert}}","until":"` + time.Now().Add(time.Hour).Format(time.RFC3339) + `","reason":"x"}`}, "DeleteAlertMute": {},
+	"ListIncidents": {stranger: 200}, "GetIncident": {},
 	"ListAlarms": {query: "install={{.Install}}"}, "AcknowledgeAlarm": {body: `{"reason":"looked"}`},
 }
 
@@ -191,7 +200,7 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
 		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "runner_version": o.RunnerVersion, "alarm": o.Alarm, "webhook": o.Webhook, "bulk": o.Bulk,
-		"object": o.Step, "freeze": o.Freeze, "metric": o.Metric,
+		"alert": o.Alert, "mute": o.Mute, "incident": o.Incident, "object": o.Step, "freeze": o.Freeze, "metric": o.Metric,
 	}
 	if strings.HasPrefix(path, "/apps/") {
 		params["freeze"] = o.AppFreeze

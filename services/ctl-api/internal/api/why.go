@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/alertapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/explain"
@@ -110,6 +111,11 @@ func (s *Server) whyInstall(ctx context.Context, tx *database.Tx, ref string) (e
 		return explain.Answer{}, err
 	}
 	all = append(all, open...)
+	wrong, err := alertapi.Why(ctx, tx, install.ID)
+	if err != nil {
+		return explain.Answer{}, err
+	}
+	all = append(all, wrong...)
 	return explain.Answer{Name: install.Name, Reasons: all}, nil
 }
 

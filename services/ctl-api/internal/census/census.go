@@ -34,13 +34,14 @@ var (
 	jobs        = instruments.Gauge("job.open", "{job}", "jobs that wait for a runner (queued), or that one works on (leased)")
 	oldestJob   = instruments.Gauge("job.oldest", "s", "how long the oldest queued job has waited")
 	workflows   = instruments.Gauge("workflow.open", "{workflow}", "workflows that have not ended; waiting ones may wait for a person")
+	alerts      = instruments.Gauge("alert.open", "{alert}", "open alerts of installs, by kind")
 	proposed    = instruments.Gauge("change.proposed", "{change}", "changes that wait for an approval")
 )
 
 // gauges by the name that the database gives to their rows.
 var gauges = map[string]metric.Float64ObservableGauge{
 	"install.count": installs, "resource.count": resources, "resource.unhealthy": unhealthy, "runner.count": runners,
-	"job.open": jobs, "job.oldest": oldestJob, "workflow.open": workflows, "change.proposed": proposed,
+	"job.open": jobs, "job.oldest": oldestJob, "workflow.open": workflows, "change.proposed": proposed, "alert.open": alerts,
 }
 
 // Observe counts at each collection, until stop.
@@ -86,7 +87,13 @@ func (c *counter) count(ctx context.Context) (rows []ctldb.FleetCountsRow, err e
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	err = c.store.System(ctx, func(ctx context.Context, tx *database.Tx) error {
-		rows, err = tx.FleetCounts(ctx, why.OfflineAfter.Seconds())
+		if rows, err = tx.FleetCounts(ctx, why.OfflineAfter.Seconds()); err != nil {
+			return err
+		}
+		open, err := tx.AlertCounts(ctx)
+		for _, row := range open {
+			rows = append(rows, ctldb.FleetCountsRow{Name: "alert.open", Kind: row.Kind, Value: row.Value})
+		}
 		return err
 	})
 	return rows, err

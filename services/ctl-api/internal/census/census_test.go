@@ -44,6 +44,9 @@ func TestCensus(t *testing.T) {
 		 from (values (1, 'queued'), (2, 'queued'), (3, 'leased'), (4, 'succeeded')) x(i, state)`,
 		`insert into workflows (id, org_id, install_id, kind, state, number, inputs_version, created_by)
 		 select 'wfl_' || i, 'org_1', 'ins_1', 'deploy', state, i, 1, 'test' from (values (1, 'running'), (2, 'succeeded')) x(i, state)`,
+		`insert into alerts (id, org_id, install_id, kind, subject, state, text, since, opened_at, tell_at, told_at, closed_at, closed_because)
+		 select 'alt_' || i, 'org_' || o, 'ins_' || i, kind, 'x', state, 'x', now(), now(), now(), now(), case state when 'closed' then now() end, case state when 'closed' then 'gone' end
+		 from (values (1, 1, 'unhealthy', 'open'), (2, 2, 'unhealthy', 'open'), (3, 1, 'unhealthy', 'closed'), (4, 2, 'drift', 'open')) x(i, o, kind, state)`,
 	} {
 		if _, err := db.Admin().Exec(t.Context(), sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
@@ -71,6 +74,9 @@ func TestCensus(t *testing.T) {
 		{"job.open", nil, 3},
 		{"workflow.open", nil, 1},
 		{"change.proposed", nil, 0},
+		{"alert.open", nil, 3},
+		{"alert.open", []attribute.KeyValue{of("unhealthy")}, 2},
+		{"alert.open", []attribute.KeyValue{of("runner_silent")}, 0},
 	} {
 		if got := metrictest.Value(t, c.name, c.attrs...); got != c.want {
 			t.Errorf("%s of %v is %g, want %g", c.name, c.attrs, got, c.want)

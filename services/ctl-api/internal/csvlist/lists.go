@@ -61,6 +61,16 @@ var lists = map[string]list{
 	"ListAlarms": {name: "alarms", next: pages, columns: []string{
 		"id", "alarm=kind", "install=install.name", "created_at", "cause", "acknowledged_at", "about", "remedy", "runner=runner_id", "acknowledged_by", "reason",
 	}},
+	"ListAlerts": {name: "alerts", next: pages, columns: []string{
+		"id", "install=install.name", "alert=kind", "severity", "state", "text", "since", "acknowledged_by", "note", "subject", "release=release.number", "runner_version",
+		"incident=incident_id", "opened_at", "acknowledged_at", "closed_at", "closed_because", "held=held.because", "held_until=held.until", "relapses", "install_id=install.id",
+	}},
+	"ListAlertMutes": {name: "mutes", next: pages, columns: []string{
+		"id", "install=install.name", "alert=kind", "subject", "until", "by=created_by", "reason", "created_at", "removed_at", "removed_by", "install_id=install.id",
+	}},
+	"ListIncidents": {name: "incidents", next: pages, columns: []string{
+		"id", "alert=kind", "severity", "about", "app", "release=release.number", "open_alerts", "alerts", "opened_at", "closed_at", "runner_version",
+	}},
 	"ListEvents": {name: "events", next: events, columns: []string{
 		"seq", "at", "kind", "install=body.install", "app=body.app", "resource=body.resource", "actor=body.actor", "id", "install_id", "app_id", "customer_id", "body",
 	}},

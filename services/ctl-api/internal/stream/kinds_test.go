@@ -108,6 +108,17 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 	        ('dlv_3', 'org1', 'whk_1', 'evt_3', 'webhook.ping', null, 'test', now()), ('dlv_4', 'org1', 'whk_1', 'evt_4', 'workflow.failed', 4, 'event', now())`)
 	exec(`update webhook_deliveries set state = 'dead', next_at = null, finished_at = now(), attempts = attempts + 1 where id <> 'dlv_4'`)
 	exec(`update webhook_deliveries set state = 'dead', next_at = null, finished_at = now() where id = 'dlv_4'`) // its webhook was deleted
+	exec(`insert into incidents (id, org_id, kind, cause, about, release_id, installs) values ('inc_1', 'org1', 'unhealthy', 'c', 'api', 'rel_1', 2)`)
+	exec(`insert into alerts (id, org_id, install_id, kind, subject, state, text, since) values
+	        ('alt_1', 'org1', 'ins1', 'unhealthy', 'api', 'open', 'api is unhealthy', now()), ('alt_2', 'org1', 'ins1', 'unhealthy', 'db', 'open', 'x', now()),
+	        ('alt_3', 'org1', 'ins1', 'unhealthy', 'web', 'held', 'x', now())`) // nobody is told yet
+	exec(`update alerts set told_at = now() where id = 'alt_1'`)
+	exec(`update alerts set told_at = now(), incident_id = 'inc_1' where id = 'alt_2'`)
+	exec(`update alerts set acknowledged_at = now(), acknowledged_by = 'ada', note = 'x' where id = 'alt_1'`)
+	exec(`update alerts set told_at = told_at, acknowledged_at = acknowledged_at, relapses = 1`)               // nothing happened
+	exec(`update alerts set closed_at = now(), closed_because = 'gone', state = 'closed' where id <> 'alt_2'`) // of alt_3 nobody knows
+	exec(`update alerts set closed_at = now(), closed_because = 'recovered', state = 'closed' where id = 'alt_2'`)
+	exec(`update incidents set closed_at = now()`)
 	exec(`update alarms set acknowledged_at = now(), acknowledged_by = 'ada', acknowledgement = 'ok' where id = 'alm_1'`)
 	exec(`select berth.note_presence(120)`)
 	exec(`update runners set last_seen_at = now() - interval '3 minutes'`)
@@ -145,6 +156,7 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 		`select string_agg((body->>'webhook') || ' ' || (body->>'delivery_id'), ',') from events where kind = 'webhook_delivery.dead'`: "pager dlv_1",
 		`select app_id || customer_id from events where kind = 'step.failed'`:                                                          "app1cus1",
 		`select count(*)::text from events where body->>'action' like 'component/%'`:                                                   "0",
+		`select string_agg((body->>'alert_id') || ' ' || kind, ', ' order by seq) from events where kind like 'alert.%'`:               "alt_1 alert.opened, alt_2 alert.joined, alt_1 alert.acknowledged, alt_1 alert.closed, alt_2 alert.closed",
 		`select count(*)::text from event_outbox`:                                                                                      "0",
 		`select (max(seq) = count(*) and min(seq) = 1)::text from events`:                                                              "true",
 		`select count(*)::text from events where kind = 'install.updated'`:                                                             "1",

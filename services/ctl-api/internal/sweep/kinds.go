@@ -3,12 +3,15 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/alerts"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -107,6 +110,32 @@ func Installs(st *database.Store, tender Tender) Kind {
 			return "", err // there is nobody to sign for
 		}
 		return "sign_settings", nil
+	}
+	return k
+}
+
+// Alerts are installs that nobody looked at when one of their alerts was due, or of which
+// nothing is heard and no alert says so.
+func Alerts(st *database.Store, tender Tender) Kind {
+	k := Kind{What: "alert", Does: []string{"look"}}
+	overdue := func(q *ctldb.Queries, ctx context.Context) ([]ctldb.AlertsOverdueRow, error) {
+		return q.AlertsOverdue(ctx, ctldb.AlertsOverdueParams{LateSeconds: late.Seconds(), SilentSeconds: alerts.RulesOf(model.AlertRunnerSilent).OpenAfter.Seconds()})
+	}
+	k.Find = find(st, overdue, func(r ctldb.AlertsOverdueRow) Item { return Item{Org: r.OrgID, ID: r.ID} })
+	k.Move = func(ctx context.Context, item Item) (string, error) {
+		of := map[string]string{"install_id": item.ID}
+		awaited, err := expected(ctx, st, item.Org, jobs.Wakeup{Kind: "install_advance", Args: of}, jobs.Wakeup{Kind: "install_due", Args: of})
+		if err != nil || awaited {
+			return "", err
+		}
+		if err := tender.Advance(ctx, item.ID); err != nil {
+			return "", fmt.Errorf("tend install %s: %w", item.ID, err)
+		}
+		left, err := k.Find(ctx)
+		if err != nil || slices.Contains(left, item) {
+			return "", err // there was nothing to do about it
+		}
+		return "look", nil
 	}
 	return k
 }

@@ -3,6 +3,7 @@ package sweep_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,5 +109,57 @@ func TestWhatElseIsSwept(t *testing.T) {
 	}
 	if len(installs) != 2 {
 		t.Errorf("installs looked after: %v, want twice", installs)
+	}
+}
+
+// An alert whose wake-up was lost, and a silent runner that no alert speaks of, have their
+// install looked at.
+func TestAlertsAreSwept(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.New(t)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := pg.Admin().Exec(t.Context(), sql, args...); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	exec(`insert into orgs (org_id, name) values ('org_1', 'vendor')`)
+	exec(`insert into apps (id, org_id, name) values ('app_1', 'org_1', 'shop')`)
+	exec(`insert into customers (id, org_id, name) values ('cus_1', 'org_1', 'acme')`)
+	exec(`insert into installs (id, org_id, customer_id, app_id, name, stack_kind, state, created_by) values ('ins_1', 'org_1', 'cus_1', 'app_1', 'acme', 'local', 'live', 'ada'),
+		('ins_2', 'org_1', 'cus_1', 'app_1', 'globex', 'local', 'live', 'ada')`)
+	exec(`insert into runners (id, org_id, install_id, kind, name, state, last_seen_at) values ('rnr_0', 'org_1', 'ins_2', 'install', 'old', 'revoked', now() - interval '1 day'),
+		('rnr_2', 'org_1', 'ins_2', 'install', 'globex', 'active', now())`)
+	alert := func(id, install, kind string) {
+		exec(`insert into alerts (id, org_id, install_id, kind, subject, state, text, since, hold, hold_until, look_at) values ($1, 'org_1', $2, $3, 'x', 'held', 'x', now(), 'too_early', now(), now() - interval '1 hour')`, id, install, kind)
+	}
+	var looked []string
+	does := func() {}
+	sweeper := sweep.New(slog.New(slog.DiscardHandler), sweep.Alerts(database.New(pg.AsRole(store.RoleCtl)), tender{moving{&looked, func(string) { does() }}}))
+	round := func(when string, want int) {
+		t.Helper()
+		if got, err := sweeper.Round(t.Context()); err != nil || got != want {
+			t.Errorf("%s, the sweep moved %d (%v), want %d", when, got, err, want)
+		}
+	}
+	round("while nothing is due", 0)
+	alert("alt_1", "ins_1", "unhealthy")
+	exec(`insert into river_ctl.river_job (kind, max_attempts, args, state) values ('install_due', 25, '{"install_id": "ins_1"}', 'available')`)
+	round("while its wake-up is there", 0)
+	exec(`delete from river_ctl.river_job`)
+	round("while a look changes nothing", 0)
+	does = func() { exec(`delete from alerts`) }
+	round("once a look does", 1)
+	exec(`update runners set last_seen_at = now() - interval '9 minutes' where id = 'rnr_2'`)
+	round("while the runner is silent for a while", 0)
+	exec(`update runners set last_seen_at = now() - interval '1 hour'`)
+	does = func() {
+		alert("alt_2", "ins_2", "runner_silent")
+		exec(`update alerts set look_at = now() + interval '1 hour', hold_until = now() + interval '1 hour'`)
+	}
+	round("once nothing was heard of it for long", 1)
+	round("when an alert says so", 0)
+	if got := strings.Join(looked, " "); got != "ins_1 ins_1 ins_2" {
+		t.Errorf("looked at %s", got)
 	}
 }

@@ -1,6 +1,6 @@
 // Package tend looks after installs outside their workflows: it lets workflows
-// go on that wait for the stack or the runner, judges health, keeps the
-// runner's signed settings fresh, and records in the org's chain what
+// go on that wait for the stack or the runner, judges health, opens and closes
+// alerts, keeps the runner's signed settings fresh, and records in the org's chain what
 // runner-api raised an alarm about and how far the install's chain has come. It
 // is worked by the River jobs install_advance and install_due and, like
 // workflow.Engine, trusts rows only.
@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/alertwatch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
@@ -73,6 +74,9 @@ func (t *Tender) Advance(ctx context.Context, objectID string) error {
 	err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error { return t.look(ctx, tx, objectID, now) })
 	if err == nil {
 		err = t.recordAlarms(ctx, org, &objectID) // those of this look
+	}
+	if err == nil {
+		err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error { return t.alert(ctx, tx, objectID, now) })
 	}
 	if err != nil {
 		return fmt.Errorf("tend install %s: %w", objectID, err)
@@ -154,6 +158,19 @@ func (t *Tender) look(ctx context.Context, tx *database.Tx, installID string, no
 	at := earlier(silentAt, renewAt)
 	if at.IsZero() {
 		return nil
+	}
+	return t.Waker.WakeInstallAt(ctx, tx, installID, at)
+}
+
+// alert writes the alerts of an install, by the verdicts of the look before.
+func (t *Tender) alert(ctx context.Context, tx *database.Tx, installID string, now time.Time) error {
+	install, err := tx.LockInstallRow(ctx, installID)
+	if err != nil {
+		return err
+	}
+	at, err := alertwatch.Look(ctx, tx, install, now)
+	if err != nil || at.IsZero() {
+		return err
 	}
 	return t.Waker.WakeInstallAt(ctx, tx, installID, at)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/pkg/webhook"
+	"github.com/berth-dev/berth/services/ctl-api/internal/alertwatch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
@@ -343,5 +344,62 @@ func TestNoMoreWebhooksThanAllowed(t *testing.T) {
 	everybody.Wait()
 	if made.Load() != 1 || refused.Load() != 7 || w.value(t, `select count(*)::text from webhooks`) != "20" {
 		t.Errorf("%d were made, %d refused", made.Load(), refused.Load())
+	}
+}
+
+// A webhook for alerts that open is called once for an episode, however often the trouble
+// relapses.
+func TestOneDeliveryOfAnEpisode(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	var calls atomic.Int32
+	pager := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
+	t.Cleanup(pager.Close)
+	hook, _ := w.create(t, "pager", pager.URL, "alert.opened", "incident.opened")
+	w.exec(t, `insert into apps (id, org_id, name) values ('app1', 'org1', 'shop')`)
+	w.exec(t, `insert into customers (id, org_id, name) values ('cus1', 'org1', 'acme')`)
+	w.exec(t, `insert into installs (id, org_id, customer_id, app_id, name, stack_kind, state, created_by) values ('ins1', 'org1', 'cus1', 'app1', 'acme', 'local', 'live', 'ada')`)
+	w.exec(t, `insert into checks (org_id, install_id, name, verdict, since) values ('org1', 'ins1', 'answers', 'healthy', now())`)
+	now := time.Now().UTC()
+	look := func() {
+		t.Helper()
+		err := w.st.Tx(t.Context(), "org1", func(ctx context.Context, tx *database.Tx) error {
+			row, err := tx.LockInstallRow(ctx, "ins1")
+			if err != nil {
+				return err
+			}
+			_, err = alertwatch.Look(ctx, tx, row, now)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn := func(verdict string, after time.Duration) {
+		t.Helper()
+		now = now.Add(after)
+		w.exec(t, `update checks set verdict = $1, since = $2`, verdict, now)
+	}
+	arrived := func(want string) {
+		t.Helper()
+		if _, err := w.seq.Number(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually(t, `select coalesce(string_agg(event_kind, ' ' order by event_seq), '') from webhook_deliveries where state = 'delivered' and webhook_id = '`+hook+`'`, want)
+	}
+	for range 4 {
+		turn("unhealthy", time.Minute)
+		look()
+		turn("healthy", time.Minute)
+		look()
+	}
+	arrived("alert.opened")
+	now = now.Add(5 * time.Minute)
+	look()
+	turn("unhealthy", time.Minute)
+	look()
+	arrived("alert.opened alert.opened") // the next episode
+	if calls.Load() != 2 {
+		t.Errorf("the pager was called %d times, want 2", calls.Load())
 	}
 }

@@ -42,13 +42,14 @@ const (
 	CodeNotAccepted    Code = "scripts_not_accepted"
 	CodeRotated        Code = "secret_rotated"
 	CodeAlarm          Code = "alarm"
+	CodeAlert          Code = "alert"
 )
 
 // Codes are all codes.
 var Codes = []Code{
 	CodeDecision, CodeRelease, CodeLock, CodeFreeze, CodePaused, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRoleOff, CodeRoleUnknown, CodeConsent, CodeHealth, CodeRunnerOffline, CodeRunnerDisputed,
 	CodeRunnerProblem, CodeRunnerQueue, CodeAtWork, CodeControlPlane, CodeFailed, CodeDenied, CodeSuperseded, CodeRollback, CodeNotProvisioned, CodeDeprovisioned,
-	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm,
+	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm, CodeAlert,
 }
 
 // Who can end a wait, for programs.

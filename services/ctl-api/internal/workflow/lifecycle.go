@@ -31,6 +31,12 @@ func rest(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) erro
 	if err := tx.SetWorkflowState(ctx, p); err != nil {
 		return err
 	}
+	// A wait that nobody ends becomes an alert.
+	if p.State == model.WorkflowWaiting || s.workflow.State == model.WorkflowWaiting {
+		if err := tx.WakeInstall(ctx, s.install.ID); err != nil {
+			return err
+		}
+	}
 	return tell(ctx, tx, s.event(events.Workflow, events.Body{"state": p.State, "wait": waitBody(p.WaitReason, p.WaitOn, p.WaitDeadline)}))
 }
 

@@ -96,6 +96,7 @@ WHERE i.id = coalesce(
     (SELECT x.install_id FROM action_runs x WHERE x.id = $1),
     (SELECT x.install_id FROM runner_jobs x WHERE x.id = $1),
     (SELECT x.install_id FROM runners x WHERE x.id = $1),
+    (SELECT x.install_id FROM alerts x WHERE x.id = $1),
     (SELECT n.install_id FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id WHERE x.id = $1),
     (SELECT x.id FROM installs x WHERE x.id = $1),
     (SELECT x.id FROM installs x WHERE x.name = $1 AND x.forgotten_at IS NULL))

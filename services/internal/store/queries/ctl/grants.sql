@@ -21,6 +21,7 @@ WHERE i.id = coalesce(
     (SELECT x.install_id FROM action_runs x WHERE x.id = sqlc.arg(ref)),
     (SELECT x.install_id FROM runner_jobs x WHERE x.id = sqlc.arg(ref)),
     (SELECT x.install_id FROM runners x WHERE x.id = sqlc.arg(ref)),
+    (SELECT x.install_id FROM alerts x WHERE x.id = sqlc.arg(ref)),
     (SELECT n.install_id FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id WHERE x.id = sqlc.arg(ref)),
     (SELECT x.id FROM installs x WHERE x.id = sqlc.arg(ref)),
     (SELECT x.id FROM installs x WHERE x.name = sqlc.arg(ref) AND x.forgotten_at IS NULL));

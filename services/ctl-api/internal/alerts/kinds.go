@@ -1,0 +1,54 @@
+package alerts
+
+import (
+	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
+)
+
+// Severity is how urgent a kind is.
+type Severity string
+
+// The severities.
+const (
+	Critical Severity = "critical" // the install does not do its work, or nobody knows
+	Warning  Severity = "warning"  // somebody has to do something, not at night
+)
+
+// Rules of a kind.
+type Rules struct {
+	Severity Severity
+	// OpenAfter is how long it has to be bad before people are told.
+	OpenAfter time.Duration
+	// ClearAfter is the clear window: how long it has to be good before the episode
+	// is over.
+	ClearAfter time.Duration
+	// Planned work that touches the subject holds it back.
+	Planned bool
+}
+
+// rules by kind. A verdict needs several bad outcomes in a row, so it is told at once.
+var rules = map[model.AlertKind]Rules{
+	model.AlertUnhealthy:         {Severity: Critical, ClearAfter: 5 * time.Minute, Planned: true},
+	model.AlertRunnerSilent:      {Severity: Critical, OpenAfter: 10 * time.Minute, ClearAfter: 5 * time.Minute},
+	model.AlertWaitingTooLong:    {Severity: Warning, OpenAfter: 4 * time.Hour},
+	model.AlertWorkflowFailed:    {Severity: Warning},
+	model.AlertExpiring:          {Severity: Warning},
+	model.AlertChainUnreported:   {Severity: Warning, OpenAfter: 15 * time.Minute, ClearAfter: 5 * time.Minute},
+	model.AlertDrift:             {Severity: Warning, ClearAfter: 5 * time.Minute, Planned: true},
+	model.AlertRemediationFailed: {Severity: Critical},
+	model.AlertNeedsAttention:    {Severity: Critical},
+}
+
+// RulesOf are the rules of a kind.
+func RulesOf(kind model.AlertKind) Rules { return rules[kind] }
+
+// Kinds are those of a severity; all with "".
+func Kinds(of Severity) (kinds []model.AlertKind) {
+	for _, k := range model.AlertKinds {
+		if of == "" || rules[k].Severity == of {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
