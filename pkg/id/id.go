@@ -52,6 +52,8 @@ const (
 	Freeze    = "frz"
 
 	RoleSwitch = "rsw"
+
+	Remediation = "rmd"
 )
 
 // alphabet is Crockford's base 32 in lower case: no i, l, o, u. Its order is

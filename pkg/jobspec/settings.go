@@ -23,6 +23,9 @@ type Settings struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	// Schedule is empty until the install is live, and again after it is gone.
 	Schedule []Scheduled `json:"schedule"`
+	// Remedies are the scripts that heal checks of the Schedule. Which may run, about what and
+	// how often is what the runner accepted.
+	Remedies []Script `json:"remedies,omitempty"`
 	// State is what the templates of the scheduled actions read, sealed leaves
 	// included.
 	State        json.RawMessage `json:"state,omitempty"`
@@ -101,6 +104,29 @@ type Run struct {
 	MetricsError string    `json:"metrics_error,omitempty"`
 	StartedAt    time.Time `json:"started_at,omitzero"`
 	FinishedAt   time.Time `json:"finished_at,omitzero"`
+	// Remedy is set for a run about an unhealthy check; ScheduledAt is when it was started.
+	Remedy *RunRemedy `json:"remedy,omitempty"`
+}
+
+// RunRemedy is what a run heals.
+type RunRemedy struct {
+	// Remediation is the id of the episode, Check the check or probe that is unhealthy.
+	Remediation string `json:"remediation"`
+	Check       string `json:"check"`
+	// Attempt counts from 1, Of is how many there may be. A revert has the last one's.
+	Attempt int `json:"attempt"`
+	Of      int `json:"of"`
+	// Reverts: the run takes the attempts back.
+	Reverts bool `json:"reverts,omitempty"`
+}
+
+// Key is what the run is accepted once under.
+func (r Run) Key() string {
+	key := RunKey(r.Action, r.ScheduledAt)
+	if r.Remedy != nil {
+		key += " of " + r.Remedy.Remediation
+	}
+	return key
 }
 
 // RunKey is the idempotency key of a scheduled run.

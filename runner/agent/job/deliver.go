@@ -65,7 +65,7 @@ func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Res
 // announce says that a scheduled run waits or has begun, which opens its log. After
 // an outage the report of its end does the same.
 func (j *job) announce(life context.Context, run jobspec.Run) {
-	run.Action, run.ScheduledAt = j.tick.Action, j.tick.At
+	run.Action, run.ScheduledAt, run.Remedy = j.tick.Action, j.tick.At, j.tick.Remedy
 	if run.State == "running" {
 		run.StartedAt = j.deps.Now().UTC()
 	}
@@ -118,7 +118,7 @@ func (j *job) openStream(r runnerapi.RunRecorded) {
 // runOf is a result as the report of a scheduled run.
 func runOf(tick jobdir.Tick, r jobspec.Result) jobspec.Run {
 	run := jobspec.Run{
-		Action: tick.Action, ScheduledAt: tick.At, State: "failed", ExitCode: r.ExitCode, Error: jobspec.CutText(r.Error, maxError),
+		Action: tick.Action, ScheduledAt: tick.At, Remedy: tick.Remedy, State: "failed", ExitCode: r.ExitCode, Error: jobspec.CutText(r.Error, maxError),
 		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Outputs: map[string]any{}, Metrics: r.Metrics, MetricsError: r.MetricsError,
 	}
 	switch r.Outcome {

@@ -71,6 +71,8 @@ type Tick struct {
 	// Until is how long a run that may change something may wait to begin: other
 	// changes of the install come first.
 	Until time.Time `json:"until,omitzero"`
+	// Remedy is set for a run about an unhealthy check, nil for one of the schedule.
+	Remedy *jobspec.RunRemedy `json:"remedy,omitempty"`
 }
 
 // Spec reads what is to be done.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/verdict"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
-	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -46,18 +46,18 @@ func healthView(install ctldb.Install, checks []ctldb.Check, resources []ctldb.R
 			since = c.Since
 		}
 	}
-	verdict := health.Worst(verdicts)
+	worst := verdict.Worst(verdicts)
 	if install.State != model.InstallLive {
-		verdict = model.Unknown
+		worst = model.Unknown
 	}
-	out := apigen.Health{Verdict: apigen.HealthVerdict(verdict), Since: optional.Of(since)}
+	out := apigen.Health{Verdict: apigen.HealthVerdict(worst), Since: optional.Of(since)}
 	var err error
 	out.Checks, err = convertAll(checks, func(c ctldb.Check) (apigen.Check, error) {
-		var recent []health.Outcome
+		var recent []verdict.Outcome
 		err := decode("runs of check "+c.Name, c.Recent, &recent)
 		return apigen.Check{
 			Name: c.Name, Verdict: apigen.HealthVerdict(c.Verdict), Since: c.Since, SilentAt: c.SilentAt,
-			Recent: convert(recent, func(o health.Outcome) apigen.CheckOutcome {
+			Recent: convert(recent, func(o verdict.Outcome) apigen.CheckOutcome {
 				return apigen.CheckOutcome{RunID: optional.Of(o.RunID), Ok: o.Good, At: o.At}
 			}),
 		}, err

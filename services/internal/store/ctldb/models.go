@@ -22,30 +22,32 @@ type Account struct {
 }
 
 type ActionRun struct {
-	ID           string
-	OrgID        string
-	InstallID    string
-	Action       string
-	Trigger      string
-	Key          string
-	ScheduledAt  *time.Time
-	ChangeID     *string
-	WorkflowID   *string
-	RunnerID     *string
-	State        model.RunState
-	ExitCode     *int32
-	Outputs      json.RawMessage
-	Inputs       json.RawMessage
-	Error        *string
-	StreamID     *string
-	CreatedBy    string
-	CreatedAt    time.Time
-	StartedAt    *time.Time
-	FinishedAt   *time.Time
-	ReportedAt   *time.Time
-	MetricsAt    *time.Time
-	MetricsKept  int32
-	MetricsError *string
+	ID                 string
+	OrgID              string
+	InstallID          string
+	Action             string
+	Trigger            string
+	Key                string
+	ScheduledAt        *time.Time
+	ChangeID           *string
+	WorkflowID         *string
+	RunnerID           *string
+	State              model.RunState
+	ExitCode           *int32
+	Outputs            json.RawMessage
+	Inputs             json.RawMessage
+	Error              *string
+	StreamID           *string
+	CreatedBy          string
+	CreatedAt          time.Time
+	StartedAt          *time.Time
+	FinishedAt         *time.Time
+	ReportedAt         *time.Time
+	MetricsAt          *time.Time
+	MetricsKept        int32
+	MetricsError       *string
+	RemediationID      *string
+	RemediationAttempt *int32
 }
 
 type App struct {
