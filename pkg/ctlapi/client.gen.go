@@ -1431,6 +1431,36 @@ func (e ReleaseItemKind) Valid() bool {
 	}
 }
 
+// Defines values for RemediationState.
+const (
+	RemediationStateDropped        RemediationState = "dropped"
+	RemediationStateHelped         RemediationState = "helped"
+	RemediationStateNeedsAttention RemediationState = "needs_attention"
+	RemediationStateRecovered      RemediationState = "recovered"
+	RemediationStateRunning        RemediationState = "running"
+	RemediationStateWaiting        RemediationState = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the RemediationState enum.
+func (e RemediationState) Valid() bool {
+	switch e {
+	case RemediationStateDropped:
+		return true
+	case RemediationStateHelped:
+		return true
+	case RemediationStateNeedsAttention:
+		return true
+	case RemediationStateRecovered:
+		return true
+	case RemediationStateRunning:
+		return true
+	case RemediationStateWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ResourceDrift.
 const (
 	ResourceDriftDrifted ResourceDrift = "drifted"
@@ -2146,6 +2176,7 @@ const (
 	WhyCodeFreeze             WhyCode = "freeze"
 	WhyCodeLock               WhyCode = "lock"
 	WhyCodeNeeds              WhyCode = "needs"
+	WhyCodeNeedsAttention     WhyCode = "needs_attention"
 	WhyCodeNotLive            WhyCode = "not_live"
 	WhyCodeNotProvisioned     WhyCode = "not_provisioned"
 	WhyCodeNotRemoved         WhyCode = "not_removed"
@@ -2195,6 +2226,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeLock:
 		return true
 	case WhyCodeNeeds:
+		return true
+	case WhyCodeNeedsAttention:
 		return true
 	case WhyCodeNotLive:
 		return true
@@ -2532,18 +2565,22 @@ type ActionRun struct {
 	MetricsError *string `json:"metrics_error,omitempty"`
 
 	// MetricsKept How many numbers it wrote that were kept.
-	MetricsKept *int            `json:"metrics_kept,omitempty"`
-	Outputs     json.RawMessage `json:"outputs"`
-	ReportedAt  *time.Time      `json:"reported_at,omitempty"`
-	ScheduledAt *time.Time      `json:"scheduled_at,omitempty"`
-	StartedAt   *time.Time      `json:"started_at,omitempty"`
+	MetricsKept        *int            `json:"metrics_kept,omitempty"`
+	Outputs            json.RawMessage `json:"outputs"`
+	RemediationAttempt *int            `json:"remediation_attempt,omitempty"`
+
+	// RemediationID The remediation that it is an attempt of.
+	RemediationID *string    `json:"remediation_id,omitempty"`
+	ReportedAt    *time.Time `json:"reported_at,omitempty"`
+	ScheduledAt   *time.Time `json:"scheduled_at,omitempty"`
+	StartedAt     *time.Time `json:"started_at,omitempty"`
 
 	// State `queued`: it waits; for one of the runner's own schedule, `error` says what for.
 	// `missed`: its tick passed without a run, and `error` says why.
 	State    ActionRunState `json:"state"`
 	StreamID *string        `json:"stream_id,omitempty"`
 
-	// Trigger What started it: manual, cron or a point of the life cycle.
+	// Trigger What started it: manual, cron, remediation or a point of the life cycle.
 	//
 	// Example: cron
 	Trigger    string  `json:"trigger"`
@@ -5444,6 +5481,58 @@ type ReleaseStatement struct {
 	Matches bool `json:"matches"`
 }
 
+// Remediation What a runner did by itself about one unhealthy check until it stayed healthy.
+type Remediation struct {
+	// Action The action that heals it.
+	Action string `json:"action"`
+
+	// Attempts How many there were.
+	Attempts int `json:"attempts"`
+
+	// AttemptsOf How many there may be until the check stays healthy.
+	AttemptsOf int       `json:"attempts_of"`
+	BeganAt    time.Time `json:"began_at"`
+	ChangedAt  time.Time `json:"changed_at"`
+
+	// Check The health check, or `component/NAME` for the probe of a component.
+	Check string `json:"check"`
+
+	// EndedAt When the check had stayed healthy for long enough: the next time its attempts count from zero.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+
+	// ID Example: rmd_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// ResourceID Whose probe it is.
+	ResourceID *string `json:"resource_id,omitempty"`
+
+	// Reverted What the attempts did was taken back.
+	Reverted bool `json:"reverted"`
+
+	// State `waiting`: something stands against the next attempt, and `why` says what. `running`: an attempt runs, or the
+	// next ticks of the check tell whether it helped. `helped`: the check became healthy after an attempt.
+	// `recovered`: it became healthy before there was one. `needs_attention`: no attempt helped, a person has to
+	// look. `dropped`: the release has no remediation of this check any more.
+	State RemediationState `json:"state"`
+
+	// Why What it waits for, or why it needs attention.
+	Why *string `json:"why,omitempty"`
+}
+
+// RemediationPage defines model for RemediationPage.
+type RemediationPage struct {
+	Items []Remediation `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// RemediationState `waiting`: something stands against the next attempt, and `why` says what. `running`: an attempt runs, or the
+// next ticks of the check tell whether it helped. `helped`: the check became healthy after an attempt.
+// `recovered`: it became healthy before there was one. `needs_attention`: no attempt helped, a person has to
+// look. `dropped`: the release has no remediation of this check any more.
+type RemediationState string
+
 // Resource defines model for Resource.
 type Resource struct {
 	Drift ResourceDrift `json:"drift"`
@@ -6871,7 +6960,7 @@ type Why struct {
 //   - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
 //
 // What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `needs_attention` (a remediation that did not help).
 type WhyCode string
 
 // WhyItem defines model for WhyItem.
@@ -6891,7 +6980,7 @@ type WhyItem struct {
 	// - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
 	//
 	// What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `needs_attention` (a remediation that did not help).
 	Code WhyCode `json:"code"`
 
 	// Deadline When the wait ends by itself: a proposal expires, a step fails, a job is ended, a plan is made again.
@@ -7661,6 +7750,21 @@ type ListMetricPointsParams struct {
 type PauseInstallParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListRemediationsParams defines parameters for ListRemediations.
+type ListRemediationsParams struct {
+	// Open Only those that have not ended.
+	Open *bool `form:"open,omitempty" json:"open,omitempty"`
+
+	// State Only those in this state.
+	State *RemediationState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ResumeInstallParams defines parameters for ResumeInstall.
@@ -9125,6 +9229,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
 	GetInstallReadme(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRemediations List what the runner did by itself about unhealthy checks
+	//
+	// A remediation is all that the runner did about one check until it stayed healthy: its attempts, and what came of them. The runner tells of it, after an outage once. The runs of the attempts are among the runs of actions, with trigger `remediation`.
+	//
+	// Corresponds with GET /installs/{install}/remediations (the `ListRemediations` operationId).
+	ListRemediations(ctx context.Context, install InstallIDOrName, params *ListRemediationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListResources List the resources of an install
 	//
@@ -11711,6 +11822,23 @@ func (c *Client) PauseInstall(ctx context.Context, install InstallIDOrName, para
 // Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
 func (c *Client) GetInstallReadme(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetInstallReadmeRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRemediations List what the runner did by itself about unhealthy checks
+//
+// A remediation is all that the runner did about one check until it stayed healthy: its attempts, and what came of them. The runner tells of it, after an outage once. The runs of the attempts are among the runs of actions, with trigger `remediation`.
+//
+// Corresponds with GET /installs/{install}/remediations (the `ListRemediations` operationId).
+func (c *Client) ListRemediations(ctx context.Context, install InstallIDOrName, params *ListRemediationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRemediationsRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -17714,6 +17842,103 @@ func NewGetInstallReadmeRequest(server string, install InstallIDOrName) (*http.R
 	return req, nil
 }
 
+// NewListRemediationsRequest constructs an http.Request for the ListRemediations method
+func NewListRemediationsRequest(server string, install InstallIDOrName, params *ListRemediationsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/remediations", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Open != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "open", *params.Open, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListResourcesRequest constructs an http.Request for the ListResources method
 func NewListResourcesRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -22551,6 +22776,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
 	GetInstallReadmeWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallReadmeResponse, error)
 
+	// ListRemediationsWithResponse List what the runner did by itself about unhealthy checks
+	//
+	// A remediation is all that the runner did about one check until it stayed healthy: its attempts, and what came of them. The runner tells of it, after an outage once. The runs of the attempts are among the runs of actions, with trigger `remediation`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/remediations (the `ListRemediations` operationId).
+	ListRemediationsWithResponse(ctx context.Context, install InstallIDOrName, params *ListRemediationsParams, reqEditors ...RequestEditorFn) (*ListRemediationsResponse, error)
+
 	// ListResourcesWithResponse List the resources of an install
 	//
 	// The stack, the sandbox and each component, with what is live of it.
@@ -26918,6 +27152,54 @@ func (r GetInstallReadmeResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetInstallReadmeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListRemediationsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RemediationPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRemediationsResponse) GetJSON200() *RemediationPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRemediationsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRemediationsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRemediationsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRemediationsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRemediationsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -31719,6 +32001,21 @@ func (c *ClientWithResponses) GetInstallReadmeWithResponse(ctx context.Context, 
 	return ParseGetInstallReadmeResponse(rsp)
 }
 
+// ListRemediationsWithResponse List what the runner did by itself about unhealthy checks
+//
+// A remediation is all that the runner did about one check until it stayed healthy: its attempts, and what came of them. The runner tells of it, after an outage once. The runs of the attempts are among the runs of actions, with trigger `remediation`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/remediations (the `ListRemediations` operationId).
+func (c *ClientWithResponses) ListRemediationsWithResponse(ctx context.Context, install InstallIDOrName, params *ListRemediationsParams, reqEditors ...RequestEditorFn) (*ListRemediationsResponse, error) {
+	rsp, err := c.ListRemediations(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRemediationsResponse(rsp)
+}
+
 // ListResourcesWithResponse List the resources of an install
 //
 // The stack, the sandbox and each component, with what is live of it.
@@ -35584,6 +35881,42 @@ func ParseGetInstallReadmeResponse(rsp *http.Response) (*GetInstallReadmeRespons
 			return nil, err
 		}
 		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListRemediationsResponse parses an HTTP response from a ListRemediationsWithResponse call
+func ParseListRemediationsResponse(rsp *http.Response) (*ListRemediationsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRemediationsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RemediationPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
 
 	}
 

@@ -1368,6 +1368,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/remediations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List what the runner did by itself about unhealthy checks
+         * @description A remediation is all that the runner did about one check until it stayed healthy: its attempts, and what came of them. The runner tells of it, after an outage once. The runs of the attempts are among the runs of actions, with trigger `remediation`.
+         */
+        get: operations["listRemediations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/resources": {
         parameters: {
             query?: never;
@@ -2878,6 +2901,9 @@ export interface components {
             outputs: {
                 [key: string]: unknown;
             };
+            remediation_attempt?: number;
+            /** @description The remediation that it is an attempt of. */
+            remediation_id?: string;
             /** Format: date-time */
             reported_at?: string;
             /** Format: date-time */
@@ -2892,7 +2918,7 @@ export interface components {
             state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "missed";
             stream_id?: string;
             /**
-             * @description What started it: manual, cron or a point of the life cycle.
+             * @description What started it: manual, cron, remediation or a point of the life cycle.
              * @example cron
              */
             trigger: string;
@@ -5339,6 +5365,47 @@ export interface components {
             /** @description It names the manifest that the release has now. */
             matches: boolean;
         };
+        /** @description What a runner did by itself about one unhealthy check until it stayed healthy. */
+        Remediation: {
+            /** @description The action that heals it. */
+            action: string;
+            /** @description How many there were. */
+            attempts: number;
+            /** @description How many there may be until the check stays healthy. */
+            attempts_of: number;
+            /** Format: date-time */
+            began_at: string;
+            /** Format: date-time */
+            changed_at: string;
+            /** @description The health check, or `component/NAME` for the probe of a component. */
+            check: string;
+            /**
+             * Format: date-time
+             * @description When the check had stayed healthy for long enough: the next time its attempts count from zero.
+             */
+            ended_at?: string;
+            /** @example rmd_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            /** @description Whose probe it is. */
+            resource_id?: string;
+            /** @description What the attempts did was taken back. */
+            reverted: boolean;
+            state: components["schemas"]["RemediationState"];
+            /** @description What it waits for, or why it needs attention. */
+            why?: string;
+        };
+        RemediationPage: {
+            items: components["schemas"]["Remediation"][];
+            next?: components["schemas"]["Next"];
+        };
+        /**
+         * @description `waiting`: something stands against the next attempt, and `why` says what. `running`: an attempt runs, or the
+         *     next ticks of the check tell whether it helped. `helped`: the check became healthy after an attempt.
+         *     `recovered`: it became healthy before there was one. `needs_attention`: no attempt helped, a person has to
+         *     look. `dropped`: the release has no remediation of this check any more.
+         * @enum {string}
+         */
+        RemediationState: "waiting" | "running" | "helped" | "recovered" | "needs_attention" | "dropped";
         Resource: {
             /** @enum {string} */
             drift: "unknown" | "none" | "drifted";
@@ -6568,10 +6635,10 @@ export interface components {
          *     - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
          *
          *     What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-         *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+         *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `needs_attention` (a remediation that did not help).
          * @enum {string}
          */
-        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "consent" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
+        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "consent" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm" | "needs_attention";
         WhyItem: {
             code: components["schemas"]["WhyCode"];
             /**
@@ -9228,6 +9295,57 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Readme"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listRemediations: {
+        parameters: {
+            query?: {
+                /** @description Only those that have not ended. */
+                open?: boolean;
+                /** @description Only those in this state. */
+                state?: components["schemas"]["RemediationState"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of remediations, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "action": "restart",
+                     *           "attempts": 1,
+                     *           "attempts_of": 3,
+                     *           "began_at": "2026-11-22T10:00:00Z",
+                     *           "changed_at": "2026-11-22T10:03:00Z",
+                     *           "check": "component/web",
+                     *           "id": "rmd_01jd2x7q9zr8w3v5k6m4n0tgha",
+                     *           "reverted": false,
+                     *           "state": "helped"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RemediationPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -41,13 +41,14 @@ const (
 	CodeNotAccepted    Code = "scripts_not_accepted"
 	CodeRotated        Code = "secret_rotated"
 	CodeAlarm          Code = "alarm"
+	CodeNeedsAttention Code = "needs_attention" // a remediation did not help
 )
 
 // Codes are all codes.
 var Codes = []Code{
 	CodeDecision, CodeRelease, CodeLock, CodeFreeze, CodePaused, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRoleOff, CodeRoleUnknown, CodeConsent, CodeRunnerOffline, CodeRunnerDisputed,
 	CodeRunnerProblem, CodeRunnerQueue, CodeAtWork, CodeControlPlane, CodeFailed, CodeDenied, CodeSuperseded, CodeRollback, CodeNotProvisioned, CodeDeprovisioned,
-	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm,
+	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm, CodeNeedsAttention,
 }
 
 // Who can end a wait, for programs.

@@ -514,6 +514,25 @@ type ReleaseStatement struct {
 	AddedAt   time.Time
 }
 
+type Remediation struct {
+	ID         string
+	OrgID      string
+	InstallID  string
+	CheckName  string
+	Action     string
+	ResourceID *string
+	Seq        int64
+	State      model.RemediationState
+	Why        string
+	Attempts   int32
+	AttemptsOf int32
+	Reverted   bool
+	BeganAt    time.Time
+	ChangedAt  time.Time
+	EndedAt    *time.Time
+	ToldAt     time.Time
+}
+
 type Resource struct {
 	ID                 string
 	OrgID              string
