@@ -32,15 +32,11 @@ func TestRemediation(t *testing.T) {
 	const manual = "[[triggers]]\ntype = \"manual\"\n"
 	action("well", check("heal", 3), `test -e "$DIR/well"`)
 	action("heal", manual, `echo "$BERTH_JOB_ID" >>"$DIR/healed" && touch "$DIR/well"`)
-	action("ill", check("pill", 1), `test -e "$DIR/never"`)
+	action("ill", check("pill", 1), `test -e "$DIR/fit"`)
 	action("pill", manual, `echo "$BERTH_JOB_ID" >>"$DIR/taken"`)
-	well := filepath.Join(in.files, "well")
-	if err := os.MkdirAll(in.files, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	touch := func() {
-		t.Helper()
-		if err := os.WriteFile(well, nil, 0o666); err != nil {
+	well, fit := filepath.Join(in.files, "well"), filepath.Join(in.files, "fit")
+	for _, file := range []string{well, fit} { // a deploy runs the checks too
+		if err := os.WriteFile(file, nil, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,7 +44,9 @@ func TestRemediation(t *testing.T) {
 	if w := in.finished(in.deploy(true, "one").ID, time.Minute); w.State != "succeeded" {
 		t.Fatalf("deploy: %s", in.explain(w))
 	}
-	touch()
+	if err := os.Remove(fit); err != nil {
+		t.Fatal(err)
+	}
 	lines := func(name string) []string {
 		raw, err := os.ReadFile(filepath.Join(in.files, name))
 		if err != nil && !os.IsNotExist(err) {
