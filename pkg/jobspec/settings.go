@@ -56,8 +56,9 @@ type Scheduled struct {
 	TimeoutSeconds int    `json:"timeout_seconds"`
 	// HealthCheck says that the outcome is a health verdict.
 	HealthCheck bool `json:"health_check,omitempty"`
-	// Unattended is that of the Script.
-	Unattended bool `json:"unattended,omitempty"`
+	// Unattended and Heals are those of the Script.
+	Unattended bool   `json:"unattended,omitempty"`
+	Heals      []Heal `json:"heals,omitempty"`
 }
 
 // Probe asks whether the objects of a component in a cluster are ready.
@@ -82,7 +83,7 @@ func (s Scheduled) Name() string {
 // Script is the script that a scheduled action is. Whether it may run follows
 // from its digest, also for the health checks among them.
 func (s Scheduled) Script() Script {
-	return Script{Action: s.Action, Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck, Unattended: s.Unattended}
+	return Script{Action: s.Action, Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck, Unattended: s.Unattended, Heals: s.Heals}
 }
 
 // Run is the report of an action that the runner started itself. It is accepted

@@ -29,7 +29,8 @@ const (
 	askAgain = time.Minute
 )
 
-// holds are the attempts that the control plane holds back, by check.
+// holds are the attempts that the customer's side or the control plane holds back, by
+// check.
 type holds map[string]heldBack
 
 type heldBack struct {
@@ -202,7 +203,14 @@ func (a *agent) attend(ctx context.Context, settings inForce, c cure, no holds) 
 			}
 		}
 		if !now.Before(no[h.Check].until) {
-			no[h.Check] = heldBack{why: a.askWhetherHeld(ctx, h.Check), until: now.Add(askAgain)}
+			why, err := a.notAgreed(c, d.Do == remedy.Revert)
+			if err != nil {
+				return time.Time{}, err
+			}
+			if why == "" {
+				why = a.askWhetherHeld(ctx, h.Check)
+			}
+			no[h.Check] = heldBack{why: why, until: now.Add(askAgain)}
 		}
 		if s.Held = no[h.Check].why; s.Held != "" {
 			d = remedy.Decide(s)
@@ -236,6 +244,27 @@ func (a *agent) turned(ctx context.Context, c cure, about remedy.Opening, state 
 		Actor: "runner", Kind: chain.Event, What: "remediation of " + c.heal.Check, Result: string(state), Detail: why,
 	})
 	return time.Time{}, err
+}
+
+// notAgreed says why the customer's side has not agreed to a run, "" when it has or is not
+// asked. People see then what to agree to. The run itself asks again.
+func (a *agent) notAgreed(c cure, reverts bool) (string, error) {
+	script := c.script
+	if reverts {
+		script = *c.revert
+	}
+	if a.consents == nil {
+		return "", nil
+	}
+	answer, err := a.consents.GrantTick(id.New(id.ActionRun), script.Digest, script.Script.Action.Name, a.cfg.Now())
+	if err != nil {
+		return "", err
+	}
+	if answer.Refusal != nil {
+		return answer.Refusal.Text, nil
+	}
+	answer.Done()
+	return "", nil
 }
 
 // askWhetherHeld asks the control plane whether an attempt may begin now. It can say no, and

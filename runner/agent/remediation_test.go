@@ -1,12 +1,15 @@
 package agent_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
@@ -143,6 +146,22 @@ func (s *sick) told(state jobspec.RemediationState, attempts int) jobspec.Remedi
 	return last
 }
 
+// succeeded waits until the run of an attempt is reported, once.
+func (s *sick) succeeded(attempt int) {
+	s.t.Helper()
+	s.plane.until(s.t, fmt.Sprintf("the report of attempt %d", attempt), func() bool {
+		n := 0
+		for _, runs := range s.plane.runs {
+			for _, run := range runs {
+				if run.Remedy != nil && run.Remedy.Attempt == attempt && run.State == "succeeded" {
+					n++
+				}
+			}
+		}
+		return n == 1
+	})
+}
+
 // Two failures while the control plane is away: both are healed, and told once it is back.
 func TestRemediationGoesOnInAnOutage(t *testing.T) {
 	t.Parallel()
@@ -170,17 +189,8 @@ func TestRemediationGoesOnInAnOutage(t *testing.T) {
 	if r := s.told(jobspec.RemediationHelped, 2); r.Of != 2 || r.Check != "check" || r.Action != "repair" {
 		t.Errorf("report = %+v", r)
 	}
-	s.plane.until(t, "the reports of both runs", func() bool {
-		attempts := map[int]int{}
-		for _, runs := range s.plane.runs {
-			for _, run := range runs {
-				if run.Remedy != nil && run.State == "succeeded" {
-					attempts[run.Remedy.Attempt]++
-				}
-			}
-		}
-		return attempts[1] == 1 && attempts[2] == 1
-	})
+	s.succeeded(1)
+	s.succeeded(2)
 	if intent := s.recorded("attempt 2 of 2 about check"); intent.Actor != "remediation" {
 		t.Errorf("intent = %+v", intent)
 	}
@@ -245,6 +255,59 @@ func TestAttemptThatWasCountedAndNeverBegan(t *testing.T) {
 	}
 }
 
+// An agent that is killed in the middle of an attempt leaves it to the next one.
+func TestAttemptSurvivesTheAgent(t *testing.T) {
+	t.Parallel()
+	needsOwnNamespace(t)
+	s := newSick(t, asAccepted)
+	s.repair = s.healing(s.repair.Heals[0], "append "+s.file("effects"), "touch "+s.file("begun"), "wait "+s.file("go"), "touch "+s.file("ok"))
+	s.repair.TimeoutSeconds = 600 // the second agent's clock is ahead
+	s.accept(s.check, s.repair)
+	s.publishRemedies(1, s.repair)
+	s.clock = minute("10:00:54")
+	agent := s.startProcess()
+	s.appears(s.file("begun"))
+	_ = agent.Process.Signal(syscall.SIGKILL)
+	_ = agent.Wait()
+	if e := s.ledger().Episode; len(e.Attempts) != 1 || !e.Running() {
+		t.Fatalf("after the kill: %+v", e)
+	}
+	s.clock = minute("10:01:54")
+	s.startProcess()
+	s.touch("go")
+	s.appears(s.file("ok"))
+	s.told(jobspec.RemediationHelped, 1)
+	if n := s.count(); n != 1 {
+		t.Errorf("the remedy ran %d times, want 1", n)
+	}
+}
+
+// With the engine gone too nobody knows what it did: the attempt is used, and the next one
+// follows.
+func TestAttemptOfAKilledMachine(t *testing.T) {
+	t.Parallel()
+	s := newSick(t, asAccepted)
+	s.repair = s.healing(s.repair.Heals[0], "append "+s.file("effects"), "touch "+s.file("begun"), "wait "+s.file("go"))
+	s.accept(s.check, s.repair)
+	s.yield()
+	s.publishRemedies(1, s.repair)
+	s.clock = minute("10:00:54")
+	config := processConfig{UIDs: "off"} // its engines end with it
+	agent := s.process(config, s.user())
+	s.run(agent)
+	s.appears(s.file("begun"))
+	_ = agent.Process.Signal(syscall.SIGKILL)
+	_ = agent.Wait()
+	s.touch("go")
+	s.clock = minute("10:01:54")
+	s.run(s.process(config, s.user()))
+	s.succeeded(2)
+	first := s.ledger().Episode.Attempts[0]
+	if n := s.count(); n != 2 || first.OK || !strings.HasPrefix(first.Error, "the runner's process, pod or machine ended") {
+		t.Errorf("the remedy ran %d times, want 2; the first attempt: %+v", n, first)
+	}
+}
+
 // What stands against a remediation holds it, and says so.
 func TestRemediationIsHeld(t *testing.T) {
 	t.Parallel()
@@ -256,6 +319,7 @@ func TestRemediationIsHeld(t *testing.T) {
 		{"by a pause", func(s *sick) { s.turn(power.Pause) }, "the customer's switch is at pause"},
 		{"by read-only", func(s *sick) { s.turn(power.ReadOnly) }, "the customer's switch is at read_only"},
 		{"by the control plane", func(s *sick) { s.plane.change(func() { s.plane.hold = "5 remediations of the org run now" }) }, "5 remediations of the org run now"},
+		{"by the customer, who was not asked yet", func(s *sick) { s.asking(consent.ModeEach) }, "the customer's side has not agreed to it"},
 		{"by settings that have expired", func(s *sick) {
 			s.plane.change(func() { s.plane.away = true })
 			s.minutes = 7 * 24 * 60

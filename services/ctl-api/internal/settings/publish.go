@@ -99,7 +99,7 @@ func schedule(app *appconfig.App, probes []jobspec.Probe) (out []jobspec.Schedul
 		if s.Cron != "" && (s.HealthCheck || s.Unattended) {
 			out = append(out, jobspec.Scheduled{
 				Action: s.Action, Inputs: s.Inputs, Role: s.Role, Cron: s.Cron, TimeoutSeconds: s.TimeoutSeconds,
-				HealthCheck: s.HealthCheck, Unattended: s.Unattended,
+				HealthCheck: s.HealthCheck, Unattended: s.Unattended, Heals: s.Heals,
 			})
 		}
 	}

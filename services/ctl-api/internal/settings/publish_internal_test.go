@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // Settings schedule checks, and the actions whose scripts are accepted to run by
@@ -57,9 +59,14 @@ func TestRemediesAreCarried(t *testing.T) {
 		{Name: "answers", Triggers: eachMinute, Berth: &appconfig.ActionExtension{HealthCheck: &appconfig.HealthCheck{Remediation: "repair", RemediationRevert: "undo", RemediationAttempts: 2}}},
 		{Name: "repair", Triggers: eachMinute}, {Name: "undo"}, {Name: "other"},
 	}}
-	_, remedies, err := schedule(app, nil)
+	scheduled, remedies, err := schedule(app, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// One that is scheduled too is the same script in both places, the one that was accepted.
+	at := slices.IndexFunc(scheduled, func(s jobspec.Scheduled) bool { return s.Name() == "repair" })
+	if diff := cmp.Diff(remedies[0], scheduled[at].Script()); diff != "" {
+		t.Errorf("the scheduled remedy (-remedy +scheduled):\n%s", diff)
 	}
 	var names []string
 	for _, s := range remedies {
