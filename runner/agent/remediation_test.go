@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -326,13 +327,13 @@ func TestRemediationIsHeld(t *testing.T) {
 		}, "the settings have expired"},
 		{"by the install's budget", func(s *sick) {
 			l, err := remedy.Open(s.dir.Remedies(), func() time.Time { return minute("10:00:40") })
+			if err == nil {
+				err = l.Watch([]string{"check", "other"})
+			}
 			for i := range remedy.PerHour {
+				at, run := minute("10:00:00").Add(time.Duration(i)*time.Second), id.New(id.ActionRun)
 				if err == nil {
-					at := minute("10:00:00").Add(time.Duration(i) * time.Second)
-					err = l.Watch([]string{"check", "other"})
-					run := id.New(id.ActionRun)
-					err = l.Begin("other", remedy.Opening{}, remedy.Attempt{RunID: run, Started: at}, false)
-					_ = l.Ended(run, at, true, "")
+					err = errors.Join(l.Begin("other", remedy.Opening{}, remedy.Attempt{RunID: run, Started: at}, false), l.Ended(run, at, true, ""))
 				}
 			}
 			if err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -57,7 +56,7 @@ func putRemediation(ctx context.Context, tx *database.Tx, s *session.Session, re
 	}
 	_, err = tx.RunnerPutRemediation(ctx, runnerdb.RunnerPutRemediationParams{
 		ID: req.Remediation, InstallID: s.InstallID, CheckName: r.Check, Action: r.Action, ResourceID: optional(r.ResourceID), Seq: r.Seq,
-		State: model.RemediationState(r.State), Why: r.Why, Attempts: int32(r.Attempts), AttemptsOf: int32(r.Of), Reverted: r.Reverted,
+		State: r.State, Why: r.Why, Attempts: int32(r.Attempts), AttemptsOf: int32(r.Of), Reverted: r.Reverted,
 		BeganAt: r.BeganAt, ChangedAt: r.ChangedAt, EndedAt: known(r.EndedAt),
 	})
 	if err != nil || !r.Asks {
