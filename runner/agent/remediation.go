@@ -86,20 +86,9 @@ func (a *agent) keepHealthy(work, life context.Context) error {
 				next = at
 			}
 		}
-		timer := time.NewTimer(next.Sub(a.cfg.Now()))
-		select {
-		case <-timer.C:
-		case <-changed:
-		case <-renewed:
-		case <-work.Done():
-			timer.Stop()
-			<-life.Done()
-			return context.Cause(life)
-		case <-life.Done():
-			timer.Stop()
-			return context.Cause(life)
+		if err := a.nextLook(work, life, look{at: next, or: [2]<-chan struct{}{renewed, changed}}); err != nil {
+			return err
 		}
-		timer.Stop()
 	}
 }
 
