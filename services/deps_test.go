@@ -163,7 +163,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"keys":         {"database"},
 		"health":       {"database"},
 		"availability": {},
-		"healthapi":    {"apigen", "availability", "database", "installs"},
+		"healthapi":    {"apigen", "availability", "database", "installs", "paging"},
 		"recipient":    {"database"},
 		"variables":    {"database", "keys"},
 		"access":       {"database", "keys"},

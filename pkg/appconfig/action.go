@@ -146,8 +146,11 @@ func (a *Action) asksForCheck() bool {
 // something. An action under a break-glass role never runs by itself.
 func (a *Action) Unattended() bool {
 	_, check := a.HealthCheck()
-	scheduled := slices.ContainsFunc(a.Triggers, func(t Trigger) bool { return t.Type == TriggerCron })
-	return scheduled && !check && a.BreakGlassRole == ""
+	return a.scheduled() && !check && a.BreakGlassRole == ""
+}
+
+func (a *Action) scheduled() bool {
+	return slices.ContainsFunc(a.Triggers, func(t Trigger) bool { return t.Type == TriggerCron })
 }
 
 // isHealthLabel tells whether a label of the action makes it a health check.
@@ -188,15 +191,12 @@ func (a *Action) check(c *checker) {
 		c.tools(a.At.Below("berth.tools"), a.Berth.Tools)
 	}
 	if hc := a.healthTable(); hc != nil {
-		if hc.UnhealthyAfter == 0 {
-			hc.UnhealthyAfter = DefaultUnhealthyAfter
+		at := a.At.Below("berth.health_check")
+		hc.check(c, at, HealthCheck{UnhealthyAfter: DefaultUnhealthyAfter, HealthyAfter: DefaultHealthyAfter})
+		if hc.Remediation != "" && !a.scheduled() {
+			c.Diags = append(c.Diags, c.At(place.Warning, place.CodeExclusive, at.Below("remediation"), "remediation does nothing: health check %q runs on no schedule", a.Name).
+				WithRemedy("give it a trigger of type cron"))
 		}
-		if hc.HealthyAfter == 0 {
-			hc.HealthyAfter = DefaultHealthyAfter
-		}
-		c.notNegative(a.At.Below("berth.health_check.unhealthy_after"), hc.UnhealthyAfter)
-		c.notNegative(a.At.Below("berth.health_check.healthy_after"), hc.HealthyAfter)
-		hc.checkRemediation(c, a.At.Below("berth.health_check"))
 	}
 	for i := range a.Triggers {
 		a.Triggers[i].check(c, a, a.At.Below("triggers").Item(i))

@@ -219,6 +219,7 @@ func (c *Component) check(ch *checker) {
 		ch.guardrails(c.At.Below("berth.guardrails"), c.Berth.Guardrails)
 		ch.noPlugin(c.At, c.Berth, c.Plugin != nil)
 		ch.noTool(c.At, c.Berth, c.Type == TypeTerraformModule)
+		ch.checkProbe(c.At, c.Berth, c.HasProbe())
 		ch.imageKey(c.At.Below("berth.image_key"), c.Berth.ImageKey, c.ContainerImage != nil)
 	}
 	if named, ok := c.Overrides[c.Name]; ok && c.Health == nil {

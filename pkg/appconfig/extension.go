@@ -2,7 +2,6 @@ package appconfig
 
 import (
 	"slices"
-	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/steptool"
@@ -25,6 +24,8 @@ type BlockExtension struct {
 	AutoRollback bool `toml:"auto_rollback" json:"auto_rollback,omitempty" default:"false" digest:"config"`
 	// What its changes may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".
 	Guardrails []string `toml:"guardrails" json:"guardrails,omitempty" digest:"config"`
+	// When the probe of its objects changes a verdict, and what is done about a bad one. Only for components that run in a cluster.
+	HealthCheck *HealthCheck `toml:"health_check" json:"health_check,omitempty" digest:"config"`
 	// Why a stand-in takes its place, written by `berth rehearse`. Only a rehearsal may have it.
 	StandIn string `toml:"stand_in" json:"stand_in,omitempty" digest:"config"`
 	// Which plugin deploys the component; needed when its type is none of ours.
@@ -81,46 +82,6 @@ func (a *App) StandIns() map[string]string {
 		}
 	}
 	return all
-}
-
-// HealthCheck says when the runs of an action change a verdict, and what is done
-// about a bad one.
-type HealthCheck struct {
-	// Failures in a row that make it unhealthy.
-	UnhealthyAfter int `toml:"unhealthy_after" json:"unhealthy_after" default:"3"`
-	// Successes in a row that make it healthy again.
-	HealthyAfter int `toml:"healthy_after" json:"healthy_after" default:"2"`
-	// The action to run when it becomes unhealthy.
-	Remediation string `toml:"remediation" json:"remediation,omitempty"`
-	// How many times in a row it runs.
-	RemediationAttempts int `toml:"remediation_attempts" json:"remediation_attempts,omitempty" default:"3"`
-	// How long to wait between two attempts.
-	RemediationCooldown place.Duration `toml:"remediation_cooldown" json:"remediation_cooldown,omitzero" default:"10m"`
-}
-
-// What a remediation that does not say it gets.
-const (
-	DefaultRemediationAttempts = 3
-	DefaultRemediationCooldown = 10 * time.Minute
-)
-
-func (h *HealthCheck) checkRemediation(c *checker, at place.Place) {
-	if h.Remediation == "" {
-		for _, key := range []string{"remediation_attempts", "remediation_cooldown"} {
-			if c.isWritten(at.Below(key)) {
-				c.Add(place.Warning, place.CodeExclusive, at.Below(key), "%s does nothing without remediation", key)
-			}
-		}
-		return
-	}
-	c.notNegative(at.Below("remediation_attempts"), h.RemediationAttempts)
-	c.positive(at.Below("remediation_cooldown"), h.RemediationCooldown)
-	if h.RemediationAttempts == 0 {
-		h.RemediationAttempts = DefaultRemediationAttempts
-	}
-	if h.RemediationCooldown == 0 {
-		h.RemediationCooldown = place.Duration(DefaultRemediationCooldown)
-	}
 }
 
 // guardrailHints are what default guardrails stop without a customer's consent.

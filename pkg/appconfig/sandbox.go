@@ -93,6 +93,7 @@ func (s *Sandbox) check(c *checker) {
 		c.guardrails(s.At.Below("berth.guardrails"), s.Berth.Guardrails)
 		c.noPlugin(s.At, s.Berth, false)
 		c.noTool(s.At, s.Berth, s.Type == SandboxTypeTerraform)
+		c.checkProbe(s.At, s.Berth, false)
 		c.imageKey(s.At.Below("berth.image_key"), s.Berth.ImageKey, false)
 	}
 }

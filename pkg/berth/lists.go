@@ -400,6 +400,20 @@ func (c *Client) Metrics(ctx context.Context, install string, which ctlapi.ListM
 	})
 }
 
+// Remediations lists what the runner of an install did by itself about unhealthy checks, newest
+// first.
+func (c *Client) Remediations(ctx context.Context, install string, which ctlapi.ListRemediationsParams) iter.Seq2[ctlapi.Remediation, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Remediation], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListRemediationsWithResponse(ctx, install, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Remediation])(resp.JSON200), nil
+	})
+}
+
 // MetricPoints lists the points of a series, by its id, newest first; of the last day
 // unless which says otherwise.
 func (c *Client) MetricPoints(ctx context.Context, install, series string, which ctlapi.ListMetricPointsParams) iter.Seq2[ctlapi.MetricPoint, error] {

@@ -36,6 +36,8 @@ type AcceptedScript struct {
 	Unattended     bool     `json:"unattended,omitempty"`
 	BreakGlassRole string   `json:"break_glass_role,omitempty"`
 	WhenRoleIsOff  bool     `json:"when_role_is_off,omitempty"`
+	// Heals says about which checks it runs by itself, and how often at most.
+	Heals []string `json:"heals,omitempty"`
 	// Kept: the release does not bring it, but settings still schedule it.
 	Kept bool `json:"kept,omitempty"`
 }

@@ -48,6 +48,123 @@ func (e ActionRunState) Valid() bool {
 	}
 }
 
+// Defines values for AlertClosedBecause.
+const (
+	AlertClosedBecauseGone      AlertClosedBecause = "gone"
+	AlertClosedBecauseRecovered AlertClosedBecause = "recovered"
+)
+
+// Valid indicates whether the value is a known member of the AlertClosedBecause enum.
+func (e AlertClosedBecause) Valid() bool {
+	switch e {
+	case AlertClosedBecauseGone:
+		return true
+	case AlertClosedBecauseRecovered:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertHeldBecause.
+const (
+	AlertHeldBecauseMuted       AlertHeldBecause = "muted"
+	AlertHeldBecausePlannedWork AlertHeldBecause = "planned_work"
+	AlertHeldBecauseTooEarly    AlertHeldBecause = "too_early"
+)
+
+// Valid indicates whether the value is a known member of the AlertHeldBecause enum.
+func (e AlertHeldBecause) Valid() bool {
+	switch e {
+	case AlertHeldBecauseMuted:
+		return true
+	case AlertHeldBecausePlannedWork:
+		return true
+	case AlertHeldBecauseTooEarly:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertKind.
+const (
+	AlertKindChainUnreported   AlertKind = "chain_unreported"
+	AlertKindDrift             AlertKind = "drift"
+	AlertKindExpiring          AlertKind = "expiring"
+	AlertKindNeedsAttention    AlertKind = "needs_attention"
+	AlertKindRemediationFailed AlertKind = "remediation_failed"
+	AlertKindRunnerSilent      AlertKind = "runner_silent"
+	AlertKindUnhealthy         AlertKind = "unhealthy"
+	AlertKindWaitingTooLong    AlertKind = "waiting_too_long"
+	AlertKindWorkflowFailed    AlertKind = "workflow_failed"
+)
+
+// Valid indicates whether the value is a known member of the AlertKind enum.
+func (e AlertKind) Valid() bool {
+	switch e {
+	case AlertKindChainUnreported:
+		return true
+	case AlertKindDrift:
+		return true
+	case AlertKindExpiring:
+		return true
+	case AlertKindNeedsAttention:
+		return true
+	case AlertKindRemediationFailed:
+		return true
+	case AlertKindRunnerSilent:
+		return true
+	case AlertKindUnhealthy:
+		return true
+	case AlertKindWaitingTooLong:
+		return true
+	case AlertKindWorkflowFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertSeverity.
+const (
+	AlertSeverityCritical AlertSeverity = "critical"
+	AlertSeverityWarning  AlertSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the AlertSeverity enum.
+func (e AlertSeverity) Valid() bool {
+	switch e {
+	case AlertSeverityCritical:
+		return true
+	case AlertSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertState.
+const (
+	AlertStateClosed AlertState = "closed"
+	AlertStateHeld   AlertState = "held"
+	AlertStateOpen   AlertState = "open"
+)
+
+// Valid indicates whether the value is a known member of the AlertState enum.
+func (e AlertState) Valid() bool {
+	switch e {
+	case AlertStateClosed:
+		return true
+	case AlertStateHeld:
+		return true
+	case AlertStateOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AppPolicyEngine.
 const (
 	AppPolicyEngineKyverno AppPolicyEngine = "kyverno"
@@ -1431,6 +1548,36 @@ func (e ReleaseItemKind) Valid() bool {
 	}
 }
 
+// Defines values for RemediationState.
+const (
+	RemediationStateDropped        RemediationState = "dropped"
+	RemediationStateHelped         RemediationState = "helped"
+	RemediationStateNeedsAttention RemediationState = "needs_attention"
+	RemediationStateRecovered      RemediationState = "recovered"
+	RemediationStateRunning        RemediationState = "running"
+	RemediationStateWaiting        RemediationState = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the RemediationState enum.
+func (e RemediationState) Valid() bool {
+	switch e {
+	case RemediationStateDropped:
+		return true
+	case RemediationStateHelped:
+		return true
+	case RemediationStateNeedsAttention:
+		return true
+	case RemediationStateRecovered:
+		return true
+	case RemediationStateRunning:
+		return true
+	case RemediationStateWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ResourceDrift.
 const (
 	ResourceDriftDrifted ResourceDrift = "drifted"
@@ -2133,6 +2280,7 @@ func (e WeeklyFreezeDays) Valid() bool {
 // Defines values for WhyCode.
 const (
 	WhyCodeAlarm              WhyCode = "alarm"
+	WhyCodeAlert              WhyCode = "alert"
 	WhyCodeAtWork             WhyCode = "at_work"
 	WhyCodeBehind             WhyCode = "behind"
 	WhyCodeConsent            WhyCode = "consent"
@@ -2147,6 +2295,7 @@ const (
 	WhyCodeHealth             WhyCode = "health"
 	WhyCodeLock               WhyCode = "lock"
 	WhyCodeNeeds              WhyCode = "needs"
+	WhyCodeNeedsAttention     WhyCode = "needs_attention"
 	WhyCodeNotLive            WhyCode = "not_live"
 	WhyCodeNotProvisioned     WhyCode = "not_provisioned"
 	WhyCodeNotRemoved         WhyCode = "not_removed"
@@ -2170,6 +2319,8 @@ const (
 func (e WhyCode) Valid() bool {
 	switch e {
 	case WhyCodeAlarm:
+		return true
+	case WhyCodeAlert:
 		return true
 	case WhyCodeAtWork:
 		return true
@@ -2198,6 +2349,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeLock:
 		return true
 	case WhyCodeNeeds:
+		return true
+	case WhyCodeNeedsAttention:
 		return true
 	case WhyCodeNotLive:
 		return true
@@ -2535,18 +2688,22 @@ type ActionRun struct {
 	MetricsError *string `json:"metrics_error,omitempty"`
 
 	// MetricsKept How many numbers it wrote that were kept.
-	MetricsKept *int            `json:"metrics_kept,omitempty"`
-	Outputs     json.RawMessage `json:"outputs"`
-	ReportedAt  *time.Time      `json:"reported_at,omitempty"`
-	ScheduledAt *time.Time      `json:"scheduled_at,omitempty"`
-	StartedAt   *time.Time      `json:"started_at,omitempty"`
+	MetricsKept        *int            `json:"metrics_kept,omitempty"`
+	Outputs            json.RawMessage `json:"outputs"`
+	RemediationAttempt *int            `json:"remediation_attempt,omitempty"`
+
+	// RemediationID The remediation that it is an attempt of.
+	RemediationID *string    `json:"remediation_id,omitempty"`
+	ReportedAt    *time.Time `json:"reported_at,omitempty"`
+	ScheduledAt   *time.Time `json:"scheduled_at,omitempty"`
+	StartedAt     *time.Time `json:"started_at,omitempty"`
 
 	// State `queued`: it waits; for one of the runner's own schedule, `error` says what for.
 	// `missed`: its tick passed without a run, and `error` says why.
 	State    ActionRunState `json:"state"`
 	StreamID *string        `json:"stream_id,omitempty"`
 
-	// Trigger What started it: manual, cron or a point of the life cycle.
+	// Trigger What started it: manual, cron, remediation or a point of the life cycle.
 	//
 	// Example: cron
 	Trigger    string  `json:"trigger"`
@@ -2669,6 +2826,137 @@ type AlarmPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// Alert defines model for Alert.
+type Alert struct {
+	AcknowledgedAt *time.Time          `json:"acknowledged_at,omitempty"`
+	AcknowledgedBy *string             `json:"acknowledged_by,omitempty"`
+	ClosedAt       *time.Time          `json:"closed_at,omitempty"`
+	ClosedBecause  *AlertClosedBecause `json:"closed_because,omitempty"`
+
+	// GoodSince Since when all is well again; it closes when that lasts.
+	GoodSince *time.Time `json:"good_since,omitempty"`
+
+	// Held Why nobody is told of an alert yet.
+	Held *AlertHeld `json:"held,omitempty"`
+
+	// ID Example: alt_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// IncidentID The incident that it belongs to.
+	IncidentID *string `json:"incident_id,omitempty"`
+
+	// Install A thing by id and name.
+	Install Ref `json:"install"`
+
+	// Kind What is wrong.
+	Kind     AlertKind  `json:"kind"`
+	Note     *string    `json:"note,omitempty"`
+	OpenedAt *time.Time `json:"opened_at,omitempty"`
+
+	// Relapses How often all was well for less than the clear window.
+	Relapses int `json:"relapses"`
+
+	// Release A config or release by id and number.
+	Release       *NumberRef `json:"release,omitempty"`
+	RunnerVersion *string    `json:"runner_version,omitempty"`
+
+	// Severity How urgent a kind is.
+	Severity AlertSeverity `json:"severity"`
+
+	// Since Since when it is wrong.
+	Since time.Time  `json:"since"`
+	State AlertState `json:"state"`
+
+	// Subject What it is about within the install: a check, a component, a role.
+	//
+	// Example: component/web
+	Subject string `json:"subject"`
+
+	// Text What is wrong.
+	//
+	// Example: component/web is unhealthy
+	Text string `json:"text"`
+}
+
+// AlertClosedBecause defines model for Alert.ClosedBecause.
+type AlertClosedBecause string
+
+// AlertAcknowledgement defines model for AlertAcknowledgement.
+type AlertAcknowledgement struct {
+	// Note What is being done about it.
+	Note string `json:"note"`
+}
+
+// AlertHeld Why nobody is told of an alert yet.
+type AlertHeld struct {
+	Because AlertHeldBecause `json:"because"`
+	Until   time.Time        `json:"until"`
+}
+
+// AlertHeldBecause defines model for AlertHeld.Because.
+type AlertHeldBecause string
+
+// AlertKind What is wrong.
+type AlertKind string
+
+// AlertMute defines model for AlertMute.
+type AlertMute struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// ID Example: mut_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind What is wrong.
+	Kind      *AlertKind `json:"kind,omitempty"`
+	Reason    string     `json:"reason"`
+	RemovedAt *time.Time `json:"removed_at,omitempty"`
+	RemovedBy *string    `json:"removed_by,omitempty"`
+	Subject   *string    `json:"subject,omitempty"`
+	Until     time.Time  `json:"until"`
+}
+
+// AlertMutePage defines model for AlertMutePage.
+type AlertMutePage struct {
+	Items []AlertMute `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AlertMuteRequest defines model for AlertMuteRequest.
+type AlertMuteRequest struct {
+	// Alert An alert by id: what it is about is muted; `install` and `kind` are those of the alert then.
+	Alert *string `json:"alert,omitempty"`
+
+	// Install An install by id or name; without it and without `alert`, a kind in all installs.
+	Install *string `json:"install,omitempty"`
+
+	// Kind What is wrong.
+	Kind   *AlertKind `json:"kind,omitempty"`
+	Reason string     `json:"reason"`
+
+	// Until When it ends, at most 30 days ahead.
+	Until time.Time `json:"until"`
+}
+
+// AlertPage defines model for AlertPage.
+type AlertPage struct {
+	Items []Alert `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AlertSeverity How urgent a kind is.
+type AlertSeverity string
+
+// AlertState defines model for AlertState.
+type AlertState string
 
 // AlsoDecided defines model for AlsoDecided.
 type AlsoDecided struct {
@@ -4153,6 +4441,52 @@ type Hold struct {
 // HoldReason defines model for Hold.Reason.
 type HoldReason string
 
+// Incident defines model for Incident.
+type Incident struct {
+	// About What the installs have in common.
+	//
+	// Example: component/web
+	About string `json:"about"`
+
+	// Alerts How many alerts it has, of those that you may see.
+	Alerts int `json:"alerts"`
+
+	// App The app of the release.
+	App      *string    `json:"app,omitempty"`
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
+
+	// ID Example: inc_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Kind What is wrong.
+	Kind AlertKind `json:"kind"`
+
+	// OpenAlerts How many of these are open.
+	OpenAlerts int       `json:"open_alerts"`
+	OpenedAt   time.Time `json:"opened_at"`
+
+	// Release A config or release by id and number.
+	Release       *NumberRef `json:"release,omitempty"`
+	RunnerVersion *string    `json:"runner_version,omitempty"`
+
+	// Severity How urgent a kind is.
+	Severity AlertSeverity `json:"severity"`
+}
+
+// IncidentDetail defines model for IncidentDetail.
+type IncidentDetail struct {
+	Alerts   []Alert  `json:"alerts"`
+	Incident Incident `json:"incident"`
+}
+
+// IncidentPage defines model for IncidentPage.
+type IncidentPage struct {
+	Items []Incident `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InputDefinition defines model for InputDefinition.
 type InputDefinition struct {
 	// Default Absent: there is none. Not shown for sensitive inputs.
@@ -4270,6 +4604,9 @@ type Install struct {
 
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
+
+	// OpenAlerts Alerts of it that are open.
+	OpenAlerts int `json:"open_alerts"`
 
 	// Pause Of an install that the vendor paused.
 	Pause *Pause `json:"pause,omitempty"`
@@ -5493,6 +5830,58 @@ type ReleaseStatement struct {
 	// Matches It names the manifest that the release has now.
 	Matches bool `json:"matches"`
 }
+
+// Remediation What a runner did by itself about one unhealthy check until it stayed healthy.
+type Remediation struct {
+	// Action The action that heals it.
+	Action string `json:"action"`
+
+	// Attempts How many there were.
+	Attempts int `json:"attempts"`
+
+	// AttemptsOf How many there may be until the check stays healthy.
+	AttemptsOf int       `json:"attempts_of"`
+	BeganAt    time.Time `json:"began_at"`
+	ChangedAt  time.Time `json:"changed_at"`
+
+	// Check The health check, or `component/NAME` for the probe of a component.
+	Check string `json:"check"`
+
+	// EndedAt When the check had stayed healthy for long enough: the next time its attempts count from zero.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+
+	// ID Example: rmd_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// ResourceID Whose probe it is.
+	ResourceID *string `json:"resource_id,omitempty"`
+
+	// Reverted What the attempts did was taken back.
+	Reverted bool `json:"reverted"`
+
+	// State `waiting`: something stands against the next attempt, and `why` says what. `running`: an attempt runs, or the
+	// next ticks of the check tell whether it helped. `helped`: the check became healthy after an attempt.
+	// `recovered`: it became healthy before there was one. `needs_attention`: no attempt helped, a person has to
+	// look. `dropped`: the release has no remediation of this check any more.
+	State RemediationState `json:"state"`
+
+	// Why What it waits for, or why it needs attention.
+	Why *string `json:"why,omitempty"`
+}
+
+// RemediationPage defines model for RemediationPage.
+type RemediationPage struct {
+	Items []Remediation `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// RemediationState `waiting`: something stands against the next attempt, and `why` says what. `running`: an attempt runs, or the
+// next ticks of the check tell whether it helped. `helped`: the check became healthy after an attempt.
+// `recovered`: it became healthy before there was one. `needs_attention`: no attempt helped, a person has to
+// look. `dropped`: the release has no remediation of this check any more.
+type RemediationState string
 
 // Resource defines model for Resource.
 type Resource struct {
@@ -6922,7 +7311,7 @@ type Why struct {
 //   - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
 //
 // What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `alert`, `needs_attention` (a remediation that did not help).
 type WhyCode string
 
 // WhyItem defines model for WhyItem.
@@ -6943,7 +7332,7 @@ type WhyItem struct {
 	// - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
 	//
 	// What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `alert`, `needs_attention` (a remediation that did not help).
 	Code WhyCode `json:"code"`
 
 	// Deadline When the wait ends by itself: a proposal expires, a step fails, a job is ended, a plan is made again.
@@ -7181,6 +7570,9 @@ type After = string
 // AfterVersion defines model for AfterVersion.
 type AfterVersion = int64
 
+// AlertID defines model for AlertID.
+type AlertID = string
+
 // AppIDOrName defines model for AppIDOrName.
 type AppIDOrName = string
 
@@ -7297,6 +7689,57 @@ type ListAlarmsParams struct {
 
 // AcknowledgeAlarmParams defines parameters for AcknowledgeAlarm.
 type AcknowledgeAlarmParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAlertMutesParams defines parameters for ListAlertMutes.
+type ListAlertMutesParams struct {
+	// Past Also mutes that are over.
+	Past *bool `form:"past,omitempty" json:"past,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// CreateAlertMuteParams defines parameters for CreateAlertMute.
+type CreateAlertMuteParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAlertMuteParams defines parameters for DeleteAlertMute.
+type DeleteAlertMuteParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAlertsParams defines parameters for ListAlerts.
+type ListAlertsParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// State Only alerts in these states; `held` are those that nobody is told of yet, with the reason.
+	State *[]AlertState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Kind Only these kinds.
+	Kind *[]AlertKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Severity Only kinds of this severity.
+	Severity *AlertSeverity `form:"severity,omitempty" json:"severity,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// AcknowledgeAlertParams defines parameters for AcknowledgeAlert.
+type AcknowledgeAlertParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -7574,6 +8017,18 @@ type ListEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// ListIncidentsParams defines parameters for ListIncidents.
+type ListIncidentsParams struct {
+	// Open Only open ones, or only closed ones.
+	Open *bool `form:"open,omitempty" json:"open,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // ListInstallsParams defines parameters for ListInstalls.
 type ListInstallsParams struct {
 	// App Only those of this app, by id or name.
@@ -7716,6 +8171,21 @@ type ListMetricPointsParams struct {
 type PauseInstallParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListRemediationsParams defines parameters for ListRemediations.
+type ListRemediationsParams struct {
+	// Open Only those that have not ended.
+	Open *bool `form:"open,omitempty" json:"open,omitempty"`
+
+	// State Only those in this state.
+	State *RemediationState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ResumeInstallParams defines parameters for ResumeInstall.
@@ -8114,6 +8584,12 @@ type RetryWorkflowParams struct {
 // AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
 type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
 
+// CreateAlertMuteJSONRequestBody defines body for CreateAlertMute for application/json ContentType.
+type CreateAlertMuteJSONRequestBody = AlertMuteRequest
+
+// AcknowledgeAlertJSONRequestBody defines body for AcknowledgeAlert for application/json ContentType.
+type AcknowledgeAlertJSONRequestBody = AlertAcknowledgement
+
 // CreateAppJSONRequestBody defines body for CreateApp for application/json ContentType.
 type CreateAppJSONRequestBody = AppRequest
 
@@ -8337,6 +8813,70 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
 	AcknowledgeAlarm(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAlertMutes List mutes
+	//
+	// Answers what holds alerts back by somebody's wish, and until when.
+	//
+	// Corresponds with GET /alert-mutes (the `ListAlertMutes` operationId).
+	ListAlertMutes(ctx context.Context, params *ListAlertMutesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAlertMuteWithBody Mute alerts
+	//
+	// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+	CreateAlertMuteWithBody(ctx context.Context, params *CreateAlertMuteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAlertMute Mute alerts
+	//
+	// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+	CreateAlertMute(ctx context.Context, params *CreateAlertMuteParams, body CreateAlertMuteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAlertMute End a mute
+	//
+	// Ends a mute before its time. What it held back, and is still bad, opens. One that is over stays as it is.
+	//
+	// Corresponds with DELETE /alert-mutes/{mute} (the `DeleteAlertMute` operationId).
+	DeleteAlertMute(ctx context.Context, mute string, params *DeleteAlertMuteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAlerts List alerts
+	//
+	// What is wrong with installs. An alert is one episode: it opens once, and closes by itself when all has been well for a while. (An alarm, in contrast, is something odd about a runner's identity, key or chain, which only a person can settle.)
+	//
+	// Corresponds with GET /alerts (the `ListAlerts` operationId).
+	ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAlert Show an alert
+	//
+	// Answers one alert, open or closed.
+	//
+	// Corresponds with GET /alerts/{alert} (the `GetAlert` operationId).
+	GetAlert(ctx context.Context, alert AlertID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcknowledgeAlertWithBody Acknowledge an alert
+	//
+	// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+	AcknowledgeAlertWithBody(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcknowledgeAlert Acknowledge an alert
+	//
+	// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+	AcknowledgeAlert(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, body AcknowledgeAlertJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListApps List apps
 	//
@@ -8905,6 +9445,20 @@ type ClientInterface interface {
 	// Corresponds with GET /events (the `ListEvents` operationId).
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListIncidents List incidents
+	//
+	// The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
+	//
+	// Corresponds with GET /incidents (the `ListIncidents` operationId).
+	ListIncidents(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetIncident Show an incident
+	//
+	// Answers an incident with its newest 200 alerts that you may see.
+	//
+	// Corresponds with GET /incidents/{incident} (the `GetIncident` operationId).
+	GetIncident(ctx context.Context, incident string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListInstalls List installs
 	//
 	// Answers the installs of the org that the caller may see.
@@ -9180,6 +9734,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
 	GetInstallReadme(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRemediations List what the runner did by itself about unhealthy checks
+	//
+	// A remediation is all that the runner did about one check until it stayed healthy: its attempts, and what came of them. The runner tells of it, after an outage once. The runs of the attempts are among the runs of actions, with trigger `remediation`.
+	//
+	// Corresponds with GET /installs/{install}/remediations (the `ListRemediations` operationId).
+	ListRemediations(ctx context.Context, install InstallIDOrName, params *ListRemediationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListResources List the resources of an install
 	//
@@ -10013,6 +10574,150 @@ func (c *Client) AcknowledgeAlarmWithBody(ctx context.Context, alarm string, par
 // Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
 func (c *Client) AcknowledgeAlarm(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAcknowledgeAlarmRequest(c.Server, alarm, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAlertMutes List mutes
+//
+// Answers what holds alerts back by somebody's wish, and until when.
+//
+// Corresponds with GET /alert-mutes (the `ListAlertMutes` operationId).
+func (c *Client) ListAlertMutes(ctx context.Context, params *ListAlertMutesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAlertMutesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAlertMuteWithBody Mute alerts
+//
+// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+func (c *Client) CreateAlertMuteWithBody(ctx context.Context, params *CreateAlertMuteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAlertMuteRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAlertMute Mute alerts
+//
+// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+func (c *Client) CreateAlertMute(ctx context.Context, params *CreateAlertMuteParams, body CreateAlertMuteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAlertMuteRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAlertMute End a mute
+//
+// Ends a mute before its time. What it held back, and is still bad, opens. One that is over stays as it is.
+//
+// Corresponds with DELETE /alert-mutes/{mute} (the `DeleteAlertMute` operationId).
+func (c *Client) DeleteAlertMute(ctx context.Context, mute string, params *DeleteAlertMuteParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAlertMuteRequest(c.Server, mute, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAlerts List alerts
+//
+// What is wrong with installs. An alert is one episode: it opens once, and closes by itself when all has been well for a while. (An alarm, in contrast, is something odd about a runner's identity, key or chain, which only a person can settle.)
+//
+// Corresponds with GET /alerts (the `ListAlerts` operationId).
+func (c *Client) ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAlertsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAlert Show an alert
+//
+// Answers one alert, open or closed.
+//
+// Corresponds with GET /alerts/{alert} (the `GetAlert` operationId).
+func (c *Client) GetAlert(ctx context.Context, alert AlertID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAlertRequest(c.Server, alert)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcknowledgeAlertWithBody Acknowledge an alert
+//
+// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+func (c *Client) AcknowledgeAlertWithBody(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeAlertRequestWithBody(c.Server, alert, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcknowledgeAlert Acknowledge an alert
+//
+// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+func (c *Client) AcknowledgeAlert(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, body AcknowledgeAlertJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeAlertRequest(c.Server, alert, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -11170,6 +11875,40 @@ func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEd
 	return c.Client.Do(req)
 }
 
+// ListIncidents List incidents
+//
+// The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
+//
+// Corresponds with GET /incidents (the `ListIncidents` operationId).
+func (c *Client) ListIncidents(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListIncidentsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetIncident Show an incident
+//
+// Answers an incident with its newest 200 alerts that you may see.
+//
+// Corresponds with GET /incidents/{incident} (the `GetIncident` operationId).
+func (c *Client) GetIncident(ctx context.Context, incident string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetIncidentRequest(c.Server, incident)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListInstalls List installs
 //
 // Answers the installs of the org that the caller may see.
@@ -11766,6 +12505,23 @@ func (c *Client) PauseInstall(ctx context.Context, install InstallIDOrName, para
 // Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
 func (c *Client) GetInstallReadme(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetInstallReadmeRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRemediations List what the runner did by itself about unhealthy checks
+//
+// A remediation is all that the runner did about one check until it stayed healthy: its attempts, and what came of them. The runner tells of it, after an outage once. The runs of the attempts are among the runs of actions, with trigger `remediation`.
+//
+// Corresponds with GET /installs/{install}/remediations (the `ListRemediations` operationId).
+func (c *Client) ListRemediations(ctx context.Context, install InstallIDOrName, params *ListRemediationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRemediationsRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -13590,6 +14346,398 @@ func NewAcknowledgeAlarmRequestWithBody(server string, alarm string, params *Ack
 	}
 
 	operationPath := fmt.Sprintf("/alarms/%s/acknowledge", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListAlertMutesRequest constructs an http.Request for the ListAlertMutes method
+func NewListAlertMutesRequest(server string, params *ListAlertMutesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alert-mutes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Past != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "past", *params.Past, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateAlertMuteRequest calls the generic CreateAlertMute builder with application/json body
+func NewCreateAlertMuteRequest(server string, params *CreateAlertMuteParams, body CreateAlertMuteJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAlertMuteRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateAlertMuteRequestWithBody constructs an http.Request for the CreateAlertMute method, with any body, and a specified content type
+func NewCreateAlertMuteRequestWithBody(server string, params *CreateAlertMuteParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alert-mutes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteAlertMuteRequest constructs an http.Request for the DeleteAlertMute method
+func NewDeleteAlertMuteRequest(server string, mute string, params *DeleteAlertMuteParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "mute", mute, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alert-mutes/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListAlertsRequest constructs an http.Request for the ListAlerts method
+func NewListAlertsRequest(server string, params *ListAlertsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alerts")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Install != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "install", *params.Install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Severity != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "severity", *params.Severity, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetAlertRequest constructs an http.Request for the GetAlert method
+func NewGetAlertRequest(server string, alert AlertID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "alert", alert, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alerts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAcknowledgeAlertRequest calls the generic AcknowledgeAlert builder with application/json body
+func NewAcknowledgeAlertRequest(server string, alert AlertID, params *AcknowledgeAlertParams, body AcknowledgeAlertJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAcknowledgeAlertRequestWithBody(server, alert, params, "application/json", bodyReader)
+}
+
+// NewAcknowledgeAlertRequestWithBody constructs an http.Request for the AcknowledgeAlert method, with any body, and a specified content type
+func NewAcknowledgeAlertRequestWithBody(server string, alert AlertID, params *AcknowledgeAlertParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "alert", alert, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alerts/%s/acknowledge", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -16288,6 +17436,118 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 	return req, nil
 }
 
+// NewListIncidentsRequest constructs an http.Request for the ListIncidents method
+func NewListIncidentsRequest(server string, params *ListIncidentsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/incidents")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Open != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "open", *params.Open, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetIncidentRequest constructs an http.Request for the GetIncident method
+func NewGetIncidentRequest(server string, incident string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "incident", incident, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/incidents/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListInstallsRequest constructs an http.Request for the ListInstalls method
 func NewListInstallsRequest(server string, params *ListInstallsParams) (*http.Request, error) {
 	var err error
@@ -17759,6 +19019,103 @@ func NewGetInstallReadmeRequest(server string, install InstallIDOrName) (*http.R
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListRemediationsRequest constructs an http.Request for the ListRemediations method
+func NewListRemediationsRequest(server string, install InstallIDOrName, params *ListRemediationsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/remediations", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Open != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "open", *params.Open, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -21675,6 +23032,78 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
 	AcknowledgeAlarmWithResponse(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody, reqEditors ...RequestEditorFn) (*AcknowledgeAlarmResponse, error)
 
+	// ListAlertMutesWithResponse List mutes
+	//
+	// Answers what holds alerts back by somebody's wish, and until when.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /alert-mutes (the `ListAlertMutes` operationId).
+	ListAlertMutesWithResponse(ctx context.Context, params *ListAlertMutesParams, reqEditors ...RequestEditorFn) (*ListAlertMutesResponse, error)
+
+	// CreateAlertMuteWithBodyWithResponse Mute alerts
+	//
+	// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+	CreateAlertMuteWithBodyWithResponse(ctx context.Context, params *CreateAlertMuteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertMuteResponse, error)
+
+	// CreateAlertMuteWithResponse Mute alerts
+	//
+	// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+	CreateAlertMuteWithResponse(ctx context.Context, params *CreateAlertMuteParams, body CreateAlertMuteJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertMuteResponse, error)
+
+	// DeleteAlertMuteWithResponse End a mute
+	//
+	// Ends a mute before its time. What it held back, and is still bad, opens. One that is over stays as it is.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /alert-mutes/{mute} (the `DeleteAlertMute` operationId).
+	DeleteAlertMuteWithResponse(ctx context.Context, mute string, params *DeleteAlertMuteParams, reqEditors ...RequestEditorFn) (*DeleteAlertMuteResponse, error)
+
+	// ListAlertsWithResponse List alerts
+	//
+	// What is wrong with installs. An alert is one episode: it opens once, and closes by itself when all has been well for a while. (An alarm, in contrast, is something odd about a runner's identity, key or chain, which only a person can settle.)
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /alerts (the `ListAlerts` operationId).
+	ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error)
+
+	// GetAlertWithResponse Show an alert
+	//
+	// Answers one alert, open or closed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /alerts/{alert} (the `GetAlert` operationId).
+	GetAlertWithResponse(ctx context.Context, alert AlertID, reqEditors ...RequestEditorFn) (*GetAlertResponse, error)
+
+	// AcknowledgeAlertWithBodyWithResponse Acknowledge an alert
+	//
+	// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+	AcknowledgeAlertWithBodyWithResponse(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcknowledgeAlertResponse, error)
+
+	// AcknowledgeAlertWithResponse Acknowledge an alert
+	//
+	// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+	AcknowledgeAlertWithResponse(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, body AcknowledgeAlertJSONRequestBody, reqEditors ...RequestEditorFn) (*AcknowledgeAlertResponse, error)
+
 	// ListAppsWithResponse List apps
 	//
 	// Answers the apps of the org.
@@ -22300,6 +23729,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /events (the `ListEvents` operationId).
 	ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error)
 
+	// ListIncidentsWithResponse List incidents
+	//
+	// The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /incidents (the `ListIncidents` operationId).
+	ListIncidentsWithResponse(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*ListIncidentsResponse, error)
+
+	// GetIncidentWithResponse Show an incident
+	//
+	// Answers an incident with its newest 200 alerts that you may see.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /incidents/{incident} (the `GetIncident` operationId).
+	GetIncidentWithResponse(ctx context.Context, incident string, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error)
+
 	// ListInstallsWithResponse List installs
 	//
 	// Answers the installs of the org that the caller may see.
@@ -22605,6 +24052,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
 	GetInstallReadmeWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallReadmeResponse, error)
+
+	// ListRemediationsWithResponse List what the runner did by itself about unhealthy checks
+	//
+	// A remediation is all that the runner did about one check until it stayed healthy: its attempts, and what came of them. The runner tells of it, after an outage once. The runs of the attempts are among the runs of actions, with trigger `remediation`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/remediations (the `ListRemediations` operationId).
+	ListRemediationsWithResponse(ctx context.Context, install InstallIDOrName, params *ListRemediationsParams, reqEditors ...RequestEditorFn) (*ListRemediationsResponse, error)
 
 	// ListResourcesWithResponse List the resources of an install
 	//
@@ -23653,6 +25109,287 @@ func (r AcknowledgeAlarmResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AcknowledgeAlarmResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAlertMutesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AlertMutePage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAlertMutesResponse) GetJSON200() *AlertMutePage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAlertMutesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAlertMutesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAlertMutesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAlertMutesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAlertMutesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateAlertMuteResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *AlertMute
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateAlertMuteResponse) GetJSON201() *AlertMute {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateAlertMuteResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateAlertMuteResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateAlertMuteResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateAlertMuteResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateAlertMuteResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAlertMuteResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeleteAlertMuteResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAlertMuteResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAlertMuteResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAlertMuteResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAlertMuteResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAlertsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AlertPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAlertsResponse) GetJSON200() *AlertPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAlertsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAlertsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAlertsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAlertsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAlertsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetAlertResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Alert
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAlertResponse) GetJSON200() *Alert {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetAlertResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAlertResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAlertResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAlertResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAlertResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AcknowledgeAlertResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Alert
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AcknowledgeAlertResponse) GetJSON200() *Alert {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AcknowledgeAlertResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AcknowledgeAlertResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AcknowledgeAlertResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AcknowledgeAlertResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AcknowledgeAlertResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -25813,6 +27550,102 @@ func (r ListEventsResponse) ContentType() string {
 	return ""
 }
 
+type ListIncidentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IncidentPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListIncidentsResponse) GetJSON200() *IncidentPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListIncidentsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListIncidentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListIncidentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListIncidentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListIncidentsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetIncidentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IncidentDetail
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetIncidentResponse) GetJSON200() *IncidentDetail {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetIncidentResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetIncidentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetIncidentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetIncidentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetIncidentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListInstallsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -26973,6 +28806,54 @@ func (r GetInstallReadmeResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetInstallReadmeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListRemediationsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RemediationPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRemediationsResponse) GetJSON200() *RemediationPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRemediationsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRemediationsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRemediationsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRemediationsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRemediationsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -30297,6 +32178,126 @@ func (c *ClientWithResponses) AcknowledgeAlarmWithResponse(ctx context.Context, 
 	return ParseAcknowledgeAlarmResponse(rsp)
 }
 
+// ListAlertMutesWithResponse List mutes
+//
+// Answers what holds alerts back by somebody's wish, and until when.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /alert-mutes (the `ListAlertMutes` operationId).
+func (c *ClientWithResponses) ListAlertMutesWithResponse(ctx context.Context, params *ListAlertMutesParams, reqEditors ...RequestEditorFn) (*ListAlertMutesResponse, error) {
+	rsp, err := c.ListAlertMutes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAlertMutesResponse(rsp)
+}
+
+// CreateAlertMuteWithBodyWithResponse Mute alerts
+//
+// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+func (c *ClientWithResponses) CreateAlertMuteWithBodyWithResponse(ctx context.Context, params *CreateAlertMuteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertMuteResponse, error) {
+	rsp, err := c.CreateAlertMuteWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAlertMuteResponse(rsp)
+}
+
+// CreateAlertMuteWithResponse Mute alerts
+//
+// Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /alert-mutes (the `CreateAlertMute` operationId).
+func (c *ClientWithResponses) CreateAlertMuteWithResponse(ctx context.Context, params *CreateAlertMuteParams, body CreateAlertMuteJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertMuteResponse, error) {
+	rsp, err := c.CreateAlertMute(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAlertMuteResponse(rsp)
+}
+
+// DeleteAlertMuteWithResponse End a mute
+//
+// Ends a mute before its time. What it held back, and is still bad, opens. One that is over stays as it is.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /alert-mutes/{mute} (the `DeleteAlertMute` operationId).
+func (c *ClientWithResponses) DeleteAlertMuteWithResponse(ctx context.Context, mute string, params *DeleteAlertMuteParams, reqEditors ...RequestEditorFn) (*DeleteAlertMuteResponse, error) {
+	rsp, err := c.DeleteAlertMute(ctx, mute, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAlertMuteResponse(rsp)
+}
+
+// ListAlertsWithResponse List alerts
+//
+// What is wrong with installs. An alert is one episode: it opens once, and closes by itself when all has been well for a while. (An alarm, in contrast, is something odd about a runner's identity, key or chain, which only a person can settle.)
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /alerts (the `ListAlerts` operationId).
+func (c *ClientWithResponses) ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error) {
+	rsp, err := c.ListAlerts(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAlertsResponse(rsp)
+}
+
+// GetAlertWithResponse Show an alert
+//
+// Answers one alert, open or closed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /alerts/{alert} (the `GetAlert` operationId).
+func (c *ClientWithResponses) GetAlertWithResponse(ctx context.Context, alert AlertID, reqEditors ...RequestEditorFn) (*GetAlertResponse, error) {
+	rsp, err := c.GetAlert(ctx, alert, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAlertResponse(rsp)
+}
+
+// AcknowledgeAlertWithBodyWithResponse Acknowledge an alert
+//
+// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+func (c *ClientWithResponses) AcknowledgeAlertWithBodyWithResponse(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcknowledgeAlertResponse, error) {
+	rsp, err := c.AcknowledgeAlertWithBody(ctx, alert, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcknowledgeAlertResponse(rsp)
+}
+
+// AcknowledgeAlertWithResponse Acknowledge an alert
+//
+// Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /alerts/{alert}/acknowledge (the `AcknowledgeAlert` operationId).
+func (c *ClientWithResponses) AcknowledgeAlertWithResponse(ctx context.Context, alert AlertID, params *AcknowledgeAlertParams, body AcknowledgeAlertJSONRequestBody, reqEditors ...RequestEditorFn) (*AcknowledgeAlertResponse, error) {
+	rsp, err := c.AcknowledgeAlert(ctx, alert, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcknowledgeAlertResponse(rsp)
+}
+
 // ListAppsWithResponse List apps
 //
 // Answers the apps of the org.
@@ -31270,6 +33271,36 @@ func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params
 	return ParseListEventsResponse(rsp)
 }
 
+// ListIncidentsWithResponse List incidents
+//
+// The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /incidents (the `ListIncidents` operationId).
+func (c *ClientWithResponses) ListIncidentsWithResponse(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*ListIncidentsResponse, error) {
+	rsp, err := c.ListIncidents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListIncidentsResponse(rsp)
+}
+
+// GetIncidentWithResponse Show an incident
+//
+// Answers an incident with its newest 200 alerts that you may see.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /incidents/{incident} (the `GetIncident` operationId).
+func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, incident string, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error) {
+	rsp, err := c.GetIncident(ctx, incident, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetIncidentResponse(rsp)
+}
+
 // ListInstallsWithResponse List installs
 //
 // Answers the installs of the org that the caller may see.
@@ -31772,6 +33803,21 @@ func (c *ClientWithResponses) GetInstallReadmeWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseGetInstallReadmeResponse(rsp)
+}
+
+// ListRemediationsWithResponse List what the runner did by itself about unhealthy checks
+//
+// A remediation is all that the runner did about one check until it stayed healthy: its attempts, and what came of them. The runner tells of it, after an outage once. The runs of the attempts are among the runs of actions, with trigger `remediation`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/remediations (the `ListRemediations` operationId).
+func (c *ClientWithResponses) ListRemediationsWithResponse(ctx context.Context, install InstallIDOrName, params *ListRemediationsParams, reqEditors ...RequestEditorFn) (*ListRemediationsResponse, error) {
+	rsp, err := c.ListRemediations(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRemediationsResponse(rsp)
 }
 
 // ListResourcesWithResponse List the resources of an install
@@ -33247,6 +35293,206 @@ func ParseAcknowledgeAlarmResponse(rsp *http.Response) (*AcknowledgeAlarmRespons
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Alarm
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAlertMutesResponse parses an HTTP response from a ListAlertMutesWithResponse call
+func ParseListAlertMutesResponse(rsp *http.Response) (*ListAlertMutesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAlertMutesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AlertMutePage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateAlertMuteResponse parses an HTTP response from a CreateAlertMuteWithResponse call
+func ParseCreateAlertMuteResponse(rsp *http.Response) (*CreateAlertMuteResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateAlertMuteResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest AlertMute
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAlertMuteResponse parses an HTTP response from a DeleteAlertMuteWithResponse call
+func ParseDeleteAlertMuteResponse(rsp *http.Response) (*DeleteAlertMuteResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAlertMuteResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAlertsResponse parses an HTTP response from a ListAlertsWithResponse call
+func ParseListAlertsResponse(rsp *http.Response) (*ListAlertsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAlertsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AlertPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
+	}
+
+	return response, nil
+}
+
+// ParseGetAlertResponse parses an HTTP response from a GetAlertWithResponse call
+func ParseGetAlertResponse(rsp *http.Response) (*GetAlertResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAlertResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Alert
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAcknowledgeAlertResponse parses an HTTP response from a AcknowledgeAlertWithResponse call
+func ParseAcknowledgeAlertResponse(rsp *http.Response) (*AcknowledgeAlertResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AcknowledgeAlertResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Alert
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -34800,6 +37046,75 @@ func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
 	return response, nil
 }
 
+// ParseListIncidentsResponse parses an HTTP response from a ListIncidentsWithResponse call
+func ParseListIncidentsResponse(rsp *http.Response) (*ListIncidentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListIncidentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IncidentPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
+	}
+
+	return response, nil
+}
+
+// ParseGetIncidentResponse parses an HTTP response from a GetIncidentWithResponse call
+func ParseGetIncidentResponse(rsp *http.Response) (*GetIncidentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetIncidentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IncidentDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListInstallsResponse parses an HTTP response from a ListInstallsWithResponse call
 func ParseListInstallsResponse(rsp *http.Response) (*ListInstallsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -35639,6 +37954,42 @@ func ParseGetInstallReadmeResponse(rsp *http.Response) (*GetInstallReadmeRespons
 			return nil, err
 		}
 		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListRemediationsResponse parses an HTTP response from a ListRemediationsWithResponse call
+func ParseListRemediationsResponse(rsp *http.Response) (*ListRemediationsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRemediationsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RemediationPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
 
 	}
 

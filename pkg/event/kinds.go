@@ -30,23 +30,24 @@ type Doc struct {
 }
 
 var (
-	workflow  = []string{"workflow_id", "number", "workflow_kind", "release_id", "inputs_version", "plan_only", "actor"}
-	waiting   = append(slices.Clone(workflow), "wait_reason")
-	step      = []string{"workflow_id", "step_id", "step", "step_kind", "resource_id", "resource", "resource_kind", "action", "attempt"}
-	change    = []string{"workflow_id", "step_id", "change_id", "change_kind", "resource_id", "resource", "resource_kind", "release_id", "effect_digest", "replaces"}
-	decision  = append(slices.Clone(change), "actor", "rule")
-	build     = []string{"build_id", "component_id", "component", "app", "reason", "actor", "source_commit", "artifact_digest"}
-	resource  = []string{"resource_id", "resource", "resource_kind", "from", "release_id", "change_id"}
-	run       = []string{"run_id", "action", "trigger", "actor", "workflow_id", "change_id", "scheduled_at", "exit_code"}
-	runner    = []string{"runner_id", "runner_kind", "version"}
-	alarm     = []string{"alarm_id", "alarm_kind", "about", "runner_id"}
-	secret    = []string{"secret", "version"}
-	delivery  = []string{"webhook_id", "webhook", "delivery_id", "event_id", "event_kind", "event_seq", "attempts", "status"}
-	fromState = []string{"from"}
-	role      = []string{"role", "switch_id", "actor"}
-	alert     = []string{"alert_id", "alert_kind", "subject", "text", "since", "release_id", "runner_version", "incident_id"}
-	incident  = []string{"incident_id", "alert_kind", "subject", "release_id", "runner_version", "installs"}
-	consent   = []string{"change_id", "effect_digest", "reason", "until", "actor"}
+	workflow    = []string{"workflow_id", "number", "workflow_kind", "release_id", "inputs_version", "plan_only", "actor"}
+	waiting     = append(slices.Clone(workflow), "wait_reason")
+	step        = []string{"workflow_id", "step_id", "step", "step_kind", "resource_id", "resource", "resource_kind", "action", "attempt"}
+	change      = []string{"workflow_id", "step_id", "change_id", "change_kind", "resource_id", "resource", "resource_kind", "release_id", "effect_digest", "replaces"}
+	decision    = append(slices.Clone(change), "actor", "rule")
+	build       = []string{"build_id", "component_id", "component", "app", "reason", "actor", "source_commit", "artifact_digest"}
+	resource    = []string{"resource_id", "resource", "resource_kind", "from", "release_id", "change_id"}
+	run         = []string{"run_id", "action", "trigger", "actor", "workflow_id", "change_id", "scheduled_at", "exit_code"}
+	runner      = []string{"runner_id", "runner_kind", "version"}
+	alarm       = []string{"alarm_id", "alarm_kind", "about", "runner_id"}
+	secret      = []string{"secret", "version"}
+	delivery    = []string{"webhook_id", "webhook", "delivery_id", "event_id", "event_kind", "event_seq", "attempts", "status"}
+	fromState   = []string{"from"}
+	role        = []string{"role", "switch_id", "actor"}
+	remediation = []string{"remediation_id", "check", "action", "resource_id", "attempts", "attempts_of", "reverted", "why"}
+	consent     = []string{"change_id", "effect_digest", "reason", "until", "actor"}
+	alert       = []string{"alert_id", "alert_kind", "subject", "text", "since", "release_id", "runner_version", "incident_id"}
+	incident    = []string{"incident_id", "alert_kind", "subject", "release_id", "runner_version", "installs"}
 )
 
 // All are the kinds, by name.
@@ -108,6 +109,9 @@ var All = []Doc{
 	{"install.updated", "the name, labels, approval option or component toggles of an install changed; toggles has those that differ", []string{"changed", "toggles", "actor"}, Installs},
 	{"policy.overridden", "an admin let a change pass that policies of the vendor deny", consent, Installs},
 	{"release.created", "an app got a new release", []string{"release_id", "number", "config_id", "made_by"}, Apps},
+	{"remediation.helped", "a check became healthy after the runner ran its remediation", remediation, Installs},
+	{"remediation.needs_attention", "no attempt of a remediation helped: a person has to look", remediation, Installs},
+	{"remediation.started", "a runner started the remediation of an unhealthy check by itself", remediation, Installs},
 	{"resource.absent", "a resource is gone", resource, Installs},
 	{"resource.changing", "a change of a resource started", resource, Installs},
 	{"resource.failed", "a resource is not as it should be after a change", resource, Installs},

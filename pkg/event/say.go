@@ -30,6 +30,7 @@ type body struct {
 	Action       string            `json:"action"`
 	Trigger      string            `json:"trigger"`
 	Check        string            `json:"check"`
+	Why          string            `json:"why"`
 	From         string            `json:"from"`
 	To           string            `json:"to"`
 	Stack        string            `json:"stack"`
@@ -80,6 +81,8 @@ var sayings = map[string]func(deed string, b body, f Facts) string{
 			text = "action " + b.Action + " missed its scheduled run"
 		case b.Trigger == "cron":
 			text += " (scheduled)"
+		case b.Trigger == "remediation":
+			text += " (remediation)"
 		}
 		return text + because(f.Error)
 	},
@@ -113,6 +116,15 @@ var sayings = map[string]func(deed string, b body, f Facts) string{
 	},
 	"health": func(_ string, b body, _ Facts) string { return b.object() + " is " + b.To + was(b.From) },
 	"check":  func(_ string, b body, _ Facts) string { return "check " + b.Check + " is " + b.To + was(b.From) },
+	"remediation": func(deed string, b body, _ Facts) string {
+		switch deed {
+		case "helped":
+			return b.Check + " is healthy after its remediation by action " + b.Action
+		case "needs_attention":
+			return "remediation of " + b.Check + " needs attention" + because(b.Why)
+		}
+		return "remediation of " + b.Check + " by action " + b.Action + " started"
+	},
 	"drift": func(_ string, b body, _ Facts) string {
 		if b.To == "drifted" {
 			return b.object() + " drifted from what was deployed"

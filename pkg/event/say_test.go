@@ -32,6 +32,8 @@ func TestSay(t *testing.T) {
 		{"install.updated", `{"changed":["labels","component_toggles"],"toggles":{"cache":"false","api":"default"}}`, event.Facts{}, "api switched to its default, cache switched off, labels changed"},
 		{"health.changed", `{"resource":"api","resource_kind":"component","from":"healthy","to":"unhealthy"}`, event.Facts{}, "api is unhealthy (was healthy)"},
 		{"check.changed", `{"check":"ping","from":"unknown","to":"healthy"}`, event.Facts{}, "check ping is healthy"},
+		{"remediation.started", `{"check":"component/web","action":"restart"}`, event.Facts{}, "remediation of component/web by action restart started"},
+		{"remediation.needs_attention", `{"check":"ping","action":"restart","why":"still unhealthy"}`, event.Facts{}, "remediation of ping needs attention: still unhealthy"},
 		{"runner.switched", `{"from":"run","to":"pause","version":"v1"}`, event.Facts{}, "the customer set the runner's switch to pause (was run)"},
 		{"runner.enrolled", `{"version":"v1.2"}`, event.Facts{}, "runner enrolled, version v1.2"},
 		{"action_run.failed", `{"action":"backup","trigger":"cron"}`, event.Facts{}, "action backup failed (scheduled)"},

@@ -55,6 +55,8 @@ const (
 	Alert      = "alt"
 	AlertMute  = "mut"
 	Incident   = "inc"
+
+	Remediation = "rmd"
 )
 
 // alphabet is Crockford's base 32 in lower case: no i, l, o, u. Its order is

@@ -1,7 +1,9 @@
 package jobspec
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 )
@@ -25,6 +27,9 @@ type Script struct {
 	// Unattended: the runner starts it by itself at each tick of Cron, without a
 	// decision on that run, though it may change something.
 	Unattended bool `json:"unattended,omitempty"`
+	// Heals are the checks about which the runner starts it by itself, without a
+	// decision on that run. With the script their numbers are accepted.
+	Heals []Heal `json:"heals,omitempty"`
 	// WhenRoleIsOff: it may also run after its Action.BreakGlassRole was switched off,
 	// then without that role.
 	WhenRoleIsOff bool `json:"when_role_is_off,omitempty"`
@@ -66,3 +71,41 @@ func (a Action) Artifacts() []Artifact {
 
 // Takes says whether a run may bring a value under the name.
 func (s Script) Takes(name string) bool { return slices.Contains(s.Inputs, name) }
+
+// Heal says when the runner starts a script by itself: because a check is unhealthy.
+type Heal struct {
+	// Check is the Scheduled.Name of the check or probe.
+	Check string `json:"check"`
+	// Reverts: the script takes the remedy back, once, when no attempt helped. Of such a
+	// Heal the numbers are those of the remedy.
+	Reverts bool `json:"reverts,omitempty"`
+	// UnhealthyAfter bad outcomes in a row make the check unhealthy, HealthyAfter good ones
+	// healthy again.
+	UnhealthyAfter int `json:"unhealthy_after"`
+	HealthyAfter   int `json:"healthy_after"`
+	// Attempts is how many times it is started until the check stays healthy,
+	// CooldownSeconds how long after an attempt's end the next one waits.
+	Attempts        int `json:"attempts"`
+	CooldownSeconds int `json:"cooldown_seconds"`
+}
+
+// Cooldown is CooldownSeconds as a duration.
+func (h Heal) Cooldown() time.Duration { return time.Duration(h.CooldownSeconds) * time.Second }
+
+// String says it to people, after "runs".
+func (h Heal) String() string {
+	if h.Reverts {
+		return fmt.Sprintf("BY ITSELF once when the remediation of %s did not help, to take it back", h.Check)
+	}
+	return fmt.Sprintf("BY ITSELF when %s is unhealthy (%d times in a row), at most %d times until it stays healthy (%d times in a row), %s apart",
+		h.Check, h.UnhealthyAfter, h.Attempts, h.HealthyAfter, h.Cooldown())
+}
+
+// HealOf finds what the script says about a check.
+func (s Script) HealOf(check string, reverts bool) (h Heal, found bool) {
+	i := slices.IndexFunc(s.Heals, func(h Heal) bool { return h.Check == check && h.Reverts == reverts })
+	if i < 0 {
+		return Heal{}, false
+	}
+	return s.Heals[i], true
+}

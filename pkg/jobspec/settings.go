@@ -23,6 +23,9 @@ type Settings struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	// Schedule is empty until the install is live, and again after it is gone.
 	Schedule []Scheduled `json:"schedule"`
+	// Remedies are the scripts that heal checks of the Schedule. Which may run, about what and
+	// how often is what the runner accepted.
+	Remedies []Script `json:"remedies,omitempty"`
 	// State is what the templates of the scheduled actions read, sealed leaves
 	// included.
 	State        json.RawMessage `json:"state,omitempty"`
@@ -53,8 +56,9 @@ type Scheduled struct {
 	TimeoutSeconds int    `json:"timeout_seconds"`
 	// HealthCheck says that the outcome is a health verdict.
 	HealthCheck bool `json:"health_check,omitempty"`
-	// Unattended is that of the Script.
-	Unattended bool `json:"unattended,omitempty"`
+	// Unattended and Heals are those of the Script.
+	Unattended bool   `json:"unattended,omitempty"`
+	Heals      []Heal `json:"heals,omitempty"`
 }
 
 // Probe asks whether the objects of a component in a cluster are ready.
@@ -79,7 +83,7 @@ func (s Scheduled) Name() string {
 // Script is the script that a scheduled action is. Whether it may run follows
 // from its digest, also for the health checks among them.
 func (s Scheduled) Script() Script {
-	return Script{Action: s.Action, Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck, Unattended: s.Unattended}
+	return Script{Action: s.Action, Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck, Unattended: s.Unattended, Heals: s.Heals}
 }
 
 // Run is the report of an action that the runner started itself. It is accepted
@@ -101,6 +105,29 @@ type Run struct {
 	MetricsError string    `json:"metrics_error,omitempty"`
 	StartedAt    time.Time `json:"started_at,omitzero"`
 	FinishedAt   time.Time `json:"finished_at,omitzero"`
+	// Remedy is set for a run about an unhealthy check; ScheduledAt is when it was started.
+	Remedy *RunRemedy `json:"remedy,omitempty"`
+}
+
+// RunRemedy is what a run heals.
+type RunRemedy struct {
+	// Remediation is the id of the episode, Check the check or probe that is unhealthy.
+	Remediation string `json:"remediation"`
+	Check       string `json:"check"`
+	// Attempt counts from 1, Of is how many there may be. A revert has the last one's.
+	Attempt int `json:"attempt"`
+	Of      int `json:"of"`
+	// Reverts: the run takes the attempts back.
+	Reverts bool `json:"reverts,omitempty"`
+}
+
+// Key is what the run is accepted once under.
+func (r Run) Key() string {
+	key := RunKey(r.Action, r.ScheduledAt)
+	if r.Remedy != nil {
+		key += " of " + r.Remedy.Remediation
+	}
+	return key
 }
 
 // RunKey is the idempotency key of a scheduled run.

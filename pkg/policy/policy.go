@@ -196,7 +196,8 @@ type ReleaseScript struct {
 	Digest string `json:"digest"`
 	// Texts are those of its steps.
 	Texts []string `json:"texts"`
-	// Unattended: it may change something by the schedule, without a decision each time.
+	// Unattended: it may change something by the schedule or about an unhealthy check, without a
+	// decision each time.
 	Unattended bool `json:"unattended"`
 	// ReadOnly marks a check.
 	ReadOnly bool   `json:"read_only"`

@@ -700,6 +700,15 @@ type RegistryTokenRequest struct {
 	Actions []RegistryAction `json:"actions"`
 }
 
+// Remediation All that a runner did about one check until it stayed healthy (`pkg/jobspec.Remediation`).
+type Remediation = jobspec.Remediation
+
+// RemediationRecorded defines model for RemediationRecorded.
+type RemediationRecorded struct {
+	// Hold Why the next attempt should wait; absent when it may begin.
+	Hold *string `json:"hold,omitempty"`
+}
+
 // RenewRequest defines model for RenewRequest.
 type RenewRequest struct {
 	Leases []Attempt `json:"leases"`
@@ -1154,6 +1163,9 @@ type RenewLeasesJSONRequestBody = RenewRequest
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
+// PutRemediationJSONRequestBody defines body for PutRemediation for application/json ContentType.
+type PutRemediationJSONRequestBody = Remediation
+
 // PutRolesJSONRequestBody defines body for PutRoles for application/json ContentType.
 type PutRolesJSONRequestBody = RolesReport
 
@@ -1478,6 +1490,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /registry-token (the `CreateRegistryToken` operationId).
 	CreateRegistryToken(ctx context.Context, body CreateRegistryTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutRemediationWithBody Tell what the runner does about an unhealthy check, and ask before an attempt
+	//
+	// The whole remediation, each time it changed, or once after an outage. Of two reports the one with the higher `seq` counts; an older one changes nothing. One that `asks` is answered with why its next attempt should wait: another change of the install, or how many remediations of the org run or did not help. The runner waits then. Without an answer it goes on within the numbers that were accepted with its scripts: an answer can hold back and nothing else. A check that no settings have a remedy for is 422 `check_unknown`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /remediations/{remediation} (the `PutRemediation` operationId).
+	PutRemediationWithBody(ctx context.Context, remediation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutRemediation Tell what the runner does about an unhealthy check, and ask before an attempt
+	//
+	// The whole remediation, each time it changed, or once after an outage. Of two reports the one with the higher `seq` counts; an older one changes nothing. One that `asks` is answered with why its next attempt should wait: another change of the install, or how many remediations of the org run or did not help. The runner waits then. Without an answer it goes on within the numbers that were accepted with its scripts: an answer can hold back and nothing else. A check that no settings have a remedy for is 422 `check_unknown`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /remediations/{remediation} (the `PutRemediation` operationId).
+	PutRemediation(ctx context.Context, remediation string, body PutRemediationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PutRolesWithBody Tell which roles the customer has switched on
 	//
@@ -2119,6 +2149,44 @@ func (c *Client) CreateRegistryTokenWithBody(ctx context.Context, contentType st
 // Corresponds with POST /registry-token (the `CreateRegistryToken` operationId).
 func (c *Client) CreateRegistryToken(ctx context.Context, body CreateRegistryTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateRegistryTokenRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutRemediationWithBody Tell what the runner does about an unhealthy check, and ask before an attempt
+//
+// The whole remediation, each time it changed, or once after an outage. Of two reports the one with the higher `seq` counts; an older one changes nothing. One that `asks` is answered with why its next attempt should wait: another change of the install, or how many remediations of the org run or did not help. The runner waits then. Without an answer it goes on within the numbers that were accepted with its scripts: an answer can hold back and nothing else. A check that no settings have a remedy for is 422 `check_unknown`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /remediations/{remediation} (the `PutRemediation` operationId).
+func (c *Client) PutRemediationWithBody(ctx context.Context, remediation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutRemediationRequestWithBody(c.Server, remediation, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutRemediation Tell what the runner does about an unhealthy check, and ask before an attempt
+//
+// The whole remediation, each time it changed, or once after an outage. Of two reports the one with the higher `seq` counts; an older one changes nothing. One that `asks` is answered with why its next attempt should wait: another change of the install, or how many remediations of the org run or did not help. The runner waits then. Without an answer it goes on within the numbers that were accepted with its scripts: an answer can hold back and nothing else. A check that no settings have a remedy for is 422 `check_unknown`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /remediations/{remediation} (the `PutRemediation` operationId).
+func (c *Client) PutRemediation(ctx context.Context, remediation string, body PutRemediationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutRemediationRequest(c.Server, remediation, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3035,6 +3103,53 @@ func NewCreateRegistryTokenRequestWithBody(server string, contentType string, bo
 	return req, nil
 }
 
+// NewPutRemediationRequest calls the generic PutRemediation builder with application/json body
+func NewPutRemediationRequest(server string, remediation string, body PutRemediationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutRemediationRequestWithBody(server, remediation, "application/json", bodyReader)
+}
+
+// NewPutRemediationRequestWithBody constructs an http.Request for the PutRemediation method, with any body, and a specified content type
+func NewPutRemediationRequestWithBody(server string, remediation string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "remediation", remediation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/remediations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewPutRolesRequest calls the generic PutRoles builder with application/json body
 func NewPutRolesRequest(server string, body PutRolesJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3928,6 +4043,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /registry-token (the `CreateRegistryToken` operationId).
 	CreateRegistryTokenWithResponse(ctx context.Context, body CreateRegistryTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateRegistryTokenResponse, error)
 
+	// PutRemediationWithBodyWithResponse Tell what the runner does about an unhealthy check, and ask before an attempt
+	//
+	// The whole remediation, each time it changed, or once after an outage. Of two reports the one with the higher `seq` counts; an older one changes nothing. One that `asks` is answered with why its next attempt should wait: another change of the install, or how many remediations of the org run or did not help. The runner waits then. Without an answer it goes on within the numbers that were accepted with its scripts: an answer can hold back and nothing else. A check that no settings have a remedy for is 422 `check_unknown`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /remediations/{remediation} (the `PutRemediation` operationId).
+	PutRemediationWithBodyWithResponse(ctx context.Context, remediation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutRemediationResponse, error)
+
+	// PutRemediationWithResponse Tell what the runner does about an unhealthy check, and ask before an attempt
+	//
+	// The whole remediation, each time it changed, or once after an outage. Of two reports the one with the higher `seq` counts; an older one changes nothing. One that `asks` is answered with why its next attempt should wait: another change of the install, or how many remediations of the org run or did not help. The runner waits then. Without an answer it goes on within the numbers that were accepted with its scripts: an answer can hold back and nothing else. A check that no settings have a remedy for is 422 `check_unknown`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /remediations/{remediation} (the `PutRemediation` operationId).
+	PutRemediationWithResponse(ctx context.Context, remediation string, body PutRemediationJSONRequestBody, reqEditors ...RequestEditorFn) (*PutRemediationResponse, error)
+
 	// PutRolesWithBodyWithResponse Tell which roles the customer has switched on
 	//
 	// All break-glass and custom roles of the release that was accepted last, and the last switches of roles. Each switch has an id, and counts once also when it is reported again; workflows that wait for a role go on, and the actions that a switch starts are started.
@@ -4679,6 +4812,54 @@ func (r CreateRegistryTokenResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateRegistryTokenResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutRemediationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RemediationRecorded
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutRemediationResponse) GetJSON200() *RemediationRecorded {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutRemediationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutRemediationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutRemediationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutRemediationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutRemediationResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5698,6 +5879,36 @@ func (c *ClientWithResponses) CreateRegistryTokenWithResponse(ctx context.Contex
 	return ParseCreateRegistryTokenResponse(rsp)
 }
 
+// PutRemediationWithBodyWithResponse Tell what the runner does about an unhealthy check, and ask before an attempt
+//
+// The whole remediation, each time it changed, or once after an outage. Of two reports the one with the higher `seq` counts; an older one changes nothing. One that `asks` is answered with why its next attempt should wait: another change of the install, or how many remediations of the org run or did not help. The runner waits then. Without an answer it goes on within the numbers that were accepted with its scripts: an answer can hold back and nothing else. A check that no settings have a remedy for is 422 `check_unknown`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /remediations/{remediation} (the `PutRemediation` operationId).
+func (c *ClientWithResponses) PutRemediationWithBodyWithResponse(ctx context.Context, remediation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutRemediationResponse, error) {
+	rsp, err := c.PutRemediationWithBody(ctx, remediation, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutRemediationResponse(rsp)
+}
+
+// PutRemediationWithResponse Tell what the runner does about an unhealthy check, and ask before an attempt
+//
+// The whole remediation, each time it changed, or once after an outage. Of two reports the one with the higher `seq` counts; an older one changes nothing. One that `asks` is answered with why its next attempt should wait: another change of the install, or how many remediations of the org run or did not help. The runner waits then. Without an answer it goes on within the numbers that were accepted with its scripts: an answer can hold back and nothing else. A check that no settings have a remedy for is 422 `check_unknown`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /remediations/{remediation} (the `PutRemediation` operationId).
+func (c *ClientWithResponses) PutRemediationWithResponse(ctx context.Context, remediation string, body PutRemediationJSONRequestBody, reqEditors ...RequestEditorFn) (*PutRemediationResponse, error) {
+	rsp, err := c.PutRemediation(ctx, remediation, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutRemediationResponse(rsp)
+}
+
 // PutRolesWithBodyWithResponse Tell which roles the customer has switched on
 //
 // All break-glass and custom roles of the release that was accepted last, and the last switches of roles. Each switch has an id, and counts once also when it is reported again; workflows that wait for a role go on, and the actions that a switch starts are started.
@@ -6416,6 +6627,39 @@ func ParseCreateRegistryTokenResponse(rsp *http.Response) (*CreateRegistryTokenR
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest RegistryToken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutRemediationResponse parses an HTTP response from a PutRemediationWithResponse call
+func ParsePutRemediationResponse(rsp *http.Response) (*PutRemediationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutRemediationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RemediationRecorded
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/offers"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
+	"github.com/berth-dev/berth/runner/agent/remedy"
 	"github.com/berth-dev/berth/runner/agent/schedule"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
@@ -70,6 +71,7 @@ type agent struct {
 	stand    *stand          // why mutations are stopped
 	chain    *recorder       // nil for Build Runners
 	book     *schedule.Book  // nil for Build Runners
+	remedies *remedy.Ledger  // nil for Build Runners
 	offers   *offers.Gate    // nil for Build Runners
 	scripts  *scripts.Set    // nil for Build Runners
 	runs     *scripts.Ledger // nil for Build Runners
@@ -187,6 +189,9 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		return fmt.Errorf("recover jobs: %w", err)
 	}
 	for _, t := range ticks {
+		if t.Remedy != nil {
+			continue // of no schedule
+		}
 		if err := a.disk.Insist(func() error { return a.advanceAll(t) }); err != nil {
 			a.cfg.Log.ErrorContext(ctx, "schedule cannot be written", "err", err) // the run itself is on disk, and is reported once
 		}
@@ -208,6 +213,8 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	g.Go(func() error { return a.awaitRestart(lifeLoops) })
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
+		g.Go(func() error { return a.keepHealthy(ctx, lifeLoops) })
+		g.Go(func() error { return a.tellRemedies(lifeLoops) })
 		g.Go(func() error { return a.recordRuns(lifeLoops) })
 		g.Go(func() error { return a.recordEgress(lifeLoops) })
 		g.Go(func() error { return a.recordDisclosures(lifeLoops) })

@@ -149,6 +149,7 @@ func (a *agent) assembleInstall(life context.Context, deps *job.Deps) (opened cl
 		return opened, damaged(a.dir.Fences(), err, "restore the file from a copy; without it an outdated order could be carried out")
 	}
 	a.openBook(life)
+	a.openRemedies(life, deps)
 	if err := a.openScripts(life, deps); err != nil {
 		return opened, err
 	}

@@ -300,7 +300,7 @@ func (e testEngine) backend(method, address string, body []byte) ([]byte, error)
 	return nil, last
 }
 
-// script does commands: print TEXT, secret, env, whoami, read FILE, touch FILE,
+// script does commands: print TEXT, secret, env, whoami, read FILE, need FILE, touch FILE,
 // append FILE, wait FILE, sh COMMAND, dial SOCKET, swap DIR TARGET UNTIL, hang,
 // die, measure NAME NUMBER, output STEP VALUE, fail.
 func (e testEngine) script(text string) error {
@@ -325,6 +325,10 @@ func (e testEngine) script(text string) error {
 		case "read":
 			_, err := os.ReadFile(arg)
 			fmt.Printf("readable %v\n", err == nil)
+		case "need":
+			if !exists(arg) {
+				return fmt.Errorf("there is no %s", arg)
+			}
 		case "touch":
 			if err := os.WriteFile(arg, nil, 0o600); err != nil {
 				return err

@@ -55,6 +55,8 @@ type plane struct {
 	consents  []runnerapi.Consent // as they were told last
 	results   map[string][]runnerapi.ResultReport
 	runs      map[string][]jobspec.Run
+	remedied  map[string][]jobspec.Remediation // by id, as they were told
+	hold      string                           // what one that asks is answered
 	streams   map[string]*stream
 	state     *runnerapi.State
 	refuses   int // so many states, the next ones
@@ -90,7 +92,7 @@ func newPlane(t *testing.T, kind runnerapi.RunnerKind) *plane {
 		kind: kind, runnerID: id.New(id.Runner), orgID: id.New(id.Org), changed: make(chan struct{}),
 		claims: map[string][]runnerapi.Assignment{}, answers: map[string]runnerapi.LeaseAnswer{}, told: map[string][]runnerapi.JobProgress{},
 		plans: map[string]runnerapi.Plan{}, results: map[string][]runnerapi.ResultReport{},
-		runs: map[string][]jobspec.Run{}, streams: map[string]*stream{}, served: map[string]int{},
+		runs: map[string][]jobspec.Run{}, remedied: map[string][]jobspec.Remediation{}, streams: map[string]*stream{}, served: map[string]int{},
 	}
 	if kind == runnerapi.RunnerKindInstall {
 		p.installID = id.New(id.Install)
@@ -104,6 +106,7 @@ func newPlane(t *testing.T, kind runnerapi.RunnerKind) *plane {
 	mux.HandleFunc("PUT /jobs/{job}/plan", p.putPlan)
 	mux.HandleFunc("PUT /jobs/{job}/result", p.putResult)
 	mux.HandleFunc("PUT /runs/{run}", p.putRun)
+	mux.HandleFunc("PUT /remediations/{remediation}", p.putRemediation)
 	mux.HandleFunc("POST /registry-token", p.registryToken)
 	mux.HandleFunc("GET /settings", p.getSettings)
 	mux.HandleFunc("GET /states/{resource}", p.getState)
@@ -424,6 +427,20 @@ func (p *plane) putRun(w http.ResponseWriter, r *http.Request) {
 		p.runs[key] = append(p.runs[key], in)
 	})
 	answer(w, http.StatusOK, runnerapi.RunRecorded{RunID: r.PathValue("run"), StreamID: &streamID, LogToken: &token})
+}
+
+func (p *plane) putRemediation(w http.ResponseWriter, r *http.Request) {
+	in := read[jobspec.Remediation](r)
+	out := runnerapi.RemediationRecorded{}
+	p.change(func() {
+		id := r.PathValue("remediation")
+		p.remedied[id] = append(p.remedied[id], in)
+		if in.Asks && p.hold != "" {
+			hold := p.hold
+			out.Hold = &hold
+		}
+	})
+	answer(w, http.StatusOK, out)
 }
 
 func (p *plane) registryToken(w http.ResponseWriter, _ *http.Request) {

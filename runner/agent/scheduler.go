@@ -62,20 +62,34 @@ func (a *agent) runSchedule(work, life context.Context) error {
 			}
 			a.fireLooks(life, m)
 		}
-		timer := time.NewTimer(next.Sub(a.cfg.Now()))
-		select {
-		case <-timer.C:
-		case <-renewed:
-		case <-work.Done():
-			timer.Stop()
-			<-life.Done()
-			return context.Cause(life)
-		case <-life.Done():
-			timer.Stop()
-			return context.Cause(life)
+		if err := a.nextLook(work, life, look{at: next, or: [2]<-chan struct{}{renewed, nil}}); err != nil {
+			return err
 		}
-		timer.Stop()
 	}
+}
+
+// look says when something is to be looked at again: at a time, or when one of the channels
+// is closed.
+type look struct {
+	at time.Time
+	or [2]<-chan struct{} // nil for none
+}
+
+// nextLook waits for it. After the end of work it waits for that of life, and says so.
+func (a *agent) nextLook(work, life context.Context, l look) error {
+	timer := time.NewTimer(l.at.Sub(a.cfg.Now()))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.or[0]:
+	case <-l.or[1]:
+	case <-work.Done():
+		<-life.Done()
+		return context.Cause(life)
+	case <-life.Done():
+		return context.Cause(life)
+	}
+	return nil
 }
 
 // moment is one look at the clock.

@@ -47,7 +47,7 @@ func (a *agent) openScripts(life context.Context, deps *job.Deps) (err error) {
 }
 
 // scheduledScripts are the digests of the scripts that the settings in force
-// schedule.
+// schedule, or name as remedies.
 func (a *agent) scheduledScripts() []string {
 	settings, _ := a.current()
 	var digests []string
@@ -56,6 +56,11 @@ func (a *agent) scheduledScripts() []string {
 			continue
 		}
 		if digest, err := s.Script().Digest(); err == nil {
+			digests = append(digests, digest)
+		}
+	}
+	for _, s := range settings.Remedies {
+		if digest, err := s.Digest(); err == nil {
 			digests = append(digests, digest)
 		}
 	}

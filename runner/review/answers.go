@@ -257,6 +257,7 @@ func outage(f Facts) func(*Answer) {
 	if !f.SettingsExpire.IsZero() {
 		text += " (version " + fmt.Sprint(f.Settings) + ": " + f.SettingsExpire.Format(time.RFC3339) + ")"
 	}
+	text += "; scripts that may change things by themselves: " + names(f.ByItself)
 	if f.Recovery == "" {
 		return say(Partly, "%s; states and outputs open on this machine only: there is no recovery key", text)
 	}

@@ -68,6 +68,10 @@ type Facts struct {
 	InDoubt       []string `json:"guardrails_in_doubt"`
 	RulesDigest   string   `json:"guardrails_digest"`
 
+	// ByItself are the accepted scripts that the runner starts by itself and that may change
+	// things, each with when it runs.
+	ByItself []string `json:"scripts_by_themselves"`
+
 	Roles   []string `json:"roles"` // of the app
 	RolesOn []string `json:"roles_on"`
 

@@ -62,6 +62,7 @@ func TestFactsChangeAnswers(t *testing.T) {
 		"vendor key, downgrade":  {20, review.Partly, func(f *review.Facts) { f.Vendor = []string{"ed25519:v"} }, review.Yes, "that you or the vendor revoked (none so far)"},
 		"another machine before": {9, review.Yes, func(f *review.Facts) { f.Former = []string{"ed25519:old (records 1 to 9)"} }, review.Yes, "ed25519:old (records 1 to 9)"},
 		"vendor's revocation":    {20, review.Partly, func(f *review.Facts) { f.Vendor, f.VendorRevoked = []string{"ed25519:v"}, []int{3, 12} }, review.Yes, "you: none; the vendor: 3, 12"},
+		"heals by itself":        {28, review.Yes, func(f *review.Facts) { f.ByItself = []string{"repair (when web is unhealthy)"} }, review.Yes, "by themselves: repair (when web is unhealthy)"},
 		"no recovery key":        {28, review.Yes, func(f *review.Facts) { f.Recovery = "" }, review.Partly, "no recovery key"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -195,6 +195,21 @@ func (w *world) publish(o org, good time.Duration, names ...string) {
 		}
 		settings.Schedule = append(settings.Schedule, item)
 	}
+	w.publishSettings(o, good, settings)
+}
+
+// publishRemedies makes settings in which an action heals checks.
+func (w *world) publishRemedies(o org, action string, checks ...string) {
+	w.t.Helper()
+	remedy := jobspec.Script{Action: jobspec.Action{Name: action}}
+	for _, check := range checks {
+		remedy.Heals = append(remedy.Heals, jobspec.Heal{Check: check, Attempts: 3})
+	}
+	w.publishSettings(o, jobspec.SettingsLifetime, jobspec.Settings{OrgID: o.id, InstallID: o.install, Schedule: []jobspec.Scheduled{}, Remedies: []jobspec.Script{remedy}})
+}
+
+func (w *world) publishSettings(o org, good time.Duration, settings jobspec.Settings) {
+	w.t.Helper()
 	payload, err := json.Marshal(settings)
 	if err != nil {
 		w.t.Fatal(err)

@@ -58,6 +58,7 @@ func attempts(v victim) map[string]struct {
 		"ClaimJobs":           {http.MethodPost, "/jobs/claim", runnerapi.ClaimRequest{ClaimID: "claim-" + v.apply.JobID[4:], Slots: 8, Switch: runnerapi.SwitchRun}},
 		"GetSettings":         {http.MethodGet, "/settings", nil},
 		"PutRun":              {http.MethodPut, "/runs/" + id.New(id.ActionRun), jobspec.Run{Action: "health", State: "failed"}},
+		"PutRemediation":      {http.MethodPut, "/remediations/" + id.New(id.Remediation), remediation(1, jobspec.RemediationRunning)},
 		"PutSecrets":          {http.MethodPut, "/secrets", heldSecrets(7)},
 		"PutRoles":            {http.MethodPut, "/roles", heldRoles(id.New(id.RoleSwitch))},
 		"PutConsents":         {http.MethodPut, "/consents", runnerapi.ConsentsReport{Consents: []runnerapi.Consent{{ChangeID: id.New(id.Change), EffectDigest: effect.Digest(), State: runnerapi.ConsentStateGiven}}}},

@@ -23,7 +23,7 @@ import (
 
 func (c *cli) installsCommand() *cobra.Command {
 	return command.Noun("installs", "install", "Your apps, installed for customers",
-		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), fleet.InstallGraph(c.CLI), fleet.Readme(c.CLI), past.State(c.CLI), past.Snapshot(c.CLI),
+		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), fleet.InstallGraph(c.CLI), fleet.Readme(c.CLI), past.State(c.CLI), past.Snapshot(c.CLI), past.Remediations(c.CLI),
 		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsSyncSecrets(), clearance.Pause(c.CLI), clearance.Resume(c.CLI), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
 }
 
@@ -261,7 +261,7 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 func (c *cli) installsHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "health INSTALL", Short: "Show whether an install is healthy, and its health checks", Args: command.Exactly("INSTALL"),
-		Long: `Shows the verdict of now and the checks behind it. With --since or --until it shows how the
+		Long: `Shows the verdict of now, the checks behind it, and the remediations that have not ended. With --since or --until it shows how the
 install and each of its components were over that time: a strip, which share of the known
 time was healthy, when it was unhealthy, and what the objective leaves, if there is one
 (berth installs set INSTALL objective=99.9).
@@ -297,7 +297,7 @@ ago: 2h, 7d.`,
 		for _, line := range past.Why(health.Checks) {
 			output.Println(c.Out, line)
 		}
-		return nil
+		return past.Open(ctx, c.CLI, client, args[0])
 	})
 	return cmd
 }

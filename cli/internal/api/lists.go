@@ -156,6 +156,12 @@ func (c *Client) Metrics(ctx context.Context, limit int, install string, which c
 	return collect(limit, c.Client.Metrics(ctx, install, which))
 }
 
+// Remediations lists what the runner of an install did by itself about unhealthy checks.
+func (c *Client) Remediations(ctx context.Context, limit int, install string, which ctlapi.ListRemediationsParams) ([]ctlapi.Remediation, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.Remediations(ctx, install, which))
+}
+
 // PointsOf says which points of which series are asked for.
 type PointsOf struct {
 	Install, Series string // Series is an id

@@ -18,6 +18,10 @@ func healthCheck(name, more string) string {
 	return "name = \"" + name + "\"\n[[triggers]]\ntype = \"manual\"\n[[steps]]\nname = \"s\"\ninline_contents = \"true\"\n[berth.health_check]\n" + more
 }
 
+func eachMinute(action string) string {
+	return strings.Replace(action, "type = \"manual\"", "type = \"cron\"\ncron_schedule = \"* * * * *\"", 1)
+}
+
 func TestOwnKeys(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -25,7 +29,14 @@ func TestOwnKeys(t *testing.T) {
 		files map[string]string
 		want  string // what is said
 	}{
-		{"a remediation", map[string]string{"actions/look.toml": healthCheck("look", "remediation = \"mend\"\n"), "actions/mend.toml": mend}, ""},
+		{"a remediation", map[string]string{"actions/look.toml": eachMinute(healthCheck("look", "remediation = \"mend\"\n")), "actions/mend.toml": mend}, ""},
+		{"a remediation of what nobody looks at", map[string]string{"actions/look.toml": healthCheck("look", "remediation = \"mend\"\n"), "actions/mend.toml": mend}, "runs on no schedule: give it a trigger of type cron"},
+		{"a revert", map[string]string{"actions/look.toml": eachMinute(healthCheck("look", "remediation = \"mend\"\nremediation_revert = \"other\"\n")), "actions/mend.toml": mend, "actions/other.toml": strings.Replace(mend, "mend", "other", 1)}, ""},
+		{"a revert by itself", map[string]string{"actions/look.toml": eachMinute(healthCheck("look", "remediation = \"mend\"\nremediation_revert = \"mend\"\n")), "actions/mend.toml": mend}, `action "mend" cannot take itself back`},
+		{"a remediation that the customer switches on", map[string]string{"actions/look.toml": eachMinute(healthCheck("look", "remediation = \"mend\"\n")), "actions/mend.toml": "break_glass_role = \"mend\"\n" + mend}, "cannot run by itself"},
+		{"a remediation that needs a value", map[string]string{"actions/look.toml": eachMinute(healthCheck("look", "remediation = \"mend\"\n")), "actions/mend.toml": mend + "[[inputs]]\nname = \"size\"\nrequired = true\n"}, `needs input "size", which nobody gives`},
+		{"too many attempts", map[string]string{"actions/look.toml": eachMinute(healthCheck("look", "remediation = \"mend\"\nremediation_attempts = 11\n")), "actions/mend.toml": mend}, "the most is 10"},
+		{"thresholds of what has no probe", map[string]string{"components/a.toml": appconfigtest.Module("a") + "[berth.health_check]\nunhealthy_after = 1\n"}, "does nothing here: only the objects of helm charts"},
 		{"a remediation that is not there", map[string]string{"actions/look.toml": healthCheck("look", "remediation = \"mind\"\n"), "actions/mend.toml": mend}, `action "mind" does not exist: did you mean "mend"?`},
 		{"a check that mends", map[string]string{"actions/look.toml": healthCheck("look", "remediation = \"see\"\n"), "actions/see.toml": healthCheck("see", "")}, `action "see" is a health check`},
 		{"attempts at nothing", map[string]string{"actions/look.toml": healthCheck("look", "remediation_attempts = 2\n")}, "remediation_attempts does nothing without remediation"},

@@ -162,11 +162,6 @@ var notYets = []NotYet{
 	{Keys: []string{"action.steps[].connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo" of a step, read without the org's connection, is`, WaitsFor: waitsRepos,
 		find: steps("connected_repo", func(s *appconfig.Step) bool { return s.ConnectedRepo != nil })},
 	{Keys: []string{"action.berth.guardrails"}, What: `key "guardrails" is`, WaitsFor: waitsRisk, find: actions("berth.guardrails", func(a *appconfig.Action) bool { return a.Berth != nil && len(a.Berth.Guardrails) > 0 })},
-	{Keys: []string{"action.berth.health_check.remediation", "action.berth.health_check.remediation_attempts", "action.berth.health_check.remediation_cooldown"},
-		What: `key "remediation" is`, WaitsFor: "actions that heal what is unhealthy", find: actions("berth.health_check.remediation", func(a *appconfig.Action) bool {
-			check, _ := a.HealthCheck()
-			return check.Remediation != ""
-		})},
 
 	// installs
 	{Keys: []string{"install.aws_account"}, What: `key "aws_account" is`, WaitsFor: waitsClouds, find: installs("aws_account", func(in *appconfig.InstallConfig) bool { return in.AWSAccount != nil })},

@@ -40,19 +40,33 @@ func (v *validator) eventTriggers() {
 	}
 }
 
-// remediations checks that what is run about a bad verdict is an action, and not
-// a check itself.
+// remediations checks that what is run about a bad verdict is an action that can run by
+// itself.
 func (v *validator) remediations() {
-	names := v.actionNames()
-	for i := range v.app.Actions {
-		a := &v.app.Actions[i]
-		check, _ := a.HealthCheck()
-		at := a.At.Below("berth.health_check.remediation")
-		v.exists(at, check.Remediation, names)
-		if other := v.app.Action(check.Remediation); other != nil {
-			if _, ok := other.HealthCheck(); ok {
-				v.Add(place.Error, place.CodeValue, at, "action %q is a health check, which only reads: a remediation must be an action that repairs", other.Name)
-			}
+	for _, r := range v.app.Remedied() {
+		v.remedy(r.At.Below("remediation"), r.Remediation)
+		v.remedy(r.At.Below("remediation_revert"), r.RemediationRevert)
+		if r.RemediationRevert == r.Remediation {
+			v.Add(place.Error, place.CodeValue, r.At.Below("remediation_revert"), "action %q cannot take itself back", r.Remediation)
+		}
+	}
+}
+
+func (v *validator) remedy(at place.Place, name string) {
+	v.exists(at, name, v.actionNames())
+	a := v.app.Action(name)
+	if a == nil {
+		return
+	}
+	if _, check := a.HealthCheck(); check {
+		v.Add(place.Error, place.CodeValue, at, "action %q is a health check, which only reads: a remediation must be an action that repairs", a.Name)
+	}
+	if a.BreakGlassRole != "" {
+		v.Add(place.Error, place.CodeValue, at, "action %q runs under a break-glass role, which the customer switches on: it cannot run by itself", a.Name)
+	}
+	for _, in := range a.Inputs {
+		if in.Required {
+			v.Add(place.Error, place.CodeValue, at, "action %q needs input %q, which nobody gives a run that starts by itself", a.Name, in.Name)
 		}
 	}
 }

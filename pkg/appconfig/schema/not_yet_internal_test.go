@@ -22,7 +22,10 @@ import (
 // PACKAGE.TEST to keys.
 var actedOn = map[string][]string{
 	// How a folder is read.
-	"check.TestDiagnostics":             {"metadata.version", "metadata.version=v1", "metadata.version=v2", "sandbox.berth.image_key"}, // a folder without it is refused
+	"check.TestDiagnostics": {"metadata.version", "metadata.version=v1", "metadata.version=v2", "sandbox.berth.image_key",
+		"sandbox.berth.health_check", "sandbox.berth.health_check.unhealthy_after", "sandbox.berth.health_check.healthy_after", "sandbox.berth.health_check.remediation", "sandbox.berth.health_check.remediation_attempts",
+		"sandbox.berth.health_check.remediation_cooldown", "sandbox.berth.health_check.remediation_revert", // warned of: nothing of a sandbox is probed
+	}, // a folder without it is refused
 	"api.TestReadmeOfInstall":           {"metadata.readme"},
 	"appconfig.TestOneFileIsTheSameApp": {"full.config_vars"},
 	"appconfig.TestOneFileHasEveryBlock": {
@@ -168,8 +171,13 @@ var actedOn = map[string][]string{
 	"check.TestBreakGlassRolesAreOfOneType": { // any other is refused
 		"break-glass.role[].type=custom", "break-glass.role[].type=provision", "break-glass.role[].type=maintenance", "break-glass.role[].type=deprovision",
 	},
-	"appconfig.TestTriggerAliases":               {"action.triggers[].type=pre-component-deploy", "action.triggers[].type=post-component-deploy"},
-	"appconfig.TestHealthCheck":                  {"action.labels", "action.berth", "action.berth.health_check"},
+	"appconfig.TestTriggerAliases": {"action.triggers[].type=pre-component-deploy", "action.triggers[].type=post-component-deploy"},
+	"appconfig.TestHealthCheck":    {"action.labels", "action.berth", "action.berth.health_check"},
+	"orders.TestHeals": {
+		"action.berth.health_check.remediation", "action.berth.health_check.remediation_attempts", "action.berth.health_check.remediation_cooldown", "action.berth.health_check.remediation_revert",
+		"component.berth.health_check.remediation", "component.berth.health_check.remediation_attempts", "component.berth.health_check.remediation_cooldown", "component.berth.health_check.remediation_revert",
+	},
+	"health.TestProbeIsJudgedByItsOwnThresholds": {"component.berth.health_check", "component.berth.health_check.unhealthy_after", "component.berth.health_check.healthy_after"},
 	"health.TestCheckIsJudgedByItsOwnThresholds": {"action.berth.health_check.unhealthy_after", "action.berth.health_check.healthy_after"},
 	"orders.TestRehearse":                        {"sandbox.berth.stand_in", "component.berth.stand_in"},
 	"workflow.TestStandInsOnlyComeToRehearsals":  {"action.berth.stand_in"},

@@ -124,6 +124,23 @@ func (c *Client) ReportRun(ctx context.Context, runID string, run runnerapi.Run)
 	return *resp.JSON200, nil
 }
 
+// ReportRemediation tells of a remediation; hold says why its next attempt should wait.
+func (c *Client) ReportRemediation(ctx context.Context, remediation string, r runnerapi.Remediation) (hold string, err error) {
+	const what = "report remediation"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.PutRemediationWithResponse(ctx, remediation, r)
+	switch {
+	case err != nil:
+		return "", unreachable(what, err)
+	case resp.JSON200 == nil:
+		return "", problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	case resp.JSON200.Hold == nil:
+		return "", nil
+	}
+	return *resp.JSON200.Hold, nil
+}
+
 // RegistryToken returns a token for the org's registry.
 func (c *Client) RegistryToken(ctx context.Context, actions ...runnerapi.RegistryAction) (runnerapi.RegistryToken, error) {
 	const what = "get registry token"

@@ -294,7 +294,7 @@ func ReleaseDocument(spec jobspec.Spec, accepted []scripts.Accepted) policy.Docu
 			}
 		}
 		body.Scripts = append(body.Scripts, policy.ReleaseScript{
-			Name: s.Action.Name, Digest: digest, Texts: texts, Unattended: s.Unattended, ReadOnly: s.Action.ReadOnly, Role: cmp.Or(s.Action.BreakGlassRole, s.Role),
+			Name: s.Action.Name, Digest: digest, Texts: texts, Unattended: s.Unattended || len(s.Heals) > 0, ReadOnly: s.Action.ReadOnly, Role: cmp.Or(s.Action.BreakGlassRole, s.Role),
 		})
 	}
 	for _, s := range r.Secrets {

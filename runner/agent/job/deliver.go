@@ -68,7 +68,7 @@ func (j *job) announce(life context.Context, run jobspec.Run) {
 	if len(j.tick.Looks) > 0 {
 		return // each look is over in a moment
 	}
-	run.Action, run.ScheduledAt = j.tick.Action, j.tick.At
+	run.Action, run.ScheduledAt, run.Remedy = j.tick.Action, j.tick.At, j.tick.Remedy
 	if run.State == "running" {
 		run.StartedAt = j.deps.Now().UTC()
 	}
@@ -133,7 +133,7 @@ func (j *job) openStream(r runnerapi.RunRecorded) {
 // runOf is a result as the report of a scheduled run.
 func runOf(tick jobdir.Tick, r jobspec.Result) jobspec.Run {
 	run := jobspec.Run{
-		Action: tick.Action, ScheduledAt: tick.At, State: "failed", ExitCode: r.ExitCode, Error: jobspec.CutText(r.Error, maxError),
+		Action: tick.Action, ScheduledAt: tick.At, Remedy: tick.Remedy, State: "failed", ExitCode: r.ExitCode, Error: jobspec.CutText(r.Error, maxError),
 		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Outputs: map[string]any{}, Metrics: r.Metrics, MetricsError: r.MetricsError,
 	}
 	switch r.Outcome {

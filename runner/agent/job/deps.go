@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
@@ -19,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/guards"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/offers"
 	"github.com/berth-dev/berth/runner/agent/order"
@@ -176,6 +178,9 @@ type Deps struct {
 	// Scheduled lists the digests of the scripts that the settings in force
 	// schedule.
 	Scheduled func() []string
+	// TickEnded is told, maybe more than once, how a run that the runner started by
+	// itself ended. What it does is on disk when it returns.
+	TickEnded func(tick jobdir.Tick, runID string, r jobspec.Result) error
 	// Secrets are the customer's.
 	Secrets *secretstore.Store
 	// Guards are the customer's guardrails.

@@ -149,6 +149,11 @@ func (j *job) settle(life context.Context, result jobspec.Result) error {
 	if err := j.recordOutcome(life, result); err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
+	if j.tick != nil && j.deps.TickEnded != nil {
+		if err := j.deps.TickEnded(*j.tick, j.spec.JobID, result); err != nil {
+			return err
+		}
+	}
 	return j.countRun(life, result)
 }
 

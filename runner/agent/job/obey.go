@@ -334,6 +334,8 @@ func (j *job) what() string {
 		return string(s.Operation) + " teardown of " + s.Resource.Name
 	case s.Resource != nil:
 		return string(s.Operation) + " " + s.Resource.Name
+	case j.tick != nil && j.tick.Remedy != nil:
+		return "remediation of " + j.tick.Remedy.Check + " by action " + j.tick.Action
 	case s.Action != nil && s.Operation == jobspec.OperationTick:
 		return "scheduled run of action " + s.Action.Name
 	case s.Action != nil:

@@ -55,7 +55,10 @@ func (j *job) admitScript(ctx context.Context) error {
 		}
 		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted", Got: carried}, scripts.NotAccepted, scripts.AcceptRemedy)
 	}
-	if tick && !accepted.Script.Unattended {
+	if remedy := j.tick != nil && j.tick.Remedy != nil; remedy && !healing(accepted.Script, *j.tick.Remedy) {
+		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted to heal " + j.tick.Remedy.Check, Got: accepted.Digest},
+			"this script was not accepted to run by itself when "+j.tick.Remedy.Check+" is unhealthy", scripts.AcceptRemedy)
+	} else if tick && !remedy && !accepted.Script.Unattended {
 		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted to run by itself", Got: accepted.Digest},
 			"this script was not accepted to run by itself", scripts.AcceptRemedy)
 	}
@@ -70,6 +73,12 @@ func (j *job) admitScript(ctx context.Context) error {
 	j.attempt.Script = accepted.Digest // on disk with the next phase
 	j.mu.Unlock()
 	return nil
+}
+
+// healing says whether a script was accepted for a remedy.
+func healing(s jobspec.Script, remedy jobspec.RunRemedy) bool {
+	h, found := s.HealOf(remedy.Check, remedy.Reverts)
+	return found && remedy.Attempt <= h.Attempts && s.Action.BreakGlassRole == ""
 }
 
 // refuseScript is the refusal of a run.

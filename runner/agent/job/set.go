@@ -245,6 +245,26 @@ func (s *Set) Busy(action string) bool {
 	return false
 }
 
+// Knows says whether anything is left of the run that has this id.
+func (s *Set) Knows(runID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, known := s.jobs[(&jobdir.Attempt{Assignment: runnerapi.Assignment{JobID: runID, Attempt: 1}}).Name()]
+	return known
+}
+
+// Changing says what changes the install now, or is about to; "" for nothing.
+func (s *Set) Changing() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(s.jobs)) {
+		if j := s.jobs[name]; j.mutates() && !isClosed(j.over) {
+			return j.what()
+		}
+	}
+	return ""
+}
+
 // Held are the attempts whose leases this agent needs: their engines run, or
 // their reports are still to be delivered.
 func (s *Set) Held() []runnerapi.Attempt {

@@ -79,14 +79,26 @@ func (j *job) commitTick(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	actor, detail := j.cause()
 	head, err := j.deps.Chain.Append(ctx, chain.Record{
-		Actor: "schedule", Kind: chain.Intent, What: j.what(), Job: j.spec.JobID, Effect: j.attempt.Effect,
-		Detail: "tick of " + j.tick.At.UTC().Format(time.RFC3339), Consent: j.consent,
+		Actor: actor, Kind: chain.Intent, What: j.what(), Job: j.spec.JobID, Effect: j.attempt.Effect, Detail: detail, Consent: j.consent,
 	})
 	if err != nil {
 		return fmt.Errorf("chain: %w", err) // no record, no effect
 	}
 	return j.advance(recovery.Ordered, func(a *jobdir.Attempt) { a.Intent = head.Seq })
+}
+
+// cause is what made the runner start the run.
+func (j *job) cause() (actor, detail string) {
+	r := j.tick.Remedy
+	switch {
+	case r == nil:
+		return "schedule", "tick of " + j.tick.At.UTC().Format(time.RFC3339)
+	case r.Reverts:
+		return "remediation", fmt.Sprintf("%s: reverts %d attempts about %s", r.Remediation, r.Attempt, r.Check)
+	}
+	return "remediation", fmt.Sprintf("%s: attempt %d of %d about %s", r.Remediation, r.Attempt, r.Of, r.Check)
 }
 
 // missedNow turns the refusal of a scheduled run that changes something into a missed

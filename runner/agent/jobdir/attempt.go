@@ -71,6 +71,8 @@ type Tick struct {
 	// Until is how long a run that may change something may wait to begin: other
 	// changes of the install come first.
 	Until time.Time `json:"until,omitzero"`
+	// Remedy is set for a run about an unhealthy check, nil for one of the schedule.
+	Remedy *jobspec.RunRemedy `json:"remedy,omitempty"`
 	// Looks are the probes that one engine looks at together, in the order of the spec; of
 	// the tick itself nothing is reported then.
 	Looks []Look `json:"looks,omitempty"`

@@ -150,6 +150,7 @@ func fields(accepted *Accepted, is jobspec.Script) []jobspec.FieldChange {
 		out = append(out, permissions(was, is)...)
 	}
 	add("runs", runs(was), runs(&is))
+	add("heals", heals(before), heals(is))
 	add("schedule", before.Cron, is.Cron)
 	add("role", before.Role, is.Role)
 	add("break-glass role", before.Action.BreakGlassRole, is.Action.BreakGlassRole)
@@ -232,7 +233,12 @@ func runs(s *jobspec.Script) string {
 	case s.Action.ReadOnly:
 		return "without a decision: it only reads"
 	}
-	if s.Unattended {
+	switch {
+	case len(s.Heals) > 0 && s.Unattended:
+		return "BY ITSELF on its schedule and when checks are unhealthy, without a decision on each run, and it may change things; other runs only with a decision"
+	case len(s.Heals) > 0:
+		return "BY ITSELF when checks are unhealthy, without a decision on each run, and it may change things; other runs only with a decision"
+	case s.Unattended:
 		return "BY ITSELF on its schedule, without a decision on each run, and it may change things; other runs only with a decision"
 	}
 	if s.Action.BreakGlassRole != "" {
@@ -243,6 +249,16 @@ func runs(s *jobspec.Script) string {
 		return text
 	}
 	return "only with a decision on each run"
+}
+
+// heals says about which checks a script runs, and how often at most.
+func heals(s jobspec.Script) string { return strings.Join(healsOf(s), "; ") }
+
+func healsOf(s jobspec.Script) (texts []string) {
+	for _, h := range s.Heals {
+		texts = append(texts, h.String())
+	}
+	return texts
 }
 
 func seconds(n int) string {

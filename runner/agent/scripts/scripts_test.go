@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -468,5 +469,45 @@ func TestRefusalsAreBounded(t *testing.T) {
 	now = noon.Add(-time.Hour)
 	if err := l.Flush(t.Context(), false); err != nil || len(got) != before+1 {
 		t.Errorf("%d records, want %d (%v)", len(got), before+1, err)
+	}
+}
+
+// What a script heals is shown in plain words, and more of it is another script.
+func TestWhatAScriptHealsIsShown(t *testing.T) {
+	t.Parallel()
+	heals := func(attempts int) jobspec.Script {
+		return script("repair", "restart", func(s *jobspec.Script) {
+			s.Cron, s.HealthCheck, s.Action.ReadOnly = "", false, false
+			s.Heals = []jobspec.Heal{{Check: "component/web", UnhealthyAfter: 2, HealthyAfter: 1, Attempts: attempts, CooldownSeconds: 600}}
+		})
+	}
+	shown := func(before []scripts.Accepted, after jobspec.Script) map[string]jobspec.FieldChange {
+		t.Helper()
+		r, err := scripts.Compare(before, jobspec.Release{ID: "rel", Scripts: []jobspec.Script{after}})
+		if err != nil || r.Nothing() {
+			t.Fatalf("nobody is asked: %+v, %v", r, err)
+		}
+		all := map[string]jobspec.FieldChange{}
+		for _, f := range r.Summary().Objects[0].Fields {
+			all[f.Path] = f
+		}
+		return all
+	}
+	const three = "BY ITSELF when component/web is unhealthy (2 times in a row), at most 3 times until it stays healthy (1 times in a row), 10m0s apart"
+	if got := shown(nil, heals(3)); got["heals"].After != three || !strings.HasPrefix(got["runs"].After, "BY ITSELF when checks are unhealthy") {
+		t.Errorf("shown as %+v, %+v", got["runs"], got["heals"])
+	}
+	if got := shown(accepted(t, heals(3)), heals(4))["heals"]; got.Before != three || got.After != strings.Replace(three, "3 times until", "4 times until", 1) {
+		t.Errorf("more attempts are shown as %+v", got)
+	}
+	set, err := scripts.Open(filepath.Join(t.TempDir(), "scripts.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Replace(scripts.Acceptance{Release: jobspec.Release{ID: "rel", Scripts: []jobspec.Script{heals(3)}}, JobID: "job", Now: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	if named := set.Named(chain.Scripts{}); !slices.Equal(named.List[0].Heals, []string{three}) {
+		t.Errorf("the chain says %+v", named.List[0])
 	}
 }

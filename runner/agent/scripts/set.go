@@ -181,7 +181,7 @@ func (s *Set) Named(about chain.Scripts) chain.Scripts {
 		about.List = append(about.List, chain.AcceptedScript{
 			Digest: a.Digest, Name: a.Script.Action.Name, Inputs: a.Script.Inputs, Cron: a.Script.Cron, Role: a.Script.Role,
 			TimeoutSeconds: a.Script.TimeoutSeconds, ReadOnly: a.Script.Action.ReadOnly, HealthCheck: a.Script.HealthCheck, Unattended: a.Script.Unattended,
-			BreakGlassRole: a.Script.Action.BreakGlassRole, WhenRoleIsOff: a.Script.WhenRoleIsOff,
+			Heals: healsOf(a.Script), BreakGlassRole: a.Script.Action.BreakGlassRole, WhenRoleIsOff: a.Script.WhenRoleIsOff,
 			Kept: slices.Contains(s.doc.Kept, a.Digest),
 		})
 	}

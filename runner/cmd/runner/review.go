@@ -27,9 +27,11 @@ import (
 	ledger "github.com/berth-dev/berth/pkg/egress"
 	"github.com/berth-dev/berth/pkg/offer"
 	"github.com/berth-dev/berth/pkg/version"
+	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/agent/consents"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/roles"
+	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/review"
 )
 
@@ -94,7 +96,7 @@ func reviewFacts(dir datadir.Dir, minFree int64) (f review.Facts, err error) {
 	if f.Listeners, err = listening(st.Agent.PID, st.Active); err != nil {
 		f.Unseen = err.Error()
 	}
-	for _, part := range []func(datadir.Dir, *review.Facts) error{trustFacts, consentFacts, roleFacts, egressFacts, chainFacts, configFacts} {
+	for _, part := range []func(datadir.Dir, *review.Facts) error{trustFacts, consentFacts, scriptFacts, roleFacts, egressFacts, chainFacts, configFacts} {
 		if err := part(dir, &f); err != nil {
 			return f, err
 		}
@@ -181,6 +183,26 @@ func consentFacts(dir datadir.Dir, f *review.Facts) error {
 	f.Rules, f.RulesVersion, f.RulesExpire, f.Freezes = len(rules.Rules), rules.Version, rules.Expires, len(rules.Freezes)
 	for _, r := range rules.Rules {
 		f.Windows += len(r.Windows)
+	}
+	return nil
+}
+
+func scriptFacts(dir datadir.Dir, f *review.Facts) error {
+	set, err := scripts.Open(dir.Scripts())
+	if err != nil {
+		return err
+	}
+	for _, a := range set.List() {
+		var when []string
+		if a.Script.Unattended {
+			when = append(when, "at "+a.Script.Cron)
+		}
+		for _, h := range a.Script.Heals {
+			when = append(when, h.String())
+		}
+		if len(when) > 0 {
+			f.ByItself = append(f.ByItself, visible.Line(a.Script.Action.Name+" ("+strings.Join(when, "; ")+")"))
+		}
 	}
 	return nil
 }

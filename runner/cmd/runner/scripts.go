@@ -90,6 +90,12 @@ func runsAs(a scripts.Accepted) string {
 		return "as a check"
 	case a.Script.Action.ReadOnly:
 		return "only reads"
+	case len(a.Script.Heals) > 0 && a.Script.Unattended:
+		return "by itself, on its schedule and to heal"
+	case len(a.Script.Heals) > 0:
+		return "by itself, to heal"
+	case a.Script.Unattended:
+		return "by itself, on its schedule"
 	}
 	return "with a decision"
 }
@@ -118,6 +124,9 @@ func showScript(to io.Writer, a scripts.Accepted) {
 	line("digest", "%s", a.Digest)
 	line("runs", "%s", runsAs(a))
 	line("schedule", "%s", or(visible.Line(a.Script.Cron), "none"))
+	for _, h := range a.Script.Heals {
+		line("heals", "%s", visible.Line(h.String()))
+	}
 	line("role", "%s", or(visible.Line(a.Script.Role), "the runner's own"))
 	line("timeout", "%d s", a.Script.TimeoutSeconds)
 	if len(a.Script.Inputs) > 0 {

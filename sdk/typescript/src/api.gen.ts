@@ -90,6 +90,119 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/alert-mutes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List mutes
+         * @description Answers what holds alerts back by somebody's wish, and until when.
+         */
+        get: operations["listAlertMutes"];
+        put?: never;
+        /**
+         * Mute alerts
+         * @description Holds alerts back until a time, at most 30 days ahead: all of an install, a kind in all installs, a kind in an install, or what one alert is about. An alert that is open stays open. One that is held back when the mute ends, and is still bad then, opens.
+         */
+        post: operations["createAlertMute"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/alert-mutes/{mute}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a mute. */
+                mute: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a mute
+         * @description Ends a mute before its time. What it held back, and is still bad, opens. One that is over stays as it is.
+         */
+        delete: operations["deleteAlertMute"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List alerts
+         * @description What is wrong with installs. An alert is one episode: it opens once, and closes by itself when all has been well for a while. (An alarm, in contrast, is something odd about a runner's identity, key or chain, which only a person can settle.)
+         */
+        get: operations["listAlerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/alerts/{alert}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an alert. */
+                alert: components["parameters"]["AlertID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show an alert
+         * @description Answers one alert, open or closed.
+         */
+        get: operations["getAlert"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/alerts/{alert}/acknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an alert. */
+                alert: components["parameters"]["AlertID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Acknowledge an alert
+         * @description Says who is at it. The alert stays open until the trouble is over. Who was first, and the note, stays.
+         */
+        post: operations["acknowledgeAlert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/apps": {
         parameters: {
             query?: never;
@@ -916,6 +1029,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/incidents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List incidents
+         * @description The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
+         */
+        get: operations["listIncidents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/incidents/{incident}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an incident. */
+                incident: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Show an incident
+         * @description Answers an incident with its newest 200 alerts that you may see.
+         */
+        get: operations["getIncident"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs": {
         parameters: {
             query?: never;
@@ -1360,6 +1516,29 @@ export interface paths {
          *     n stands in a `div` with `data-widget="n"`.
          */
         get: operations["getInstallReadme"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/remediations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List what the runner did by itself about unhealthy checks
+         * @description A remediation is all that the runner did about one check until it stayed healthy: its attempts, and what came of them. The runner tells of it, after an outage once. The runs of the attempts are among the runs of actions, with trigger `remediation`.
+         */
+        get: operations["listRemediations"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2878,6 +3057,9 @@ export interface components {
             outputs: {
                 [key: string]: unknown;
             };
+            remediation_attempt?: number;
+            /** @description The remediation that it is an attempt of. */
+            remediation_id?: string;
             /** Format: date-time */
             reported_at?: string;
             /** Format: date-time */
@@ -2892,7 +3074,7 @@ export interface components {
             state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "missed";
             stream_id?: string;
             /**
-             * @description What started it: manual, cron or a point of the life cycle.
+             * @description What started it: manual, cron, remediation or a point of the life cycle.
              * @example cron
              */
             trigger: string;
@@ -2993,6 +3175,111 @@ export interface components {
             items: components["schemas"]["Alarm"][];
             next?: components["schemas"]["Next"];
         };
+        Alert: {
+            /** Format: date-time */
+            acknowledged_at?: string;
+            acknowledged_by?: string;
+            /** Format: date-time */
+            closed_at?: string;
+            /** @enum {string} */
+            closed_because?: "recovered" | "gone";
+            /**
+             * Format: date-time
+             * @description Since when all is well again; it closes when that lasts.
+             */
+            good_since?: string;
+            held?: components["schemas"]["AlertHeld"];
+            /** @example alt_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            /** @description The incident that it belongs to. */
+            incident_id?: string;
+            install: components["schemas"]["Ref"];
+            kind: components["schemas"]["AlertKind"];
+            note?: string;
+            /** Format: date-time */
+            opened_at?: string;
+            /** @description How often all was well for less than the clear window. */
+            relapses: number;
+            release?: components["schemas"]["NumberRef"];
+            runner_version?: string;
+            severity: components["schemas"]["AlertSeverity"];
+            /**
+             * Format: date-time
+             * @description Since when it is wrong.
+             */
+            since: string;
+            state: components["schemas"]["AlertState"];
+            /**
+             * @description What it is about within the install: a check, a component, a role.
+             * @example component/web
+             */
+            subject: string;
+            /**
+             * @description What is wrong.
+             * @example component/web is unhealthy
+             */
+            text: string;
+        };
+        AlertAcknowledgement: {
+            /** @description What is being done about it. */
+            note: string;
+        };
+        /** @description Why nobody is told of an alert yet. */
+        AlertHeld: {
+            /** @enum {string} */
+            because: "too_early" | "muted" | "planned_work";
+            /** Format: date-time */
+            until: string;
+        };
+        /**
+         * @description What is wrong.
+         * @enum {string}
+         */
+        AlertKind: "unhealthy" | "runner_silent" | "waiting_too_long" | "workflow_failed" | "expiring" | "chain_unreported" | "drift" | "remediation_failed" | "needs_attention";
+        AlertMute: {
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+            /** @example mut_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            install?: components["schemas"]["Ref"];
+            kind?: components["schemas"]["AlertKind"];
+            reason: string;
+            /** Format: date-time */
+            removed_at?: string;
+            removed_by?: string;
+            subject?: string;
+            /** Format: date-time */
+            until: string;
+        };
+        AlertMutePage: {
+            items: components["schemas"]["AlertMute"][];
+            next?: components["schemas"]["Next"];
+        };
+        AlertMuteRequest: {
+            /** @description An alert by id: what it is about is muted; `install` and `kind` are those of the alert then. */
+            alert?: string;
+            /** @description An install by id or name; without it and without `alert`, a kind in all installs. */
+            install?: string;
+            kind?: components["schemas"]["AlertKind"];
+            reason: string;
+            /**
+             * Format: date-time
+             * @description When it ends, at most 30 days ahead.
+             */
+            until: string;
+        };
+        AlertPage: {
+            items: components["schemas"]["Alert"][];
+            next?: components["schemas"]["Next"];
+        };
+        /**
+         * @description How urgent a kind is.
+         * @enum {string}
+         */
+        AlertSeverity: "critical" | "warning";
+        /** @enum {string} */
+        AlertState: "held" | "open" | "closed";
         AlsoDecided: {
             /** @example chg_01jd2x7q9zr8w3v5k6m4n0tgha */
             change_id: string;
@@ -4268,6 +4555,37 @@ export interface components {
              */
             until?: string;
         };
+        Incident: {
+            /**
+             * @description What the installs have in common.
+             * @example component/web
+             */
+            about: string;
+            /** @description How many alerts it has, of those that you may see. */
+            alerts: number;
+            /** @description The app of the release. */
+            app?: string;
+            /** Format: date-time */
+            closed_at?: string;
+            /** @example inc_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            kind: components["schemas"]["AlertKind"];
+            /** @description How many of these are open. */
+            open_alerts: number;
+            /** Format: date-time */
+            opened_at: string;
+            release?: components["schemas"]["NumberRef"];
+            runner_version?: string;
+            severity: components["schemas"]["AlertSeverity"];
+        };
+        IncidentDetail: {
+            alerts: components["schemas"]["Alert"][];
+            incident: components["schemas"]["Incident"];
+        };
+        IncidentPage: {
+            items: components["schemas"]["Incident"][];
+            next?: components["schemas"]["Next"];
+        };
         InputDefinition: {
             /** @description Absent: there is none. Not shown for sensitive inputs. */
             default?: string;
@@ -4368,6 +4686,8 @@ export interface components {
             name: string;
             /** @description Alarms about it that nobody has acknowledged. */
             open_alarms: number;
+            /** @description Alerts of it that are open. */
+            open_alerts: number;
             pause?: components["schemas"]["Pause"];
             rehearsal?: components["schemas"]["Rehearsal"];
             release?: components["schemas"]["NumberRef"];
@@ -5377,6 +5697,47 @@ export interface components {
             /** @description It names the manifest that the release has now. */
             matches: boolean;
         };
+        /** @description What a runner did by itself about one unhealthy check until it stayed healthy. */
+        Remediation: {
+            /** @description The action that heals it. */
+            action: string;
+            /** @description How many there were. */
+            attempts: number;
+            /** @description How many there may be until the check stays healthy. */
+            attempts_of: number;
+            /** Format: date-time */
+            began_at: string;
+            /** Format: date-time */
+            changed_at: string;
+            /** @description The health check, or `component/NAME` for the probe of a component. */
+            check: string;
+            /**
+             * Format: date-time
+             * @description When the check had stayed healthy for long enough: the next time its attempts count from zero.
+             */
+            ended_at?: string;
+            /** @example rmd_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            /** @description Whose probe it is. */
+            resource_id?: string;
+            /** @description What the attempts did was taken back. */
+            reverted: boolean;
+            state: components["schemas"]["RemediationState"];
+            /** @description What it waits for, or why it needs attention. */
+            why?: string;
+        };
+        RemediationPage: {
+            items: components["schemas"]["Remediation"][];
+            next?: components["schemas"]["Next"];
+        };
+        /**
+         * @description `waiting`: something stands against the next attempt, and `why` says what. `running`: an attempt runs, or the
+         *     next ticks of the check tell whether it helped. `helped`: the check became healthy after an attempt.
+         *     `recovered`: it became healthy before there was one. `needs_attention`: no attempt helped, a person has to
+         *     look. `dropped`: the release has no remediation of this check any more.
+         * @enum {string}
+         */
+        RemediationState: "waiting" | "running" | "helped" | "recovered" | "needs_attention" | "dropped";
         Resource: {
             /** @enum {string} */
             drift: "unknown" | "none" | "drifted";
@@ -6607,10 +6968,10 @@ export interface components {
          *     - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
          *
          *     What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-         *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+         *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `alert`, `needs_attention` (a remediation that did not help).
          * @enum {string}
          */
-        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "consent" | "health" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
+        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "role_off" | "role_unknown" | "consent" | "health" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm" | "alert" | "needs_attention";
         WhyItem: {
             code: components["schemas"]["WhyCode"];
             /**
@@ -6826,6 +7187,8 @@ export interface components {
         After: string;
         /** @description With `wait`, answer as soon as the version is higher than this. */
         AfterVersion: number;
+        /** @description The id of an alert. */
+        AlertID: string;
         /** @description An app by id or name. */
         AppIDOrName: string;
         /** @description The name of a variable: letters, digits and underscores, and no digit first. */
@@ -7014,6 +7377,191 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Alarm"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAlertMutes: {
+        parameters: {
+            query?: {
+                /** @description Also mutes that are over. */
+                past?: boolean;
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of mutes, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertMutePage"];
+                    "text/csv": components["schemas"]["CSV"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    createAlertMute: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "install": "acme",
+                 *       "kind": "unhealthy",
+                 *       "reason": "the customer moves its data centre",
+                 *       "until": "2026-12-01T06:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AlertMuteRequest"];
+            };
+        };
+        responses: {
+            /** @description The mute. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertMute"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    deleteAlertMute: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a mute. */
+                mute: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is over. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAlerts: {
+        parameters: {
+            query?: {
+                /** @description Only those of this install, by id or name. */
+                install?: components["parameters"]["OfInstall"];
+                /** @description Only alerts in these states; `held` are those that nobody is told of yet, with the reason. */
+                state?: components["schemas"]["AlertState"][];
+                /** @description Only these kinds. */
+                kind?: components["schemas"]["AlertKind"][];
+                /** @description Only kinds of this severity. */
+                severity?: components["schemas"]["AlertSeverity"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of alerts, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertPage"];
+                    "text/csv": components["schemas"]["CSV"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getAlert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an alert. */
+                alert: components["parameters"]["AlertID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The alert. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    acknowledgeAlert: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of an alert. */
+                alert: components["parameters"]["AlertID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "the database is being restored"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AlertAcknowledgement"];
+            };
+        };
+        responses: {
+            /** @description The alert, acknowledged. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -8454,6 +9002,59 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listIncidents: {
+        parameters: {
+            query?: {
+                /** @description Only open ones, or only closed ones. */
+                open?: boolean;
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of incidents, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IncidentPage"];
+                    "text/csv": components["schemas"]["CSV"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getIncident: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an incident. */
+                incident: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The incident. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IncidentDetail"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listInstalls: {
         parameters: {
             query?: {
@@ -9269,6 +9870,57 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Readme"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listRemediations: {
+        parameters: {
+            query?: {
+                /** @description Only those that have not ended. */
+                open?: boolean;
+                /** @description Only those in this state. */
+                state?: components["schemas"]["RemediationState"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of remediations, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "action": "restart",
+                     *           "attempts": 1,
+                     *           "attempts_of": 3,
+                     *           "began_at": "2026-11-22T10:00:00Z",
+                     *           "changed_at": "2026-11-22T10:03:00Z",
+                     *           "check": "component/web",
+                     *           "id": "rmd_01jd2x7q9zr8w3v5k6m4n0tgha",
+                     *           "reverted": false,
+                     *           "state": "helped"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RemediationPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];

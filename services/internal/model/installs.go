@@ -1,5 +1,10 @@
 package model
 
+import (
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/verdict"
+)
+
 // InstallState is the state of an install.
 type InstallState string
 
@@ -58,13 +63,26 @@ const (
 )
 
 // Verdict is what is known about the health of an install, a check or a resource.
-type Verdict string
+type Verdict = verdict.Verdict
 
 // The verdicts.
 const (
 	Unknown   Verdict = "unknown" // not enough outcomes, or silence
 	Healthy   Verdict = "healthy"
 	Unhealthy Verdict = "unhealthy"
+)
+
+// RemediationState is where a remediation stands, as the runner says it.
+type RemediationState = jobspec.RemediationState
+
+// The states of a remediation.
+const (
+	RemediationWaiting        RemediationState = "waiting"
+	RemediationRunning        RemediationState = "running"
+	RemediationHelped         RemediationState = "helped"
+	RemediationRecovered      RemediationState = "recovered"
+	RemediationNeedsAttention RemediationState = "needs_attention"
+	RemediationDropped        RemediationState = "dropped"
 )
 
 // ResourceKind says what a resource of an install is.

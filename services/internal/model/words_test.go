@@ -26,10 +26,6 @@ var columns = map[string][]string{
 	"WebhookState":       {"webhooks.state"},
 	"DeliveryState":      {"webhook_deliveries.state"},
 	"DeliveryCause":      {"webhook_deliveries.cause"},
-	"AlertClosedBecause": {"alerts.closed_because"},
-	"AlertHold":          {"alerts.hold"},
-	"AlertKind":          {"alerts.kind"},
-	"AlertState":         {"alerts.state"},
 	"Answer":             {"decisions.answer"},
 	"BuildState":         {"builds.state"},
 	"BulkOperation":      {"bulk_operations.operation"},
@@ -46,6 +42,7 @@ var columns = map[string][]string{
 	"JobState":           {"runner_jobs.state"},
 	"LeaseState":         {"leases.state"},
 	"MadeBy":             {"releases.made_by"},
+	"RemediationState":   {"remediations.state"},
 	"ResourceKind":       {"resources.kind", "components.kind"},
 	"ResourceState":      {"resources.state"},
 	"Rule":               {"decisions.rule"},
@@ -59,6 +56,10 @@ var columns = map[string][]string{
 	"Verdict":            {"checks.verdict", "resources.health"},
 	"WaitReason":         nil,
 	"WorkflowState":      {"workflows.state"},
+	"AlertClosedBecause": {"alerts.closed_because"},
+	"AlertHold":          {"alerts.hold"},
+	"AlertKind":          {"alerts.kind"},
+	"AlertState":         {"alerts.state"},
 }
 
 // never are words that one of the columns of a type does not take.
@@ -128,6 +129,7 @@ var machines = map[string]string{
 	"Lease":         "LeaseState",
 	"Resource":      "ResourceState",
 	"Check":         "Verdict",
+	"Remediation":   "RemediationState",
 	"Install":       "InstallState",
 	"Stack version": "StackState",
 	"Runner":        "RunnerState",

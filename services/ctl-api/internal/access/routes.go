@@ -137,6 +137,7 @@ var Routes = map[string]Route{
 	"CreateEnrolment":    {auth.RunnersWrite, WhereInstall},
 	"GetHealth":          {auth.InstallsRead, WhereInstall},
 	"GetHealthHistory":   {auth.InstallsRead, WhereInstall},
+	"ListRemediations":   {auth.InstallsRead, WhereInstall},
 	"WhyInstall":         {auth.InstallsRead, WhereInstall},
 
 	"CreateWorkflow":       {auth.WorkflowsWrite, WhereInstall},

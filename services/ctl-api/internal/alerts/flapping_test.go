@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/alerts"
-	"github.com/berth-dev/berth/services/ctl-api/internal/health"
+	"github.com/berth-dev/berth/pkg/verdict"
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
@@ -63,12 +63,12 @@ type spell struct {
 
 // replay judges the check as package health does, and steps its alert after each look, and
 // when the alert says so.
-func replay(h history, rules health.Rules) (spells []spell, opened []alerts.Alert) {
+func replay(h history, rules verdict.Rules) (spells []spell, opened []alerts.Alert) {
 	present := model.Unknown
-	var recent []health.Outcome
+	var recent []verdict.Outcome
 	var a alerts.Alert
 	look := func(now time.Time) {
-		verdict := health.Evaluate(present, recent, rules, now)
+		verdict := verdict.Evaluate(present, recent, rules, now)
 		if n := len(spells); n == 0 || verdict != present {
 			spells = append(spells, spell{verdict: verdict, from: now})
 			if n > 0 {
@@ -104,7 +104,7 @@ func replay(h history, rules health.Rules) (spells []spell, opened []alerts.Aler
 			look(a.LookAt)
 		}
 		if outcome != ' ' {
-			recent = append([]health.Outcome{{Good: outcome == '+', At: now}}, recent[:min(len(recent), 19)]...)
+			recent = append([]verdict.Outcome{{Good: outcome == '+', At: now}}, recent[:min(len(recent), 19)]...)
 		}
 		look(now)
 	}
@@ -132,7 +132,7 @@ func episodes(spells []spell, window time.Duration) (from []time.Time) {
 // Of 1,000 random days each episode has one alert, which opens when the episode begins.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
-	rules := health.Rules{UnhealthyAfter: 3, HealthyAfter: 2, SilentAfter: 4 * time.Minute}
+	rules := verdict.Rules{UnhealthyAfter: 3, HealthyAfter: 2, SilentAfter: 4 * time.Minute}
 	window := alerts.RulesOf(model.AlertUnhealthy).ClearAfter
 	var bad, spellsBad, all, flapping int
 	for seed := range uint64(histories) {

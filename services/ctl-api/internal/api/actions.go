@@ -129,12 +129,16 @@ func actionRunView(r ctldb.ListActionRunsRow) apigen.ActionRun {
 	a := r.ActionRun
 	out := apigen.ActionRun{
 		ID: a.ID, Install: ref(a.InstallID, r.InstallName), Action: a.Action, Trigger: a.Trigger, ScheduledAt: a.ScheduledAt,
-		State: apigen.ActionRunState(a.State), Outputs: a.Outputs, MetricsKept: optional.Of(int(a.MetricsKept)), MetricsError: a.MetricsError, Error: a.Error, ChangeID: a.ChangeID, WorkflowID: a.WorkflowID,
+		State: apigen.ActionRunState(a.State), Outputs: a.Outputs, MetricsKept: optional.Of(int(a.MetricsKept)), MetricsError: a.MetricsError, RemediationID: a.RemediationID, Error: a.Error, ChangeID: a.ChangeID, WorkflowID: a.WorkflowID,
 		StreamID: a.StreamID, CreatedBy: a.CreatedBy, CreatedAt: a.CreatedAt, StartedAt: a.StartedAt, FinishedAt: a.FinishedAt, ReportedAt: a.ReportedAt,
 	}
 	if a.ExitCode != nil {
 		code := int(*a.ExitCode)
 		out.ExitCode = &code
+	}
+	if a.RemediationAttempt != nil {
+		attempt := int(*a.RemediationAttempt)
+		out.RemediationAttempt = &attempt
 	}
 	return out
 }

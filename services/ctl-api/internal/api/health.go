@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/verdict"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
-	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -49,11 +49,11 @@ func healthView(install ctldb.Install, checks []ctldb.ListChecksRow, resources [
 			since = c.Check.Since
 		}
 	}
-	verdict := health.Worst(verdicts)
+	worst := verdict.Worst(verdicts)
 	if install.State != model.InstallLive {
-		verdict = model.Unknown
+		worst = model.Unknown
 	}
-	out := apigen.Health{Verdict: apigen.HealthVerdict(verdict), Since: optional.Of(since)}
+	out := apigen.Health{Verdict: apigen.HealthVerdict(worst), Since: optional.Of(since)}
 	var err error
 	out.Checks, err = convertAll(checks, func(row ctldb.ListChecksRow) (apigen.Check, error) { return checkView(row, resources) })
 	out.Resources = []apigen.ResourceHealth{}
@@ -71,13 +71,13 @@ func healthView(install ctldb.Install, checks []ctldb.ListChecksRow, resources [
 // checkView is a check with what it said last and, of a probe, the component and its change.
 func checkView(row ctldb.ListChecksRow, resources []ctldb.Resource) (apigen.Check, error) {
 	c := row.Check
-	var recent []health.Outcome
+	var recent []verdict.Outcome
 	if err := decode("runs of check "+c.Name, c.Recent, &recent); err != nil {
 		return apigen.Check{}, err
 	}
 	out := apigen.Check{
 		Name: c.Name, Verdict: apigen.HealthVerdict(c.Verdict), Since: c.Since, SilentAt: c.SilentAt, Says: row.Error,
-		Recent: convert(recent, func(o health.Outcome) apigen.CheckOutcome {
+		Recent: convert(recent, func(o verdict.Outcome) apigen.CheckOutcome {
 			return apigen.CheckOutcome{RunID: optional.Of(o.RunID), Ok: o.Good, Unknown: optional.Of(o.Unknown), At: o.At}
 		}),
 	}

@@ -106,6 +106,11 @@ func (s *Server) whyInstall(ctx context.Context, tx *database.Tx, ref string) (e
 		return explain.Answer{}, err
 	}
 	all = append(all, rotated...)
+	unhealed, err := whyUnhealed(ctx, tx, install)
+	if err != nil {
+		return explain.Answer{}, err
+	}
+	all = append(all, unhealed...)
 	open, err := whyAlarms(ctx, tx, install.ID)
 	if err != nil {
 		return explain.Answer{}, err
@@ -142,6 +147,20 @@ func (s *Server) whySettled(ctx context.Context, tx *database.Tx, install ctldb.
 		}
 	}
 	return status.Why(settled), nil
+}
+
+// whyUnhealed are the remediations of an install that did not help.
+func whyUnhealed(ctx context.Context, tx *database.Tx, install ctldb.Install) ([]why.Reason, error) {
+	rows, err := tx.OpenRemediations(ctx, ctldb.OpenRemediationsParams{InstallID: &install.ID, Most: mostAlarms})
+	var reasons []why.Reason
+	for _, r := range rows {
+		reasons = append(reasons, why.Reason{
+			What: "remediation of " + r.Remediation.CheckName, ID: r.Remediation.ID, Code: why.CodeNeedsAttention, Who: why.Operator, WokenBy: why.WakeRunner,
+			Reason: "action " + r.Remediation.Action + " did not help: " + r.Remediation.Why, On: "somebody who looks into it",
+			Unblock: "berth installs remediations " + install.Name,
+		})
+	}
+	return reasons, err
 }
 
 // whyNotAccepted looks whether an install has ever accepted the scripts of a

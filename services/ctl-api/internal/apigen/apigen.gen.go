@@ -54,6 +54,123 @@ func (e ActionRunState) Valid() bool {
 	}
 }
 
+// Defines values for AlertClosedBecause.
+const (
+	AlertClosedBecauseGone      AlertClosedBecause = "gone"
+	AlertClosedBecauseRecovered AlertClosedBecause = "recovered"
+)
+
+// Valid indicates whether the value is a known member of the AlertClosedBecause enum.
+func (e AlertClosedBecause) Valid() bool {
+	switch e {
+	case AlertClosedBecauseGone:
+		return true
+	case AlertClosedBecauseRecovered:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertHeldBecause.
+const (
+	AlertHeldBecauseMuted       AlertHeldBecause = "muted"
+	AlertHeldBecausePlannedWork AlertHeldBecause = "planned_work"
+	AlertHeldBecauseTooEarly    AlertHeldBecause = "too_early"
+)
+
+// Valid indicates whether the value is a known member of the AlertHeldBecause enum.
+func (e AlertHeldBecause) Valid() bool {
+	switch e {
+	case AlertHeldBecauseMuted:
+		return true
+	case AlertHeldBecausePlannedWork:
+		return true
+	case AlertHeldBecauseTooEarly:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertKind.
+const (
+	AlertKindChainUnreported   AlertKind = "chain_unreported"
+	AlertKindDrift             AlertKind = "drift"
+	AlertKindExpiring          AlertKind = "expiring"
+	AlertKindNeedsAttention    AlertKind = "needs_attention"
+	AlertKindRemediationFailed AlertKind = "remediation_failed"
+	AlertKindRunnerSilent      AlertKind = "runner_silent"
+	AlertKindUnhealthy         AlertKind = "unhealthy"
+	AlertKindWaitingTooLong    AlertKind = "waiting_too_long"
+	AlertKindWorkflowFailed    AlertKind = "workflow_failed"
+)
+
+// Valid indicates whether the value is a known member of the AlertKind enum.
+func (e AlertKind) Valid() bool {
+	switch e {
+	case AlertKindChainUnreported:
+		return true
+	case AlertKindDrift:
+		return true
+	case AlertKindExpiring:
+		return true
+	case AlertKindNeedsAttention:
+		return true
+	case AlertKindRemediationFailed:
+		return true
+	case AlertKindRunnerSilent:
+		return true
+	case AlertKindUnhealthy:
+		return true
+	case AlertKindWaitingTooLong:
+		return true
+	case AlertKindWorkflowFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertSeverity.
+const (
+	AlertSeverityCritical AlertSeverity = "critical"
+	AlertSeverityWarning  AlertSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the AlertSeverity enum.
+func (e AlertSeverity) Valid() bool {
+	switch e {
+	case AlertSeverityCritical:
+		return true
+	case AlertSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertState.
+const (
+	AlertStateClosed AlertState = "closed"
+	AlertStateHeld   AlertState = "held"
+	AlertStateOpen   AlertState = "open"
+)
+
+// Valid indicates whether the value is a known member of the AlertState enum.
+func (e AlertState) Valid() bool {
+	switch e {
+	case AlertStateClosed:
+		return true
+	case AlertStateHeld:
+		return true
+	case AlertStateOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AppPolicyEngine.
 const (
 	AppPolicyEngineKyverno AppPolicyEngine = "kyverno"
@@ -1437,6 +1554,36 @@ func (e ReleaseItemKind) Valid() bool {
 	}
 }
 
+// Defines values for RemediationState.
+const (
+	RemediationStateDropped        RemediationState = "dropped"
+	RemediationStateHelped         RemediationState = "helped"
+	RemediationStateNeedsAttention RemediationState = "needs_attention"
+	RemediationStateRecovered      RemediationState = "recovered"
+	RemediationStateRunning        RemediationState = "running"
+	RemediationStateWaiting        RemediationState = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the RemediationState enum.
+func (e RemediationState) Valid() bool {
+	switch e {
+	case RemediationStateDropped:
+		return true
+	case RemediationStateHelped:
+		return true
+	case RemediationStateNeedsAttention:
+		return true
+	case RemediationStateRecovered:
+		return true
+	case RemediationStateRunning:
+		return true
+	case RemediationStateWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ResourceDrift.
 const (
 	ResourceDriftDrifted ResourceDrift = "drifted"
@@ -2139,6 +2286,7 @@ func (e WeeklyFreezeDays) Valid() bool {
 // Defines values for WhyCode.
 const (
 	WhyCodeAlarm              WhyCode = "alarm"
+	WhyCodeAlert              WhyCode = "alert"
 	WhyCodeAtWork             WhyCode = "at_work"
 	WhyCodeBehind             WhyCode = "behind"
 	WhyCodeConsent            WhyCode = "consent"
@@ -2153,6 +2301,7 @@ const (
 	WhyCodeHealth             WhyCode = "health"
 	WhyCodeLock               WhyCode = "lock"
 	WhyCodeNeeds              WhyCode = "needs"
+	WhyCodeNeedsAttention     WhyCode = "needs_attention"
 	WhyCodeNotLive            WhyCode = "not_live"
 	WhyCodeNotProvisioned     WhyCode = "not_provisioned"
 	WhyCodeNotRemoved         WhyCode = "not_removed"
@@ -2176,6 +2325,8 @@ const (
 func (e WhyCode) Valid() bool {
 	switch e {
 	case WhyCodeAlarm:
+		return true
+	case WhyCodeAlert:
 		return true
 	case WhyCodeAtWork:
 		return true
@@ -2204,6 +2355,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeLock:
 		return true
 	case WhyCodeNeeds:
+		return true
+	case WhyCodeNeedsAttention:
 		return true
 	case WhyCodeNotLive:
 		return true
@@ -2541,18 +2694,22 @@ type ActionRun struct {
 	MetricsError *string `json:"metrics_error,omitempty"`
 
 	// MetricsKept How many numbers it wrote that were kept.
-	MetricsKept *int            `json:"metrics_kept,omitempty"`
-	Outputs     json.RawMessage `json:"outputs"`
-	ReportedAt  *time.Time      `json:"reported_at,omitempty"`
-	ScheduledAt *time.Time      `json:"scheduled_at,omitempty"`
-	StartedAt   *time.Time      `json:"started_at,omitempty"`
+	MetricsKept        *int            `json:"metrics_kept,omitempty"`
+	Outputs            json.RawMessage `json:"outputs"`
+	RemediationAttempt *int            `json:"remediation_attempt,omitempty"`
+
+	// RemediationID The remediation that it is an attempt of.
+	RemediationID *string    `json:"remediation_id,omitempty"`
+	ReportedAt    *time.Time `json:"reported_at,omitempty"`
+	ScheduledAt   *time.Time `json:"scheduled_at,omitempty"`
+	StartedAt     *time.Time `json:"started_at,omitempty"`
 
 	// State `queued`: it waits; for one of the runner's own schedule, `error` says what for.
 	// `missed`: its tick passed without a run, and `error` says why.
 	State    ActionRunState `json:"state"`
 	StreamID *string        `json:"stream_id,omitempty"`
 
-	// Trigger What started it: manual, cron or a point of the life cycle.
+	// Trigger What started it: manual, cron, remediation or a point of the life cycle.
 	//
 	// Example: cron
 	Trigger    string  `json:"trigger"`
@@ -2675,6 +2832,137 @@ type AlarmPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// Alert defines model for Alert.
+type Alert struct {
+	AcknowledgedAt *time.Time          `json:"acknowledged_at,omitempty"`
+	AcknowledgedBy *string             `json:"acknowledged_by,omitempty"`
+	ClosedAt       *time.Time          `json:"closed_at,omitempty"`
+	ClosedBecause  *AlertClosedBecause `json:"closed_because,omitempty"`
+
+	// GoodSince Since when all is well again; it closes when that lasts.
+	GoodSince *time.Time `json:"good_since,omitempty"`
+
+	// Held Why nobody is told of an alert yet.
+	Held *AlertHeld `json:"held,omitempty"`
+
+	// ID Example: alt_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// IncidentID The incident that it belongs to.
+	IncidentID *string `json:"incident_id,omitempty"`
+
+	// Install A thing by id and name.
+	Install Ref `json:"install"`
+
+	// Kind What is wrong.
+	Kind     AlertKind  `json:"kind"`
+	Note     *string    `json:"note,omitempty"`
+	OpenedAt *time.Time `json:"opened_at,omitempty"`
+
+	// Relapses How often all was well for less than the clear window.
+	Relapses int `json:"relapses"`
+
+	// Release A config or release by id and number.
+	Release       *NumberRef `json:"release,omitempty"`
+	RunnerVersion *string    `json:"runner_version,omitempty"`
+
+	// Severity How urgent a kind is.
+	Severity AlertSeverity `json:"severity"`
+
+	// Since Since when it is wrong.
+	Since time.Time  `json:"since"`
+	State AlertState `json:"state"`
+
+	// Subject What it is about within the install: a check, a component, a role.
+	//
+	// Example: component/web
+	Subject string `json:"subject"`
+
+	// Text What is wrong.
+	//
+	// Example: component/web is unhealthy
+	Text string `json:"text"`
+}
+
+// AlertClosedBecause defines model for Alert.ClosedBecause.
+type AlertClosedBecause string
+
+// AlertAcknowledgement defines model for AlertAcknowledgement.
+type AlertAcknowledgement struct {
+	// Note What is being done about it.
+	Note string `json:"note"`
+}
+
+// AlertHeld Why nobody is told of an alert yet.
+type AlertHeld struct {
+	Because AlertHeldBecause `json:"because"`
+	Until   time.Time        `json:"until"`
+}
+
+// AlertHeldBecause defines model for AlertHeld.Because.
+type AlertHeldBecause string
+
+// AlertKind What is wrong.
+type AlertKind string
+
+// AlertMute defines model for AlertMute.
+type AlertMute struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// ID Example: mut_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind What is wrong.
+	Kind      *AlertKind `json:"kind,omitempty"`
+	Reason    string     `json:"reason"`
+	RemovedAt *time.Time `json:"removed_at,omitempty"`
+	RemovedBy *string    `json:"removed_by,omitempty"`
+	Subject   *string    `json:"subject,omitempty"`
+	Until     time.Time  `json:"until"`
+}
+
+// AlertMutePage defines model for AlertMutePage.
+type AlertMutePage struct {
+	Items []AlertMute `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AlertMuteRequest defines model for AlertMuteRequest.
+type AlertMuteRequest struct {
+	// Alert An alert by id: what it is about is muted; `install` and `kind` are those of the alert then.
+	Alert *string `json:"alert,omitempty"`
+
+	// Install An install by id or name; without it and without `alert`, a kind in all installs.
+	Install *string `json:"install,omitempty"`
+
+	// Kind What is wrong.
+	Kind   *AlertKind `json:"kind,omitempty"`
+	Reason string     `json:"reason"`
+
+	// Until When it ends, at most 30 days ahead.
+	Until time.Time `json:"until"`
+}
+
+// AlertPage defines model for AlertPage.
+type AlertPage struct {
+	Items []Alert `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AlertSeverity How urgent a kind is.
+type AlertSeverity string
+
+// AlertState defines model for AlertState.
+type AlertState string
 
 // AlsoDecided defines model for AlsoDecided.
 type AlsoDecided struct {
@@ -4159,6 +4447,52 @@ type Hold struct {
 // HoldReason defines model for Hold.Reason.
 type HoldReason string
 
+// Incident defines model for Incident.
+type Incident struct {
+	// About What the installs have in common.
+	//
+	// Example: component/web
+	About string `json:"about"`
+
+	// Alerts How many alerts it has, of those that you may see.
+	Alerts int `json:"alerts"`
+
+	// App The app of the release.
+	App      *string    `json:"app,omitempty"`
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
+
+	// ID Example: inc_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Kind What is wrong.
+	Kind AlertKind `json:"kind"`
+
+	// OpenAlerts How many of these are open.
+	OpenAlerts int       `json:"open_alerts"`
+	OpenedAt   time.Time `json:"opened_at"`
+
+	// Release A config or release by id and number.
+	Release       *NumberRef `json:"release,omitempty"`
+	RunnerVersion *string    `json:"runner_version,omitempty"`
+
+	// Severity How urgent a kind is.
+	Severity AlertSeverity `json:"severity"`
+}
+
+// IncidentDetail defines model for IncidentDetail.
+type IncidentDetail struct {
+	Alerts   []Alert  `json:"alerts"`
+	Incident Incident `json:"incident"`
+}
+
+// IncidentPage defines model for IncidentPage.
+type IncidentPage struct {
+	Items []Incident `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InputDefinition defines model for InputDefinition.
 type InputDefinition struct {
 	// Default Absent: there is none. Not shown for sensitive inputs.
@@ -4276,6 +4610,9 @@ type Install struct {
 
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
+
+	// OpenAlerts Alerts of it that are open.
+	OpenAlerts int `json:"open_alerts"`
 
 	// Pause Of an install that the vendor paused.
 	Pause *Pause `json:"pause,omitempty"`
@@ -5499,6 +5836,58 @@ type ReleaseStatement struct {
 	// Matches It names the manifest that the release has now.
 	Matches bool `json:"matches"`
 }
+
+// Remediation What a runner did by itself about one unhealthy check until it stayed healthy.
+type Remediation struct {
+	// Action The action that heals it.
+	Action string `json:"action"`
+
+	// Attempts How many there were.
+	Attempts int `json:"attempts"`
+
+	// AttemptsOf How many there may be until the check stays healthy.
+	AttemptsOf int       `json:"attempts_of"`
+	BeganAt    time.Time `json:"began_at"`
+	ChangedAt  time.Time `json:"changed_at"`
+
+	// Check The health check, or `component/NAME` for the probe of a component.
+	Check string `json:"check"`
+
+	// EndedAt When the check had stayed healthy for long enough: the next time its attempts count from zero.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+
+	// ID Example: rmd_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// ResourceID Whose probe it is.
+	ResourceID *string `json:"resource_id,omitempty"`
+
+	// Reverted What the attempts did was taken back.
+	Reverted bool `json:"reverted"`
+
+	// State `waiting`: something stands against the next attempt, and `why` says what. `running`: an attempt runs, or the
+	// next ticks of the check tell whether it helped. `helped`: the check became healthy after an attempt.
+	// `recovered`: it became healthy before there was one. `needs_attention`: no attempt helped, a person has to
+	// look. `dropped`: the release has no remediation of this check any more.
+	State RemediationState `json:"state"`
+
+	// Why What it waits for, or why it needs attention.
+	Why *string `json:"why,omitempty"`
+}
+
+// RemediationPage defines model for RemediationPage.
+type RemediationPage struct {
+	Items []Remediation `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// RemediationState `waiting`: something stands against the next attempt, and `why` says what. `running`: an attempt runs, or the
+// next ticks of the check tell whether it helped. `helped`: the check became healthy after an attempt.
+// `recovered`: it became healthy before there was one. `needs_attention`: no attempt helped, a person has to
+// look. `dropped`: the release has no remediation of this check any more.
+type RemediationState string
 
 // Resource defines model for Resource.
 type Resource struct {
@@ -6928,7 +7317,7 @@ type Why struct {
 //   - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
 //
 // What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `alert`, `needs_attention` (a remediation that did not help).
 type WhyCode string
 
 // WhyItem defines model for WhyItem.
@@ -6949,7 +7338,7 @@ type WhyItem struct {
 	// - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
 	//
 	// What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
-	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`, `alert`, `needs_attention` (a remediation that did not help).
 	Code WhyCode `json:"code"`
 
 	// Deadline When the wait ends by itself: a proposal expires, a step fails, a job is ended, a plan is made again.
@@ -7187,6 +7576,9 @@ type After = string
 // AfterVersion defines model for AfterVersion.
 type AfterVersion = int64
 
+// AlertID defines model for AlertID.
+type AlertID = string
+
 // AppIDOrName defines model for AppIDOrName.
 type AppIDOrName = string
 
@@ -7303,6 +7695,57 @@ type ListAlarmsParams struct {
 
 // AcknowledgeAlarmParams defines parameters for AcknowledgeAlarm.
 type AcknowledgeAlarmParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAlertMutesParams defines parameters for ListAlertMutes.
+type ListAlertMutesParams struct {
+	// Past Also mutes that are over.
+	Past *bool `form:"past,omitempty" json:"past,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// CreateAlertMuteParams defines parameters for CreateAlertMute.
+type CreateAlertMuteParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAlertMuteParams defines parameters for DeleteAlertMute.
+type DeleteAlertMuteParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAlertsParams defines parameters for ListAlerts.
+type ListAlertsParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// State Only alerts in these states; `held` are those that nobody is told of yet, with the reason.
+	State *[]AlertState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Kind Only these kinds.
+	Kind *[]AlertKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Severity Only kinds of this severity.
+	Severity *AlertSeverity `form:"severity,omitempty" json:"severity,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// AcknowledgeAlertParams defines parameters for AcknowledgeAlert.
+type AcknowledgeAlertParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -7580,6 +8023,18 @@ type ListEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// ListIncidentsParams defines parameters for ListIncidents.
+type ListIncidentsParams struct {
+	// Open Only open ones, or only closed ones.
+	Open *bool `form:"open,omitempty" json:"open,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // ListInstallsParams defines parameters for ListInstalls.
 type ListInstallsParams struct {
 	// App Only those of this app, by id or name.
@@ -7722,6 +8177,21 @@ type ListMetricPointsParams struct {
 type PauseInstallParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListRemediationsParams defines parameters for ListRemediations.
+type ListRemediationsParams struct {
+	// Open Only those that have not ended.
+	Open *bool `form:"open,omitempty" json:"open,omitempty"`
+
+	// State Only those in this state.
+	State *RemediationState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ResumeInstallParams defines parameters for ResumeInstall.
@@ -8120,6 +8590,12 @@ type RetryWorkflowParams struct {
 // AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
 type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
 
+// CreateAlertMuteJSONRequestBody defines body for CreateAlertMute for application/json ContentType.
+type CreateAlertMuteJSONRequestBody = AlertMuteRequest
+
+// AcknowledgeAlertJSONRequestBody defines body for AcknowledgeAlert for application/json ContentType.
+type AcknowledgeAlertJSONRequestBody = AlertAcknowledgement
+
 // CreateAppJSONRequestBody defines body for CreateApp for application/json ContentType.
 type CreateAppJSONRequestBody = AppRequest
 
@@ -8245,6 +8721,24 @@ type ServerInterface interface {
 	// AcknowledgeAlarm Acknowledge an alarm
 	// (POST /alarms/{alarm}/acknowledge)
 	AcknowledgeAlarm(c *gin.Context, alarm string, params AcknowledgeAlarmParams)
+	// ListAlertMutes List mutes
+	// (GET /alert-mutes)
+	ListAlertMutes(c *gin.Context, params ListAlertMutesParams)
+	// CreateAlertMute Mute alerts
+	// (POST /alert-mutes)
+	CreateAlertMute(c *gin.Context, params CreateAlertMuteParams)
+	// DeleteAlertMute End a mute
+	// (DELETE /alert-mutes/{mute})
+	DeleteAlertMute(c *gin.Context, mute string, params DeleteAlertMuteParams)
+	// ListAlerts List alerts
+	// (GET /alerts)
+	ListAlerts(c *gin.Context, params ListAlertsParams)
+	// GetAlert Show an alert
+	// (GET /alerts/{alert})
+	GetAlert(c *gin.Context, alert AlertID)
+	// AcknowledgeAlert Acknowledge an alert
+	// (POST /alerts/{alert}/acknowledge)
+	AcknowledgeAlert(c *gin.Context, alert AlertID, params AcknowledgeAlertParams)
 	// ListApps List apps
 	// (GET /apps)
 	ListApps(c *gin.Context, params ListAppsParams)
@@ -8377,6 +8871,12 @@ type ServerInterface interface {
 	// ListEvents Read or follow what happened in the org
 	// (GET /events)
 	ListEvents(c *gin.Context, params ListEventsParams)
+	// ListIncidents List incidents
+	// (GET /incidents)
+	ListIncidents(c *gin.Context, params ListIncidentsParams)
+	// GetIncident Show an incident
+	// (GET /incidents/{incident})
+	GetIncident(c *gin.Context, incident string)
 	// ListInstalls List installs
 	// (GET /installs)
 	ListInstalls(c *gin.Context, params ListInstallsParams)
@@ -8449,6 +8949,9 @@ type ServerInterface interface {
 	// GetInstallReadme Show the README of an install
 	// (GET /installs/{install}/readme)
 	GetInstallReadme(c *gin.Context, install InstallIDOrName)
+	// ListRemediations List what the runner did by itself about unhealthy checks
+	// (GET /installs/{install}/remediations)
+	ListRemediations(c *gin.Context, install InstallIDOrName, params ListRemediationsParams)
 	// ListResources List the resources of an install
 	// (GET /installs/{install}/resources)
 	ListResources(c *gin.Context, install InstallIDOrName)
@@ -8838,6 +9341,279 @@ func (siw *ServerInterfaceWrapper) AcknowledgeAlarm(c *gin.Context) {
 	}
 
 	siw.Handler.AcknowledgeAlarm(c, alarm, params)
+}
+
+// ListAlertMutes operation middleware
+func (siw *ServerInterfaceWrapper) ListAlertMutes(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAlertMutesParams
+
+	// ------------- Optional query parameter "past" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "past", c.Request.URL.Query(), &params.Past, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter past: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAlertMutes(c, params)
+}
+
+// CreateAlertMute operation middleware
+func (siw *ServerInterfaceWrapper) CreateAlertMute(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateAlertMuteParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateAlertMute(c, params)
+}
+
+// DeleteAlertMute operation middleware
+func (siw *ServerInterfaceWrapper) DeleteAlertMute(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "mute" -------------
+	var mute string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "mute", c.Param("mute"), &mute, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter mute: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAlertMuteParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteAlertMute(c, mute, params)
+}
+
+// ListAlerts operation middleware
+func (siw *ServerInterfaceWrapper) ListAlerts(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAlertsParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", c.Request.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter kind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "severity" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "severity", c.Request.URL.Query(), &params.Severity, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter severity: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAlerts(c, params)
+}
+
+// GetAlert operation middleware
+func (siw *ServerInterfaceWrapper) GetAlert(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "alert" -------------
+	var alert AlertID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "alert", c.Param("alert"), &alert, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter alert: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetAlert(c, alert)
+}
+
+// AcknowledgeAlert operation middleware
+func (siw *ServerInterfaceWrapper) AcknowledgeAlert(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "alert" -------------
+	var alert AlertID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "alert", c.Param("alert"), &alert, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter alert: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AcknowledgeAlertParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AcknowledgeAlert(c, alert, params)
 }
 
 // ListApps operation middleware
@@ -10666,6 +11442,74 @@ func (siw *ServerInterfaceWrapper) ListEvents(c *gin.Context) {
 	siw.Handler.ListEvents(c, params)
 }
 
+// ListIncidents operation middleware
+func (siw *ServerInterfaceWrapper) ListIncidents(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListIncidentsParams
+
+	// ------------- Optional query parameter "open" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "open", c.Request.URL.Query(), &params.Open, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter open: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListIncidents(c, params)
+}
+
+// GetIncident operation middleware
+func (siw *ServerInterfaceWrapper) GetIncident(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "incident" -------------
+	var incident string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "incident", c.Param("incident"), &incident, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter incident: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetIncident(c, incident)
+}
+
 // ListInstalls operation middleware
 func (siw *ServerInterfaceWrapper) ListInstalls(c *gin.Context) {
 
@@ -11705,6 +12549,66 @@ func (siw *ServerInterfaceWrapper) GetInstallReadme(c *gin.Context) {
 	}
 
 	siw.Handler.GetInstallReadme(c, install)
+}
+
+// ListRemediations operation middleware
+func (siw *ServerInterfaceWrapper) ListRemediations(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRemediationsParams
+
+	// ------------- Optional query parameter "open" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "open", c.Request.URL.Query(), &params.Open, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter open: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListRemediations(c, install, params)
 }
 
 // ListResources operation middleware
@@ -14384,6 +15288,12 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/action-runs/:run", wrapper.GetActionRun)
 	router.GET(options.BaseURL+"/alarms", wrapper.ListAlarms)
 	router.POST(options.BaseURL+"/alarms/:alarm/acknowledge", wrapper.AcknowledgeAlarm)
+	router.GET(options.BaseURL+"/alert-mutes", wrapper.ListAlertMutes)
+	router.POST(options.BaseURL+"/alert-mutes", wrapper.CreateAlertMute)
+	router.DELETE(options.BaseURL+"/alert-mutes/:mute", wrapper.DeleteAlertMute)
+	router.GET(options.BaseURL+"/alerts", wrapper.ListAlerts)
+	router.GET(options.BaseURL+"/alerts/:alert", wrapper.GetAlert)
+	router.POST(options.BaseURL+"/alerts/:alert/acknowledge", wrapper.AcknowledgeAlert)
 	router.GET(options.BaseURL+"/apps", wrapper.ListApps)
 	router.POST(options.BaseURL+"/apps", wrapper.CreateApp)
 	router.DELETE(options.BaseURL+"/apps/:app", wrapper.DeleteApp)
@@ -14428,6 +15338,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
 	router.GET(options.BaseURL+"/events", wrapper.ListEvents)
+	router.GET(options.BaseURL+"/incidents", wrapper.ListIncidents)
+	router.GET(options.BaseURL+"/incidents/:incident", wrapper.GetIncident)
 	router.GET(options.BaseURL+"/installs", wrapper.ListInstalls)
 	router.POST(options.BaseURL+"/installs", wrapper.CreateInstall)
 	router.DELETE(options.BaseURL+"/installs/:install", wrapper.ForgetInstall)
@@ -14452,6 +15364,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/metrics/:metric/points", wrapper.ListMetricPoints)
 	router.POST(options.BaseURL+"/installs/:install/pause", wrapper.PauseInstall)
 	router.GET(options.BaseURL+"/installs/:install/readme", wrapper.GetInstallReadme)
+	router.GET(options.BaseURL+"/installs/:install/remediations", wrapper.ListRemediations)
 	router.GET(options.BaseURL+"/installs/:install/resources", wrapper.ListResources)
 	router.GET(options.BaseURL+"/installs/:install/resources/:resource", wrapper.GetResource)
 	router.POST(options.BaseURL+"/installs/:install/resume", wrapper.ResumeInstall)
@@ -14711,6 +15624,278 @@ type AcknowledgeAlarmdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response AcknowledgeAlarmdefaultApplicationProblemPlusJSONResponse) VisitAcknowledgeAlarmResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlertMutesRequestObject struct {
+	Params ListAlertMutesParams
+}
+
+type ListAlertMutesResponseObject interface {
+	VisitListAlertMutesResponse(w http.ResponseWriter) error
+}
+
+type ListAlertMutes200JSONResponse AlertMutePage
+
+func (response ListAlertMutes200JSONResponse) VisitListAlertMutesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlertMutes200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListAlertMutes200TextCsvResponse) VisitListAlertMutesResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListAlertMutesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAlertMutesdefaultApplicationProblemPlusJSONResponse) VisitListAlertMutesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAlertMuteRequestObject struct {
+	Params CreateAlertMuteParams
+	Body   *CreateAlertMuteJSONRequestBody
+}
+
+type CreateAlertMuteResponseObject interface {
+	VisitCreateAlertMuteResponse(w http.ResponseWriter) error
+}
+
+type CreateAlertMute201JSONResponse AlertMute
+
+func (response CreateAlertMute201JSONResponse) VisitCreateAlertMuteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAlertMutedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateAlertMutedefaultApplicationProblemPlusJSONResponse) VisitCreateAlertMuteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAlertMuteRequestObject struct {
+	Mute   string `json:"mute"`
+	Params DeleteAlertMuteParams
+}
+
+type DeleteAlertMuteResponseObject interface {
+	VisitDeleteAlertMuteResponse(w http.ResponseWriter) error
+}
+
+type DeleteAlertMute204Response struct {
+}
+
+func (response DeleteAlertMute204Response) VisitDeleteAlertMuteResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DeleteAlertMutedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DeleteAlertMutedefaultApplicationProblemPlusJSONResponse) VisitDeleteAlertMuteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlertsRequestObject struct {
+	Params ListAlertsParams
+}
+
+type ListAlertsResponseObject interface {
+	VisitListAlertsResponse(w http.ResponseWriter) error
+}
+
+type ListAlerts200JSONResponse AlertPage
+
+func (response ListAlerts200JSONResponse) VisitListAlertsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlerts200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListAlerts200TextCsvResponse) VisitListAlertsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListAlertsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAlertsdefaultApplicationProblemPlusJSONResponse) VisitListAlertsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAlertRequestObject struct {
+	Alert AlertID `json:"alert"`
+}
+
+type GetAlertResponseObject interface {
+	VisitGetAlertResponse(w http.ResponseWriter) error
+}
+
+type GetAlert200JSONResponse Alert
+
+func (response GetAlert200JSONResponse) VisitGetAlertResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAlertdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetAlertdefaultApplicationProblemPlusJSONResponse) VisitGetAlertResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcknowledgeAlertRequestObject struct {
+	Alert  AlertID `json:"alert"`
+	Params AcknowledgeAlertParams
+	Body   *AcknowledgeAlertJSONRequestBody
+}
+
+type AcknowledgeAlertResponseObject interface {
+	VisitAcknowledgeAlertResponse(w http.ResponseWriter) error
+}
+
+type AcknowledgeAlert200JSONResponse Alert
+
+func (response AcknowledgeAlert200JSONResponse) VisitAcknowledgeAlertResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcknowledgeAlertdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AcknowledgeAlertdefaultApplicationProblemPlusJSONResponse) VisitAcknowledgeAlertResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -16683,6 +17868,104 @@ func (response ListEventsdefaultApplicationProblemPlusJSONResponse) VisitListEve
 	return err
 }
 
+type ListIncidentsRequestObject struct {
+	Params ListIncidentsParams
+}
+
+type ListIncidentsResponseObject interface {
+	VisitListIncidentsResponse(w http.ResponseWriter) error
+}
+
+type ListIncidents200JSONResponse IncidentPage
+
+func (response ListIncidents200JSONResponse) VisitListIncidentsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListIncidents200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListIncidents200TextCsvResponse) VisitListIncidentsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListIncidentsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListIncidentsdefaultApplicationProblemPlusJSONResponse) VisitListIncidentsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetIncidentRequestObject struct {
+	Incident string `json:"incident"`
+}
+
+type GetIncidentResponseObject interface {
+	VisitGetIncidentResponse(w http.ResponseWriter) error
+}
+
+type GetIncident200JSONResponse IncidentDetail
+
+func (response GetIncident200JSONResponse) VisitGetIncidentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetIncidentdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetIncidentdefaultApplicationProblemPlusJSONResponse) VisitGetIncidentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListInstallsRequestObject struct {
 	Params ListInstallsParams
 }
@@ -17720,6 +19003,66 @@ type GetInstallReadmedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetInstallReadmedefaultApplicationProblemPlusJSONResponse) VisitGetInstallReadmeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRemediationsRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  ListRemediationsParams
+}
+
+type ListRemediationsResponseObject interface {
+	VisitListRemediationsResponse(w http.ResponseWriter) error
+}
+
+type ListRemediations200JSONResponse RemediationPage
+
+func (response ListRemediations200JSONResponse) VisitListRemediationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRemediations200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListRemediations200TextCsvResponse) VisitListRemediationsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListRemediationsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRemediationsdefaultApplicationProblemPlusJSONResponse) VisitListRemediationsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -20552,6 +21895,24 @@ type StrictServerInterface interface {
 	// AcknowledgeAlarm Acknowledge an alarm
 	// (POST /alarms/{alarm}/acknowledge)
 	AcknowledgeAlarm(ctx context.Context, request AcknowledgeAlarmRequestObject) (AcknowledgeAlarmResponseObject, error)
+	// ListAlertMutes List mutes
+	// (GET /alert-mutes)
+	ListAlertMutes(ctx context.Context, request ListAlertMutesRequestObject) (ListAlertMutesResponseObject, error)
+	// CreateAlertMute Mute alerts
+	// (POST /alert-mutes)
+	CreateAlertMute(ctx context.Context, request CreateAlertMuteRequestObject) (CreateAlertMuteResponseObject, error)
+	// DeleteAlertMute End a mute
+	// (DELETE /alert-mutes/{mute})
+	DeleteAlertMute(ctx context.Context, request DeleteAlertMuteRequestObject) (DeleteAlertMuteResponseObject, error)
+	// ListAlerts List alerts
+	// (GET /alerts)
+	ListAlerts(ctx context.Context, request ListAlertsRequestObject) (ListAlertsResponseObject, error)
+	// GetAlert Show an alert
+	// (GET /alerts/{alert})
+	GetAlert(ctx context.Context, request GetAlertRequestObject) (GetAlertResponseObject, error)
+	// AcknowledgeAlert Acknowledge an alert
+	// (POST /alerts/{alert}/acknowledge)
+	AcknowledgeAlert(ctx context.Context, request AcknowledgeAlertRequestObject) (AcknowledgeAlertResponseObject, error)
 	// ListApps List apps
 	// (GET /apps)
 	ListApps(ctx context.Context, request ListAppsRequestObject) (ListAppsResponseObject, error)
@@ -20684,6 +22045,12 @@ type StrictServerInterface interface {
 	// ListEvents Read or follow what happened in the org
 	// (GET /events)
 	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
+	// ListIncidents List incidents
+	// (GET /incidents)
+	ListIncidents(ctx context.Context, request ListIncidentsRequestObject) (ListIncidentsResponseObject, error)
+	// GetIncident Show an incident
+	// (GET /incidents/{incident})
+	GetIncident(ctx context.Context, request GetIncidentRequestObject) (GetIncidentResponseObject, error)
 	// ListInstalls List installs
 	// (GET /installs)
 	ListInstalls(ctx context.Context, request ListInstallsRequestObject) (ListInstallsResponseObject, error)
@@ -20756,6 +22123,9 @@ type StrictServerInterface interface {
 	// GetInstallReadme Show the README of an install
 	// (GET /installs/{install}/readme)
 	GetInstallReadme(ctx context.Context, request GetInstallReadmeRequestObject) (GetInstallReadmeResponseObject, error)
+	// ListRemediations List what the runner did by itself about unhealthy checks
+	// (GET /installs/{install}/remediations)
+	ListRemediations(ctx context.Context, request ListRemediationsRequestObject) (ListRemediationsResponseObject, error)
 	// ListResources List the resources of an install
 	// (GET /installs/{install}/resources)
 	ListResources(ctx context.Context, request ListResourcesRequestObject) (ListResourcesResponseObject, error)
@@ -21135,6 +22505,200 @@ func (sh *strictHandler) AcknowledgeAlarm(ctx *gin.Context, alarm string, params
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(AcknowledgeAlarmResponseObject); ok {
 		if err := validResponse.VisitAcknowledgeAlarmResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAlertMutes operation middleware
+func (sh *strictHandler) ListAlertMutes(ctx *gin.Context, params ListAlertMutesParams) {
+	var request ListAlertMutesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAlertMutes(ctx.Request.Context(), request.(ListAlertMutesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAlertMutes")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAlertMutesResponseObject); ok {
+		if err := validResponse.VisitListAlertMutesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateAlertMute operation middleware
+func (sh *strictHandler) CreateAlertMute(ctx *gin.Context, params CreateAlertMuteParams) {
+	var request CreateAlertMuteRequestObject
+
+	request.Params = params
+
+	var body CreateAlertMuteJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateAlertMute(ctx.Request.Context(), request.(CreateAlertMuteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateAlertMute")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateAlertMuteResponseObject); ok {
+		if err := validResponse.VisitCreateAlertMuteResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteAlertMute operation middleware
+func (sh *strictHandler) DeleteAlertMute(ctx *gin.Context, mute string, params DeleteAlertMuteParams) {
+	var request DeleteAlertMuteRequestObject
+
+	request.Mute = mute
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteAlertMute(ctx.Request.Context(), request.(DeleteAlertMuteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteAlertMute")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteAlertMuteResponseObject); ok {
+		if err := validResponse.VisitDeleteAlertMuteResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAlerts operation middleware
+func (sh *strictHandler) ListAlerts(ctx *gin.Context, params ListAlertsParams) {
+	var request ListAlertsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAlerts(ctx.Request.Context(), request.(ListAlertsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAlerts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAlertsResponseObject); ok {
+		if err := validResponse.VisitListAlertsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAlert operation middleware
+func (sh *strictHandler) GetAlert(ctx *gin.Context, alert AlertID) {
+	var request GetAlertRequestObject
+
+	request.Alert = alert
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAlert(ctx.Request.Context(), request.(GetAlertRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAlert")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetAlertResponseObject); ok {
+		if err := validResponse.VisitGetAlertResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AcknowledgeAlert operation middleware
+func (sh *strictHandler) AcknowledgeAlert(ctx *gin.Context, alert AlertID, params AcknowledgeAlertParams) {
+	var request AcknowledgeAlertRequestObject
+
+	request.Alert = alert
+	request.Params = params
+
+	var body AcknowledgeAlertJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AcknowledgeAlert(ctx.Request.Context(), request.(AcknowledgeAlertRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AcknowledgeAlert")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AcknowledgeAlertResponseObject); ok {
+		if err := validResponse.VisitAcknowledgeAlertResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -22563,6 +24127,58 @@ func (sh *strictHandler) ListEvents(ctx *gin.Context, params ListEventsParams) {
 	}
 }
 
+// ListIncidents operation middleware
+func (sh *strictHandler) ListIncidents(ctx *gin.Context, params ListIncidentsParams) {
+	var request ListIncidentsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListIncidents(ctx.Request.Context(), request.(ListIncidentsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListIncidents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListIncidentsResponseObject); ok {
+		if err := validResponse.VisitListIncidentsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetIncident operation middleware
+func (sh *strictHandler) GetIncident(ctx *gin.Context, incident string) {
+	var request GetIncidentRequestObject
+
+	request.Incident = incident
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetIncident(ctx.Request.Context(), request.(GetIncidentRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetIncident")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetIncidentResponseObject); ok {
+		if err := validResponse.VisitGetIncidentResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListInstalls operation middleware
 func (sh *strictHandler) ListInstalls(ctx *gin.Context, params ListInstallsParams) {
 	var request ListInstallsRequestObject
@@ -23357,6 +24973,33 @@ func (sh *strictHandler) GetInstallReadme(ctx *gin.Context, install InstallIDOrN
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetInstallReadmeResponseObject); ok {
 		if err := validResponse.VisitGetInstallReadmeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListRemediations operation middleware
+func (sh *strictHandler) ListRemediations(ctx *gin.Context, install InstallIDOrName, params ListRemediationsParams) {
+	var request ListRemediationsRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRemediations(ctx.Request.Context(), request.(ListRemediationsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRemediations")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListRemediationsResponseObject); ok {
+		if err := validResponse.VisitListRemediationsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -25414,934 +27057,980 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P2Nkhs3ki+KvwqC/4mwvVtNsVtSS2LHxDmyLI81Y1teSTM+Z20tCVaBJNxFoKYANkX7KOL/NPfB7pPc",
-	"QCaAQhVRxSo2pd29N3Zj3GJ94SOR3/nLP0ap3BRSMKHVaPrHaM1oxkr48+U7ujL/zZhKS15oLsVoOnq3",
-	"ZuSOlYpLQeSS7NZUk5QKsmAkXVOxYllClrIk81fLix+oTtfz8SgZqXTNNtS8Te8LNpqOlC65WI0+fvyY",
-	"jApa0g3T9rPPl5qV8e/OBfug5+azes1IQVeMLNhSluyG0IViQhMp4NKSl0rDDebj3Dz/zy0r96NkJOjG",
-	"fJ/CV8KBbeiH75lY6fVo+vjyKjkYaIIj+wfO/XCAP3O9JvMd5XqeECrUjpWEKqKkFOa/Olg3rsiar9as",
-	"JHpNzYi56hznzD5YG+9SlhuqR9MRF/r60SgxE+Cb7WY0fTaZPLl89uzq8aMnjybPnl0mow0XeGni58WF",
-	"ZitW4sSK4tU3r8sf4ZPNeT0XhBYFWewJz4gsiRmYH21B9ToYbFGMklHJ/rnlJctGU11uWcsSX149hWH5",
-	"f0cXvCj+QUtOFzmLj80Qhfm2IQlK7uy9U5IzbcgpIRlfca0IFRnZCkPYqSyZSuAHIfEyUkvLlNw7zzqv",
-	"r7c8z159E5+PWWUzm4W5qWVUcO2sQ3oBZ/fYmPCEtwwKL553VFIs+So2quckhWtIl4khzMUeCBW2drtZ",
-	"4PHjgszXLM/l/3w4bxs3vOj84y433QQLrJMrUrKNvGPZmJiLZgxM2d+XW8UysuN6LbeacN3GJFL7ua4h",
-	"Rwa5VVpuWNlx9Elq7+l1/N3NZ13Kb/hy+U7GV1Jqw0OlYIndahQLeg30IEW+J+b0IzW0LZ6WneNlH+im",
-	"yM2Nj5HHDht9SXfm78OlzZV0UsKMelXSYm1mQYlmHzROhiuSU7HadsixzH6gNmRhWP0vI/OiUTLKpPnf",
-	"DSs3lGej9/Fh7t9sIzLtHzTnGdUMDpUdLZDtTm7zjKxpUTCRWLZAhNRrLlbtQ93Pym1diGVsSbe5Hk2X",
-	"NFfMD20hZc6ogLG9vGNC/42LTB2O77XZYr1mipFbc0dC1DaFZZxbVrWkPGfZHAhivpPl7TKXu/G/zEFH",
-	"oXmOfE3Irbghit2xkuaElozQXLNSUM3vWKtsNp+szYZrtlENIr9+dLDgQEav8N7HlUSmZUn3MOVvS8Z+",
-	"Z3G2t4RreB5bziHectZT+Cpjm0JqJtL939g+Nq6SFcwQhtGCDEErw+Vu2R5IZyGzPVkxrQLtzKlIK8rF",
-	"Tf0ReAkVeLzh2QY7JI8mz8a/Cjd9VFqrBQhGe2GGe6+ZL0GLbVFIjY48N1qchhnYg8AVWVAzVinG5Oc1",
-	"E4QDR3dTkgI2UMhd0nisPsnLKzIvSpZKkXHz1Zml5q6pW617oCx4JZSmed6pBXK8p5cosPeelQa/pwuW",
-	"t/IAqZgjPmCbC5aDVJjfsv2f72i+ZfPqhG+2hgDznKwl6liey/8yMt/7c0oFLfeGWcYOPrz96Mm/enxt",
-	"bBujiZp3/Mcv//Hn9//65/G//GnUyREuryMc4Xu+4fpw7t/JHdlQYcQc2xjZATbR2ogRTTZStWoMObwv",
-	"yokNR/KmxOPJJLAeLqPWww/MiNcuLWIDd/QiHLz1rHTzA9MlT4+ptoqVPGD1zVGZV5x1VK+Xz4uik5rB",
-	"zDVcoyiSlrVrGotgfw0596+X9uT3Gok91T1HU/GAISN6sxXCUFP3bpVwV8tu4cWz7tZbTTVbbvM3TMlt",
-	"mbaYooqKbCE/mIWhxPtVkl6EX7o3n3fYrDhK+JoVLWMyl846nnfyloljA9LmpoTMtbyd/d////9rnhjF",
-	"EhR5xdKStVnq8NhZR/szbeO5uRQrkNxWidnQPVkwsmZ5RhY0vSVboXlu7ihBrCu5YaAbEy2JovsENf2/",
-	"SJJtS6qtL83ybDK/nqh55dIqyXyi5vZTwNmlSFmgAzTO3Y42WHtlwjycqLoR87Qmob788nryf365vHj8",
-	"/n/8Mrl49v4r9X++vJ5MJrUf/7hMHn38aqO+isgxs2hssZbyNq687vBivxNhbz7vlloL4BgNekuhZWj2",
-	"8hnH9tG8ShVSKAaKxE+lXOQMXAipFJoJIEVaFDlPgWIeFHjHv/6m0B1ZfflPJVuOpqP/34PKt/sAr6oH",
-	"7r3wxcMFcP6HHVVw7BQr71iG+jlo4oruFdmt92NYT/tW8Num2vpFi1IWrNScHVpsfxxqPmtGc72epWuW",
-	"3gY3eBPQbECxRe+0V7O6ZogDeWUeMk/XdalklFOlwQ7t9RpjFn90+x4eJXscY7qcYZsRY9VoR6hguFkc",
-	"PNkcqy75amX94gPm/g4fi71xK8xxF5kh2NgBQNlJlKalVsZsWYAPheVLIgUy4XTNsm3O0InKNTA/a8F4",
-	"Pjcmz9OUFZpbPlmynFEFvND8M2MpV1yK8Shq8ldn6hdc+TqlNmimNqlgzTzhuB2pXB9y8RtLgTpCYhlM",
-	"uo4qDi5UE/jjpPn5G9qH/BNdscMReyIZQC0xMhHsgz729I/mnuZ08Lvtw7ZupvqoqWcdvc4XEtuMZ9G1",
-	"T0tGNctmVNeiJBnV7EJzWOzWZxb76CtZWcoyfuUD17NUZiEZeNsoGS254Go9cDA4r2AlSjGbXP6WXX14",
-	"8s9nv5dPdw/vHt9ebx6JiV6tafQNlU7ftYFv2BJMTzBuVIuzGnynCl0cXJNdKTW6W0EHoooUkgutwGl2",
-	"ywp9g9qaIDlXus7uOseyFWinxajRjnDm96EReQOPpBkSW2oit9pFCNsGLzKUYDE73H7KTKXD3nZvdi/F",
-	"T+yYXYTg1QE1yK12goxm6NGh+U/BSUANon5yktGHi5W8sD8aWT9+Q3c/MKUMA4DTV8hyKME7Jj7wKSMV",
-	"hj+jI+bS/J9btmXZfApLSLlWN+CSlYK53UNR9IUicicCqTMHKpg7RYRq89z4VzHfcKXsGxXRPL0lBVVh",
-	"AAXMRtz+xkuAFpzbHEdmuPBWCOtb36YpYyhf0Ac3SkYpFSnL8W/8dsS5bhagZHTTxq2stGoharvghOup",
-	"obstzROSlsZaMBYmnDy3WjlfMpLu05zV/Fkjc3tsX5wKGx9Yk6tnoySw5y2/rkbvtrmi8RpPrTHlTtlw",
-	"PqlmFbfPKdjeoO7cfr5tkKMh/IqilHdsFnXCPMeLoZfYOWPKbUx9CtjFhbrlxYUscBwXQC2G0gyXqWnV",
-	"8cHWoxiPHz+8TloV1moxSplHTvubrcD4ux26zBk4kxjNcD5SscqLTosCDuaYvLHucMMZhNxNrV/86orM",
-	"t+JWyJ2YmXfN4UwDx2e0NOYLxFh3ayZq2mfG0txcJ0JioMg8nBCWO9+xfbPaFshT5wlRXKQMblRkTe+Y",
-	"eZYtlyzVZM80WuHdXq2+W/KxlbbeVUyiTjueeFs0ISlmjnEebsorQf7+7kWdW/zLg8fkX/D/YkzDnB7L",
-	"/SOqAvugke9aluQ+7V0ZuzXPkZZdLIGjlZnzO2Bb/UQK/vDHUSbXOMFwNXqAs+9k+hZmc/Ts1qddbs0C",
-	"m3/fVOH8rRiTd+yDTgjf0BXGToucckEgDIGqkmabIqcaclFU5WZFzgq3mPXo2O3D9feXvb7DFaELudVj",
-	"8jOsPNdmdMoFapHwka1YJcm/48YG1yv2GNh547PRvJG6d/fkQfWVeCnueCnFxqyDS95RmFtR5FQQtZY7",
-	"MEI5Op+UnUz42cvJpEMNO8ZXN1aGRbxLQA9uF7gAP1jGV0zpxHCrkhEmVlwwoCKjRBcyUze4T5VKZKOE",
-	"ymaEhDsxuXp0+lbcbhfMJsMcDP8v/A5GTtOUKUW0DI/xF4qk+VZp9MifLJHM90vBNFMzcHl90P3Gwf3n",
-	"nVBJQI+sCZRwr89CuCIa7AK1rWCyyBlJgcPpMXmlFW65OfnGLmJZ5NSTOb7owY/Pf3g5r/NlcMttDTcM",
-	"A4rPL/6dXvw+uXj2vvpzPLt4/8ckuX74MRpnVEworvkdm5374P0gS6e6b8gOphbwO+u6N+dwb3+gOcts",
-	"/qZ5yP6sZWlWR2REsDtWwnkVN5jMUyc5exhkwQQc6I33SGl6y/Cn0BrM5crrCVZN9eL7bKc/TrUQHLJy",
-	"wlgnmAGRc8GAq4K2Qolaszwfk5+QehRjLkGFa5/clFORECXB77ZVGgLYoM740EgYgb6+unz06IjnORkZ",
-	"OSu3eqYg00DVosEPzWI0dNKldoqcedIKGqVlUbBsHCaiPrw+Ej4eoBrVJLlZ5Kgkzylm3TVUbCMEW84q",
-	"+0BTne+nhJINTdcckslIyVJZZuav3+SieRTNJfLwSex40dRopTnLVgPN5NqDLW6olG5VG8vBVCxc/7O4",
-	"xDKmKc+P+SoaGmWmEu8aMUcNZZsKBtXXq3HgBMs3n9QJBrlcdZ1yTbmYLdgas7wiPl6qonng6707Ekzr",
-	"vGVLSrZh2b5lM7UkmUTVzcr4w+eB+fU33m2uGp4ER0p+GOH7/NYft9rNaXteEe7GBan6G7+9F/HG/hNP",
-	"H8scQ5TlymgfZq8azM+lrnTGA8N1smNpnelZfBPAoD6TXyJX8huWchvrGbArNQd7eCJW3WfwSHZHMkLD",
-	"eYZs4dh0v8G7mhOuBtd8X3QRMMmmaUg5JbdzuYGRWf5wGgvtDh9lXBU53c8Og4vfsTyXvWIDRTGMK0Lq",
-	"2lEy/R7vigY+121js16WAcsaY1QuHhauTTM8ZidxnEEVxVkObVF8riNbFD/JnKf7DldPNFDj/WfIJZey",
-	"vCHC2EA2zXlY2NkmHKjZkuctpqy5gj4zDsZNzlTiHG60mewalWBo6Yb56rf7O1YKQ1uyoFFf+pHxWEXf",
-	"mHtLmaO7kWp08isZHUVrCNc5mSLimWuSS3mrCI3J5nh8F27yk07C7bTT6qSH77nSXXysLXDnlgTvvKki",
-	"ZEAXWNmlXfjMGlx7kdaUliCCNfjcWGr+GElp7X0iTnOrN5hvIJoeTZ5FrdkGNz4qzE5lpZ38wtwTJaGW",
-	"xfl7kdn42n/jtfkYn5ur/avJnz+qhMmVS5agaDL98odV4wNPaZAby0cf3wcOEL82W1hCFO2jq8nV9cXk",
-	"4cXk6t3lZHr5eDqZ/Puousd8ZkRzDnma4N4YTUdse5EyoUtqdGZXqjl9+LG57Iey1M8hZl04OzDCgcxV",
-	"FbgFBNsxpe0pTwjNlbT+RO0KzrhCHwpETZBTO41aZKzEE9/3WLudeYPVBxEREixzLKUrXPO+6lS4B3XT",
-	"ELfj4AG7PwcxNZtXuSR+kEZIocUaJi4cvrCt9veF3Apb3OLc6XIJ3hvvgg6E0w06T4x4TiFOhWI0xnLj",
-	"wqRa3GpMtfWpLXBFTO+7z9mZdCV/bD+bztQgx4MpeOPeKho2TzsUw1VU+32HlhAq3vyo6Lc2dxf7rkZ+",
-	"ioyrHTLvsot5Zn5eM722pYZwLEBD817Zn32JaYJcIZaY13qg3rEPOsxfvn5E/sa/bpjjcSdyY8XwAy1r",
-	"Vco7mn8nt6XqSMp2NcqYU4Jqjk83dN5mZHwZE5xlY/LcPWIVISgYz82Z2ZNbxgqXskgzcNg6NRsCSehA",
-	"9mTx5Crwfj59cn2keKaa1msvjOP75riKGZ2dVMFKJQX5cl6UclPo+VdElpDxQhbgKd8oltviRUf3eKch",
-	"9SDnIEbvblhtxggXs6W0ZRBHuAG8542xD1As6MHP3F9WHPGPucl00R2uxH0yPGiuOhLKbMgIMgy0JHaD",
-	"aiX3nspCIrs6SmLr+Il5vbT6/5Ss3eExlB+hNHd8EiMdrVtVedPKR5PRX+mCbgH5DToRQs4Uy5czt2hx",
-	"68ZdxTp6Sai6tWki5qy63CaSSYYJBqkR0AnE6MHIgWIRc4pTuTGT5Xp9r9Al5Ie01FD57TeDxfo2BYOG",
-	"za4S3pRLM6k0tyBNAmZwAzqFeXZD97AvmU1zYZtC74eocIa8yjcSxXRVffiwIbNPjNBUJN91qPCIH4Zr",
-	"wvPSm6D7iYC4XRsjukPxh2d0hsseyafRhgzxgxsMapoTJvYLme2/ULaAZ0rmAfedu5PukzIwiFmjGcXK",
-	"O54yQtMU9cxMVkQdl9Qt9PjSUIkvfYejWhHSydTTadpXm+lGFVnu5tp2EU3L1oNmIzVzEEA2R0tpCrgA",
-	"AXyJ91AZqpNQpl26bcgOs27iRphULNgkvxP9fWwbrlQUGcKLBKAhWhrrjmVtHhm8dviWCbIFigsA7NnW",
-	"29uJthgcZnN0i+EZslmugU43yP+9vIpFq+7NRaOrfYMs7xMTczJS282Glg2T89LQ01UwpC+pEF/dkEvc",
-	"NNwUsizlhtBswwWWMC7kImpVSp5F5TOj6bqSdDDBQ4G2H0J2TXPS5TSDyegosjqnMLJqCdpPJXue56fp",
-	"RkJq1sMHda8cynCHAysQdgaczaykWpbGHHQINlGluNR8SdO2RAKL2EQ2NGNJPTxZshVXutwfMpdhkTBM",
-	"9ldcyyZBynLVHgd6ACGbB1GTNRkp/jubLfYaB3SAKnbEIxEMKBl1xeG0ZkrTuJXznED6+Ma6Zbi40FK7",
-	"ALiRoXblYVnNOosMvf2KryBhyBwEnq7RqC3ZkpVl5ft2T4P2qs1uuCGj9da2IwfnkUMSpOBLhsAK1fKr",
-	"Nb16fD19tnx6nU2eXj59+ih9kl0/fkavlozSSfr4Mc0ml4/pw8Xy0fJycbWYLJ5eXaXZ5ePsOr18vJgs",
-	"JxM6eRrbnqJkGU+pZrPuiISiezUlQOmCihSW5+33b58D8g0V5O1P3/wvksl0a1a5Pvq11oWaPnigckXH",
-	"Gbt7UL3lwd1llGa2uLFR3dwt0UEa6rS2HV8oGBrcJJegBxc51YYAQVoLTJeMLvT15OHkIWVXV4tnz54+",
-	"vb5cpOzh4urp8uFDxtLLBXvy+Cm9unyYPr1Onz1MJ0+uswV7tnz8+Gl6eZk+eXx11HXTWHVP2tXUY0T+",
-	"NbgXvqU835YRT9qyutB12t/xDcu5YC+FLkEEraTMBj+ktqpgqVYtFGOxGsmC6R2zafJ6JxNbS3LLcg4e",
-	"ZbpVLADI6yNR3+KXj0ofP8LoUuZyESnIHMgu67zNkxFKmKGsriKB6q1tQ8chqKFxmeqpXitdTTSAj5lM",
-	"JkcW3n0mOnhAFoyZZD0TqWggJTv1LnefeaYSDqo1v02slNPtQ45+KGUTIxaEoW3MGLVpfchpjIyGpCry",
-	"GgLEILN9ZYcYoDcGAu3jiUazmzmLh3ogZ327yHkKqFggzkDJtWmKL7Orx48vn5lVWFDFrh/dR/fGaraZ",
-	"rf8fWj8bVib0IJJTsmnai3DPUmW7yLOBCYa/IYfqmu5f5QJkuMx5ylkbbduw0BeKuBvBr2bVF5CCmNBu",
-	"bB0wCoAOcimNNQYy9gZjfoHc9I64vXN096VsYAEtgfv+9FTpELFw2WbDdUK0lDmG3cwuYSmMT/DzSHLu",
-	"tJ+QRXokvXBHVWXSNhQNAONxYjIeoXUnpSVdt2RbxbKZsQLjZxvtBUyV9yzNhwa1lLfE2C3RUGQFQ3R0",
-	"K9/irfet3z3+HbizK0z6hit0byLbhlc7h3Ot/KtNIicIbtNnNADeE80wQ5SsMPLnilerWKolHL/Oje0+",
-	"mnmGZ+gM8VSUx58nkhoe/DinAiUdbsCkqpBFNVCLG/oDOJ+OYtPAq5/jvSBWtjbf7fhTGIKvJ5ZFZvDb",
-	"NgOIcs9d7J4rrLOoAFfjGQBLDs401YqLnvFUu9iIBk/uinKhdMjKbYhC6YGKNU70WxxCjCbc6GY5W+pj",
-	"nkUEp6LeT+1Lk+JuwcLTRcAkQc+6gGnFkXDYHSu57hGEs68PMuQsyXgqCBa/OdNWYj45Xne4eF83EasG",
-	"wTslnfmbgAx0Q+Y2L2HuA1n2hzFBx72x5DF5JZbWeTQpK0SdnZwtztO++m+9jDpIZY2iWa64ntoyWpTN",
-	"JVMyv2MZ0fIGDw+CO7iSSVmSd8//8j+/efWXl2/fWWBAI0xujFAp9ZT84+Wbt69e/2jvwJOHD1dNBFIj",
-	"/+H+6Ilv8wflMqX5NPJGWqZrW84ceVnJUue9i0zeZq1yV7buHFV+QjbDqNRfKE+IB19pprvAUEeJ+cTI",
-	"1acCik6po45OYEHR8S1KKtJ1QjRdmcXHjTRa267kWjPhd8neALtRu27n4TtIHN7TUi5TyOiYEvdGDJoa",
-	"ZeuGBHtTrWFQDoo7ZGNDZrWt+tcjnaed2J2edDqMSGwvKl3mYPbfSgvG7TzPMEEhAaZtJ8tbsJchCDom",
-	"rzTAwgrpE1luPPKKRStET50fzqEQb0I0mbWE8ZE3DnGzo0qqeg4/hOvjWV33i+KlOsmopV7n621+2wbR",
-	"uTECj4sVyYw2w4UF0LVpDbGq+z5KiPlipYJ8Agyqexi50fRHy2NsVBB4Z1buHapIaBffDrGLB9TJD9SD",
-	"81sjvO5hkWKcxwGN2VOasSKXe6irdhVxalvL14vR8skBzqpE5tRXtOEpGWqe21yQO1buqyQYI0kdkJB0",
-	"4AEW0tHdhOgOSvM89yTgk8bYHWe7EUIG4WDNx6JL1Gr6gYpjOTIiTLpS7PDkdZ/6agNjJptXE4cADwXH",
-	"tgNcu0p5wqJ+i/iqGAMEB7nVqdxEADtgmQ7e+xPdKrcVhtayqWHLfrsQerFFCWeo+0fzYuzGxi9aAojn",
-	"gbmTP7V9HeBmUK/w3wsGzLJHgrIbYPVBSyzV8Nq24Vue6zgQFkT27B7cIHVbMF2byLHid0xU9fCgnXNR",
-	"q+k/j45/QO+2PDiaLuSDyWf4DvtQ8NLufHhzrFgDwTGPMdTv4K5/oMUa1EurI8O9qaA1LHgPGpIOkyQ4",
-	"4p3WyRFzqWGrbLhw8Y0YouuwQhxg9S2bZhSiw3V+eFUH3qAXv8/e/2scADlK3CC6IoZQLI/stbVMEKg3",
-	"8bUaaBHBIbqPo78q7D9Zcg+qrLfcMRS6FZcA/jIDXtGPZ8Qq6E+dRycE3gmv6eUqdQjU1lt6kIvsMPbc",
-	"srWxy/M4F/Pbz+ZbzG8Db0z/2taqxY9Lfo1mu34W5wdUaurjfsxAnDX1zobWBqwI4evmqA3MwRMHKXZO",
-	"7eBOpQMCq5DGlPR1CrwCPw11tyHabZFTMZMij/gmfgLUGTPIw05Pp6dMt8RmQCGB8bqsHsFYplwdcRPh",
-	"4QyqeJu0gwram7DAzog+zKsEI2pMgDqxXRFB2vAoprQoeoj2DhXX0lrsNL14+4+WcDFFX0oqNxt6oVhB",
-	"S6P+OiSmL998+4I8unw6+cq1qATnGpkjWvcUeo89SNXdfEoowd5CpLRtigSh5u8qCmkOH6Rk/f3dtxdP",
-	"x+SFzLcboaBoJkRYA8qRZWYWU7AdFtsZ5kZyqjQU4DCXwUmJKqC6cc2YazOm6a0tZDf/u9nmlCzYigvM",
-	"2yfzL+aI72bHO/+ei9s5+XJesvzPvwIz+3U0/wr8H2DyZlnJlA9eAGxhAY55JDdonxNMnmgpHfyIzZF0",
-	"iQhm/ECY9TKgEc8SM/Pklovs1/JXUYqy3YZOaLphiT3t5u6YJf+CFsqiOHZgdUSK7O9YLouWovlv3r59",
-	"SdwtxpTRuM7wB1VO6bDpFGYXFRNxN+lvcjHjLZjyv8mFzwUDMmjBxLll+xnPWmIrt2zv4io4HD4w4Rq+",
-	"fIxz22V+Xdqy1oLuc0mzWZsX+N2B+9fnngC242JviaqBlremXNjDgUYlfDa6Km4Ih6iXYTOIO5GNF6zU",
-	"6zHMc3x3iX0hjjGcEE3F7mG1EY2PHyxHQF9ufaPcKlzU9hSIcOWIopFsWZrqOP53PTN9CjmjWCzxhXLt",
-	"QdHbX9q0xIzHaRA8qVFKhhDMtJYwBFN2jISXRO7i3usjZ7QJihM1B2w9gwdrCAsW4uYiU4N8hUtmczV6",
-	"ROEtJbfNiCu1HeiprPhHezgjhKDZzDB+EdX0ID9qhlTcyk3cga2lh23onsgFa8GG52JmcbJa/VzQljTP",
-	"DEOw+IT+vewDS7eaQbZOULsg4h8TMpo68wNAG3JNVlJm2Ago9nTd11njGPvo/eWqbfllyVdctK4kQhlW",
-	"2NQUYQ3lErAKFaTDYxAcBEjJdMkPOKMlbq6OTAt0VGAQx45LwYVhJuYBt9oYIRIScWCRzbAPXLUArKF+",
-	"2LYqrl1X6/UOfLZkpAqWHpuBucfRqJGggTxuE8LoOuzwZEKaleGOGGV3faucdxjZZ9z1CLbH0TFDRg8G",
-	"2hzAMYBV+D2wheZxUKCmMoxEWWM3daS6xlEPRRjW3of6dLhlSU3weaYfUnuNBOpb1lgNv/Ah56sx4Sjv",
-	"SKw8a0qAGJk79uz4QlTMGqXiDaTPHaqJC5m1ZJgCAKY9DlUXizVVa5YlQWJpxUXYw8mfY+Rnnjn8xtvv",
-	"nl9cPb52pGwGkpA1+1B/56conXCphMPy3dg/azzz8mp4prh5h12OBFe+PpgjuxcpiTXWyCy+vq+0gt2C",
-	"RQ14najaz4k2DC54rZ1xI15Tg48COwdncEMmLW/vozcMck+FBN0PQSqYURKsWct6i5gHrVZ83AenAFzK",
-	"ThubHShzh0ivJyTIp1KoHtnVrqP7C3v7ybiFABo5+Bnl8vf7FS/YJ2K2WsaXSxYr8v6aYUUKlP0b7WHJ",
-	"WZ6phns8MYIoZ6D251Jh80i3sb3T7b6BQQDbjQwRN3oYPu7Ph63TLfzwzUEiEVe+Wsscsl2AK26J7YR8",
-	"6COmRoNVp1RIwVOaW/1sPCwt3+q7A7P8a5bLARiKcKGRQiozLpGpoL1PWOR/fqPnLGUGRzFUIzjGxVar",
-	"0OJotcd6RmR+k4v+x9SWMDTJ3xllR/i3WLG/mTut7n40wzWn4q2tNj5eN+GrJYxhsdrSMispz33xhDn0",
-	"qP971ENnAghWq54YmIH7Bjpu3ac2Al4zk3esLC2UxPGvvnZ3W1w5qQaS4nB81vYgG6bk5TRlLe66EGrB",
-	"lzRY4w+AisA4BLuwxfzqV+HgGjLb8fYKwSFd+nIF1OU7z5fSrGiz5fpUJPxso8r37LsVPlsNyhs7Liem",
-	"wTGaMwyFdSVqLVs4mjETHOrDcBaFMMJ8atv/mCvK5uXaFky0BBwTVuiqQK/Z0uGGzJeyXDGN3eHwdtQz",
-	"iUtftx73ZpxLM1pmcgeTxoY+xsoyz6NIWDEw1wD2bKb2IjUKesno7WyVU6Uq8xIBpKKBMlyBc8RfLSFW",
-	"DO8zBGJD4j/YwAsyL0pWUDPV+ZQsGBcrOKqCZTfmGrKd+TSKrXPzq7jw6DbZPCFzVAHMyxK4kHN42HaS",
-	"3UEjbJFBchE+LOQMOYelIXDVcIVWzQ2ZYynbfAqdZm0/Yp4RIfFxO1TbA9CnVAHwJTb+Ab7jOmiA+mBE",
-	"Aj6ttgUrFcvgBRRifmWt65pNH3W8iVgWmBGu8Q1GFclKuhPNERjl1GfWgl6aUiGkJisJSbqIAGmHYXTX",
-	"+dSHeXN+x8gGMFuwGVnVCAT8NQr90NgB02i7rrblV0GcE7ICvluwlRGJDrTLPGSW3/dO4cptOHJnHJNV",
-	"rO2u2JeiJmtmkUmADoQIEXZU9Lo5sQwG37MVKSs15WaBqHB+vw3do0PddbG4weXH7V9ys01yq+tn3hPq",
-	"qJKHFbQdoMM76sOfDfEh+BDuqXW0CEw4AcKCHG1HBIbhuv1EJpqHOSlBCrefVQe/eFvhyJySX2w0o/vl",
-	"F59i1R2xFyzuiYdX9D2WBlkJn1XhP4c+fkpfkQF6cl23a1howACqjDCuEUXD/GUYyyHYWV/d8CR1q5R5",
-	"vqDp7SwF6Xn0YaOC0PwF3HyytvbfSRU7qkzZpveNFH3hWoJhcbDNBcNOWljBGKlTCIOMsZSaUi7YTeXO",
-	"qws2v1IeSsfIFRgoflYuBxZENj/qXoZpHmCGIZD1HijYe3RsAUtKBdEszxM00RQO2lhtY/LctZN0OIku",
-	"1RZYw1rmKC+MFmzeC23iLVRrL72srcRyeHO4Xv3MS5a2NnXEDBO7/4nLQxpWNwpU9trmE0a0zFNtLbpX",
-	"rXhEqjZy0NISv2E2hL2gWbO1FhoJai2LaUUfU/IN6PfgCzPXHuzYYkqe31Ge00XOpmTy4OoeGbGK50zo",
-	"dgkE11NGNi72anvP9mevoLf1F7u2jnhgCnccK9y9yw3Ck1srP3pdJew2XOMDNAd5G8+vLreijXvbVY3E",
-	"IgJddVdKh5EpMVGw1E2WEYPEbNatmgWRt/FFcCv9OvDPDCgfhuwETLg7nMs/MBHPwVGWGkAv/vfzH77v",
-	"g5c9oA/hcnZHy+gAAkB6St6xsqSAubWR2F+dKvLdi+8NS/7r29c/nnNUH/ssdmdH6k4ud7BtBy0qq8VX",
-	"XKzyQOphQgLk7Fn+xAWAb1TYkvXO1O98eBsL6TYg0lwvBUDQqvp72kcbWYJ/jHZscUAw4FfjKVVT8hDI",
-	"ttGd8vFhd8pwGd/J1SrvXsTDQxkruAka/4L/zkERqx3X6ZpBbemXZlu/sodxSb6E4/CVzYqtvcCK/LmG",
-	"4Rn6m8NxXWB3CqhG8z2MnHIAV9BjpOrL31zIDdMlT92B7L9orn3OQZpZHIkKi9jchuJdY/K98y6HvSN6",
-	"5iUOQIrqjcCF8IizoVhpac4jTtD7NZE8UtM6dIhLZkgv68ghdG2fpLxF+FWWK4ZqR1hGY3scHdm6ThUR",
-	"h/Itj6DGDqikaVqjy9OiQ21qmKsgwGpFfZ8JvzIf+oYtueD3xDzzn+toYa4SkrHCcFMBER5UeO8xfDzr",
-	"96wgxoqA2pY9TKKVmMMjLW11vZCbxMVq7qv0lctBhUIRG5S8IXP71WzuoJ+dOo0dhA3db2jGbsgcHVf+",
-	"PkQPwB/RmRDCANScbm40VXZU4AgbVBBcYUEBIL9HzwUsdJuu6ybAceS9kkzaEZ/s7gVYnnVOWWeB0RLj",
-	"AZXFAcEdJmNBvlm7TyxMQm65eAIsVw2k70gnG6MTVMev9sAvo2xhZtw/8/42Hiyy8SEseKLEY6O4gFEd",
-	"uENpVqiqWbrrkB9WO8Xb+tjPRKnzJBS1w0R87ZToGSrRx7Pug/HdBv2FG8tey0wM972d4M4SlkK96DPF",
-	"o4Iq6YZD6wSF40CgbtXsczdIpenmOAWEvU77tjNtpnfFRai96QuIPmWuUgm9fYnTpF1uOoP6Qn2QIhHc",
-	"43taQJ4fmSNofD0SlNISAvsc3wHxNulCVd45R1clYyoGuj1ki9uQUkWonFfVQq7MbVixkGqi+XiofMAa",
-	"qAJGUa6ieZ4fg1+DEfp2P2Zl4nnXWuYDWx8ZNaH/7bv1Po6PWds6boEyMdjgkUUVjZbRNNNhrSAFsenm",
-	"00XgZ2Fijq98XjZ2GuLcf34rUdso/LxZsd11T/9N0Q8CPIOGQgORXGCNe7ktq84dGOFFp2WkqYvvR1FF",
-	"ru2bPjECQkcpYBf6gE/cjTlOZNkQhllUyvbDA3VfChBBTwGOPpqS3dQaMpYO1BpcG5NIHVCsY/Ucm/fN",
-	"b+rNoJLDfj03ZH7LCj1PqvQTmzQRFgHa/I6bMIEm8TkeWtqmOGAk0gyq/OFjEBlrpFXAyBo9ApPRLaZQ",
-	"hckT/lUR4oxaYQ7Qs1nu4spgSlSdYS2PKkMN2ogscU7FDFJY5sTlcahaNsGNrVlihQ3tVEknLgoa7SJp",
-	"c0vlTtSXzq4YKgd7V8cDQ4ieXzeFE1FKcxWBRHxdaxcZZi35XCTvzYafLQAcNo1PsLDfg+NWCek7F7RT",
-	"jIkxeZ7n9uXo+LbJJaAeCF8Q3w9IP1fSSp8mTsfpztIT2csBq+jnlzxzE6NkpNdM1Hq6gotldOCp9xDp",
-	"uIlzQ3dzbHNIFgxzBhwNaFaM0fWDaZXmLyuUHKMw1G+RFSw8oCOaMZmbEeOTXBHzj8Lst3kcPocgHVCY",
-	"CsEB+8TMGbRaNR+2uBkuvuJekHhkuNLQnn8dBBUw0dMM23oBEJSEpbfKxRNqQwtAdNEqsZl2ilTjmpJH",
-	"k2eGc+oZPAvRifrJtqtvLtv/BPM6zv5aOF8LW8tpybJXVZZRJ084SBxxcRoAsVhy7JNkO/1b73iG31A2",
-	"8z2u6c2kb0nbR9+zDWxDN9NMV7GoXoE7F7s6QEseFPZTA7DXXJ5hgMwQWjwZ9CE4KHbzBToA3+ayURyQ",
-	"KXRbd8Do+F6PP+Df7uAw1rQZzAL3wUUqy2I4xnQVDDjqycdQ6H0cHsdtDzCjMb+ps1+QuQmz33pbK3y5",
-	"rKlsHtDPqHLm7071DacwgrZolZ2iRtNfrG/WHy+r7ExHVSMIm2tuC7yw/gyepEtg4aNfR8/Xcv/ryFi8",
-	"oJbBb9+Zj8GPBTX7d+A0HN/RUo01mJ3vndO05im0w6YFhztcYwmY8tHIkYtdPASfQr/nFsFzjz9+TE5u",
-	"CuQX+I/+pXev/W4fwNzbifeOreB8e94eQTi3n4QXVZNpI8zXvjdaxOsfa37nx0OasO+u/TfKTexdBGFN",
-	"JTcMZTbLFbsXDlfqTf6qMWJmbc+Ns0ct9b+PBwrgPJw2LxU0c1JWvDvVQMI9imnNxUrda5LumEa8Dbug",
-	"HVoIzOE1XhQDANe6cYgrPdMIWe48Kr3DIj/7pnlJmPZgRXeKgHA1kLcN0zSj2hzyKgJSOiBtZMFWNsxW",
-	"pdwW7l++EqYRMUHdCprylgB4Bf+ol8n4fg3lViykvK2SY9UMwNrNA1Sk6xCEYeYai95uF6wUTDM1S6UA",
-	"npeMdMlXKxizfZP9O823WbwSx4mitibHzlGJohsldz3jMBr8iuG+e2e9N38tSbVxAVs5fNgE0DzW8JHY",
-	"E1BZxAczXUndkvEs9PHcZfymvRtfFh+2M3s+RWfLQJd5clmDU7Xf+GVy8YxeLN//cf3o459ii/BSRFsd",
-	"fyd3hAZBbV/1U6JtnwLkuwRmw4RV6Hz9CyQSl9D9XgB2lKsxSqoaI/zFN5C+IXOsWsjAyWJvAQsW7CYe",
-	"aIXwsYpbZxwD7WPyHKoh964QUmQYaMGKyEZxmy1NsR+NHoWXopT5hgl9mjOhu5jTQSRVVUSA1CPYjWt1",
-	"DNM0B2xNzSKX0nUQOJFjx1IF/RTfItM6OFqnoF41XX9MlANdf+HSRfNdu3CA/EwaZR5ruTM0ukPzHDMk",
-	"XK1sgM3PxMz9q5cLLsTO8azfT6BWjBNjEC/vbNixoQcuo8DdEJTzMCI7XwlsnRVrmlUEVRWkySV4zxXJ",
-	"OVOuPWlPeBFatJaGDIowWqyc/sAOrzKVYAAyQQwk65gAx/+N20BE4XRN+owEBocv7INTkbBsAVMgtJT5",
-	"CSAPzshsRWeL8NC3mu5V4Cs0MvOO4ZDYncWgUAedg9mdnj1cXLPJ4vGjdDlJH2UPGX2UXS4uF4/YNZ0s",
-	"n2VXHTVUxxDfmkjA3q6+hZJA78iEjs+Qou+TwsIKL8Ozx0GJYBvmzyGujiVf7vrVlYxu3BhkuTolIQmx",
-	"afDIJNYxHqSBAO21nr1zBEbxEEf00Y0s4zihqD5h5ArxhmMZ9kYnVDyOc/y/5RZj3Yq5/hR42reFkczo",
-	"TIG1npKCKvAjUkXmsEzzk/K+LB6QH5OdX2xpw1zOiBkDTrSqoxuUFimehZndVj1PApA23+XQau5B2umh",
-	"zw0RaRsgh7Yrt/1lnMrNA7WmJcseYK74eE83eXfLqp5ptdGJI7hf7qfpUmvBVwu5FlxXHbwtPC4rV6AE",
-	"adk4hNX3d2wx1jI+8lu2b8drrH35hswxeWuOH4V1b8pHXKeZmcUvk/djMDWwR8iZu+DDCuLwE7+bSe+O",
-	"0aGh2C5dTw0mOCdUc13/+vb1jwmZf6mYMGfkjn01N9s5/xLKcAh8lwBi5Ffz+4Tc0d9VawBlrc8jLQHN",
-	"c/Hl8l1QDtzfeJetr/H+h7BdxfGSw1gPKJG1sLaw/76NDLK8YWUeqVT7mIzYXWtCly3529FScLGyrfSB",
-	"QULBviKFzOJF19I7oqqhRCrpokCbMuso7TNfdAi91asLmZEdW1w8Xj5LL+gizdiUvCipWn8vZfE1TW9f",
-	"L5dTsqDp7YVcLsmjCTT408b6FSuXfmzOKOUtzcRaK8SMrDYC1GJ3GxVsCzEst78obSw2QehTaxVnTSzK",
-	"9q7/30qpi5IL3VGX4HDz2S7fY6Qrga41qCeyD0Y1UdNQCbYBMASa8CWTtmmnrsAxrAEmUaHmGqHQQQ+C",
-	"yKySJVSGA9StVJosaXlRMrDoVphXb7uhUo03XE4mhAlE6jH34Rtt1oGNCKfyjpUKgneYXb7YagLwL0rN",
-	"GwW6blLWb4pF6g4cBogY+odiwA68m2imWAUvk3BsDbk1y35w3TL0vmvwVshiHAhMTDqbjl6JFUC+ByRv",
-	"/escr4BDveSrtba+fJiJkcLUMHJ0m01HgmnbBGt8+1SNubR+IVXQlNnvm5/YztkJVW2t+xQYWnesXChI",
-	"uoEsB/MJsMUKqtP16P3H9wfO9jSX22zWWpoElFYV82EwVUuyMDpbLncOHMCQgaFg4FVucGFRNtv19286",
-	"wn9hxvbcDi2Glef2KTpqF6gGojRcEonAalnDR/PSfG1bRn2uq5JGu4y8ga2vLAp7XvGIaum7kvr4s1lK",
-	"iR5qNXyIfzHDiI1vLVUcwFeFZXSqkLdGu5SgcC5piZ5iql0M3JcnDxuW+UxsVLbBb18Lw7/v1YbGXd85",
-	"W+qZ3Hb1KHYcCDneDntXllJuGs06w7Ibe34PSl7NYTP0/jfvdg5sR8xght5V7oDg7k8PahLZzmUV+N+5",
-	"JjlNb0+gASC52OK0SrmmNNlQlCVkwcxJ8ckcB8rMsIH93X4/Brna5YpYuheMK4kYaol8A7B5RsHFCOiK",
-	"6/V2AYYNtC64yNgd/vWguF098O+DL8eZTVftpp914M3+p5q+AI77b1u2jTp/mrvRlm7e6CKCMOheYNtf",
-	"zcviQOalvOO2HYIPu+1A1Ei5AmOC/r4t42GPSCeInZqpf6rZP+OzairW7uO+6gQys93Sve+7zbWd+AQ7",
-	"7Rl5CxLB4aYY9pkQ83HfWbiuoz569PDBuxc/tdcVVLe+ZeUdT1mnmnzYaZlmswXNqUhheYXM2AzWwgxC",
-	"s1LQfAY5RGak7orTQZLRimq2g0y3Um5BLZAFE7MlL9kO8zCL7SLn6ayyMe0PCkdb/QARwfc9Y1uLff9d",
-	"97vyCXYc5WL/gmzL2UuXDnaD+Tnge5kbmT2HPB5SypzBbYgZuh9WDNLGApytWTYUddQaeBwvl9faz1aB",
-	"UHMA+zIAlUZb+vyMrjpt/c6AYeeU04TM03yrNCsh8bco5W9tiL5axlusrJhGn8/OfQfsKSWHrabZlnbZ",
-	"tgdJiw09pfCJU24DcfvqjT+PF6Bw4XgcfLw3qSM5fgI6B0XrMEEkXiW/llHsNWw6ZobjdgT6WXf1UW8s",
-	"C7x42OH/Dh85+4Kgpth3Rbi7+5AhG81lVtWOxnxEmFbiOtCDrRFAO/qqU6NyQqNe9J/18BG4zvpDFvSV",
-	"febsK4rqZYSVptbTfMA7YFkClXhNbRqueVPocxiTny0CH/ewKPkeE4rDxBS0nUE9HlVqbYyhWfs6nslh",
-	"+HY9xTKVhkeYZ+KtcyqLvKX5uXvRbm34imWM8XcZUz7G/D3LN8skZOB4dAEqNF3ioZIQciusO3HOOdUC",
-	"C9UA7j7CbBv0ic8HH+9NpUhMn4BK/17ZOr1OvhMe3YwN7hp2Dt1AzjjHkrHf2XnKmo/gqDCR3S/rYVn+",
-	"Phh3ZLaUloBj5B3vlN+puwReWSi4yfMKwCQAUaoX3ASgjO9bOyKdVj8bQYKzmMGJGQ9IW0FgFfojwe0Y",
-	"u8UWq50glXCXpSAge9bSawykllku7A1Rt3Y2UiR6y8jV1XQyuZhcTycT8nJrqPHB16zMueiXNYJb5nc1",
-	"2Hw7smHIGDit73lMBVqW8ncmZl17ICRZwhsIoFLhBniOjna4Wf0bJzVsvpew+fu7AWCxgwLr1Xb16FTT",
-	"vjAh6lxLeeVZsJlwEdv7m7We4EEF5s1Aqf+oe09AVq4OsBf9uGU6Nd/NTa/ZT7izxKIxG/uW9kGeNrjB",
-	"7PzE2ZzEHk9hYP2XzTsAmkkYxgBMfFXaGs3BFURxXVkXxwxEl/6UQGJG1Uc7WurUWpt+LIeqO4HJjPZo",
-	"aYS552BpzI8tC1OsY9CY3u+LoU5XlIkBIPjtcOJZSXfRALqRKJp9CNuMur6q98kAYNmQ8AFM9WXWEjmg",
-	"+2hjqB9tL10LSG70aPCPQ+9oyNZZ7OG/CRAJvMamOEAyl1E+xgQbNPmaX4zlWzkjDvs8/1JhDr1PLC7S",
-	"LzanfMcWo/fvYzLkqIfkAK5CZkOXz9DFUUmE73Xb49e2lfxgT2Iie9Piz7FRSL++x1PvHS8bON03yFFi",
-	"aykbJtaih4yqan3caFrX5EcZk9RrQOYdiN976E6OAVp11UH0WNxa19JGEgUy15WZlk9S9awzJjuOI5AB",
-	"+NjrpUOOhucQQDSbSazhO+RAroR1TZWDG83qIOVELpf3qgc6DKF09RSOIyuHwF2t9PHGi+bDZFaLzoD9",
-	"gR3+QCw/0CXoRfPpaMHj+XT9V6MFoA3aioAHPSjecsgIGLO3CdyQ0VltDzRqqXDM5oFXkigJKBQ2YXfu",
-	"e9tR3zEWcnLUDZnb0iA/AuunqWK36MmDtauXTGAv8gM0Nf9ZOFFYdxQ7T5HypHvk3+VcsEhbqf4vqIZd",
-	"o4Gx2EoxrihhnC3GFvV+vC1Pp4dYiChG3995JtdsRMDS2yFNkFh62wVL3/9Vjs3YkcVwvf4TgNgrBHa7",
-	"MuHU2hf26222Ym0ZEtt0TbYCxQy2dQ56LPC7ZgE6yRm9Y8qpyZBvDWVKhzoxJgvNFEulyFTP1oiQzxE8",
-	"0mzamcsd+Z2VssqKrkbKFdlwZWGdenzLP9niEFljtwp0w0Imq10eDBlhTpRdObAoClamzcqGZ8/Gz0Iv",
-	"gdwuwhobWxRtjGE1cLGieYUcUGOaa994e2OZ2ynnZcFVVC3paBHS7NkHzaTM9jj8LegblThsTiTfeEcQ",
-	"qw/2O2GxYOP3FRYhzxmm2NiyjpNcDnLTsVjfceUCRc1ybXf+jh99e1b7dwfCx36imG91X07n3nNPbncf",
-	"x45rLuGcOlWnnD68DiYQ5XRV6aShSETkb2NdmGXNc65bAvaOX7bwiIRMDHu4jDQMxSFwVWXWeVYxGT97",
-	"9uxhL2bB8GCqdu8yBB2F504ntXupM4FYOqYdxsxM8xhOpc04xr4tAv7IudK16s6AO9uhD5QfhqiK+J7t",
-	"ZKk0sTLU7BkgVEHbD5dkBVsn88wv1Q2Zo+93bllI2O3OR+Wq/DAXToBnglClnw785v5+3yNrzN89cCHs",
-	"l+8jUZofjg3m8ENuDwIibRJK+/H9R6UmubUcvoTfyTyLI5EKGTSr4rrqRcGVRZ7N4LAKuUuI+YDcrtbm",
-	"NG3oHhKgLUremEBPqjoQmq0KcTjqjVwKtbbHvenzaPWdD1HrnWnoYabQX5qMCgqSf7Gf3TGRyTJOc9Yu",
-	"qS/Yty2xIOqiJtgeC8HkryZX1xeXVxeTy3eTyRT+/9+n5Oucprfk25JnkIp2SoSMLPZBJcwJ8sQHBRpG",
-	"WkV6zYYEBwLcg6fFkwCmdVCnMflRatxvLFBwVVFYqRuvsKm9N9rgQhU53c+cg6Y98aGHT2dVMma7WUYc",
-	"O27pYuFYP5f4Ze8McW4nR8keMd/cbPRPDtk/v9W9991ektoS1FfMTd+nofrHwyG37j1AWPX3RzpYayzC",
-	"RveFubeGIA9FGI5wkpEhjE6P23/JjUiw8LE1++UQ0czW3vQj+/g+2y20ztNqosHN3TvZ2bPoWAuqtlZP",
-	"tqnTmLwEDxXuPccaMfNg4iqlRFZ1O1S+81VQa+RP3xTgvUZ9mwy98phswcus6vGLo1ZLeBbgKzjo1ULb",
-	"SGFAQfaXpvixe+9GGf8ELfgMq1WrL2DBUvAB/KGx0O+Dnh5Xh1VK98XtO39yzLAgfsBZImpdazeTiRWo",
-	"xlzBEh2mx8d1taq1SHtWABLQ37Ef+bBA8lYotGD91JuAggerFcKvno6/WnW/6w1E+DE6dW9Mn4o85+Es",
-	"13Jb9kYv/w5uDh//z0XDPP+pCAEyeyzjiQEtfGxmVM5296CxN3MAYAI8zLqHzkUYfFCXu37l3jTHDICw",
-	"P5zNSa+aNAWkfGCrzno7FPmGBf7CEPegNuTTHInNlDwu1CmdwCIt3EI/7SdqbmLrVGhOy1hrr+fwe1W5",
-	"jkgOWKcGFdupMRZz5hobHw4cDKKjPdLhJmCxa0ZLRXs06XY3nti1CwDtZrIlOQ+uOjoJsGVrgU0pfO/J",
-	"G5vMUlmglaHrLdGzdxYcCtLaM/RrmXfQuJtq1k2eW6G2RQEF6x3Vj5DWg44A3zDYHHqszOTKp/ZnkqFx",
-	"T1MNywyuIynSHgvdH7/8ZwRmiJa61BuMt2M7dHkkxoN6CWFKrOfuFf5jU5IdiMawD9GB0Kq6oVlJUD/x",
-	"B9ynud3DMkQt6XQ2moiqYQDibeGtM6z9qhCxLddBUBuoEbix7BvcvTSXgoXGoC/N36LuZeizggEOvxS1",
-	"wYZi3tpJHwMNZYWOpW5Ar/OqQJxpexyaUx5Wq9Wf/4uoM8qBo+yosClVO0vhbums6HR5vFMyh+pUs+1z",
-	"smCpYenmDQihtqMqgdyCXO6ry0JWJwgUCHoLnihlbdiEWDKGdEFnbpA9043WF+7LFcrz+5apzuqGTqQ0",
-	"y40yqWeuBJvEhNyu1jdhcQtt1Gufh8XHDXaP8uoI1RJXjwOp7otBVu82dHrGdHNcp+XbDj2pHR0rMOXW",
-	"/vMylsp31k4R0Q4+nUvVgJo6JFyjos1lns1tOj3LM4u+YKF0ES0GbhNsN3ctH26IYBxLOKwMhT7b3p0k",
-	"BTKfo2i41u/U5e20RVmHSmjeBrPZ4XZrwco95oCE1TwHHp8zcj9PnzL7tRNbzhTFkYYK9ZgDAuwPbmNw",
-	"b6M7bF3Uwp0rKZO4+BBUHNU659BKNbsfxDpoErP2phTPs6zeH+JY04l7jaZfb4zxQVeK/xc0pKhEfAwC",
-	"tdS1pjdIAf6RRkn/8IUfbpa6Y1q3TmPFqGgHaVkNF6xKu51gst40y2jR+hhHtjWW7HvvRh4HxkkXf7IF",
-	"FD1xIN5V/fgbmW9fVEYi7Ga5Fc72s7lFgAw/TC1uhP067FRF9yp0FN2zkKI7njg84de39a5h++MGxTNj",
-	"48hEzx0OHLKnKlGGQD+yHUclPqXCqBELFno/nIcPKfKDw9iK103HEf+rngnQIMHCsK+5qhrwNHCyopk8",
-	"2HqnZAXlUfjBmtsiWu3ahtfk2XopNcxU2Eaq+7Dg3i8Kbya4D95gn/nVnmZUy6zPqa+aDHOfRM306l84",
-	"6XP8F/s4lkg41dr3sa3wViFouK43NLY49LB2WICNK3eflTqSzIDtx5bL4QkNycimvLdAS0PzvarBh7nZ",
-	"o8ZUJPnHHwTzvHlGPn5sJc6WCgWbguMG4msWXLklb6ttCdjwGXVcLHm7r7XXBv+fyoK35Nb5pgW2gDDo",
-	"94U1BUlQCwa0qPYi7Z1xhyN6IYv9Pdyw3pkUl25FEYiyNeBMW+6KOJ94bM1JBUQTRsucs9I9oeLs9MyC",
-	"rIY9HW3rC4HBhCiaa5aZMxWe8OgLNzRjRzudWwaKVTRGCsF3ukVIWBM2K6hSO1lmcWuTRfuO/Fhlhfq+",
-	"RVWHDESi7RiHYrrvvIJ3oZhtfeOgEKG5v5VBMw3dUKpqWjuWL7H8x2wL4for4MU2YaYB+V35oA8zyFSL",
-	"bEDs2ruqaSO2UfDOsx0iL9pKIYTvtesx4KT+XQ2L7r8APK2KgFXYv4+saZaQSajG+HxdvxpXR1MBfH6U",
-	"5QJJ1XIejkBiEzgqj7pbxKOs8owc3PLe+/NwC6xSNTi18/f99vGfPtoAnUn2iK1b751ZUVUt4nQYGzB0",
-	"NYfwj1OBvK3EshuyljuyY3kOMK9G6nNF5vj9ObbrsUYZXLD/giiDUJrRrO5LFmw3CsxN1ElylxBln0U/",
-	"c/2e4Ae4YSnLlQTpfWTK25hXtl81QuCCyunxzgE/W/v465JjFBT3ZHZKALVgLVjuP9dKuXdym2dkYaY9",
-	"NYsPH5onhFo0L5uuW1m1N2SOzoc5sJC5jQDMkyo2AlGCxb4WPvAxgYPkcDc579RIRi441ich3PZjO2b4",
-	"w11+XV0v8A4odgizkQ2jArBNwvgJFyuX/x4kPdfcGUlw+8w30PJ4KXAMEGbeRSUNCWMIJv4cxS55NCdM",
-	"ZJVADFp+mIO3qmrp3XmRelYn/Ma5aH5v+HGqHhx2xtzSDTwWBxiEriDG72pF/V2cEo72OVk48orP6m4+",
-	"KXvtMHWrJW/I9WWLd2uvNS3DXmo3ZALHX/kOgVa/tvCSRtlNoLMmeXI1sQ4yvjGU+vTJNcZ48J+TljZU",
-	"/wWSxj5d7pVZPltQiqXYMgTnqpbq+tHk6Fp9ohyshDyeEKrNMI0scNtdrzylO2xhcZid5efw7Nn42bNn",
-	"0UlUqVvDHNYdiY4nxi8dStqQ8GutyfiRvM8WVtZ54tUbpmzxxampm1m5n5XbFp+bn2cDMRLSvF3GR4Ua",
-	"51OselsKzRyUIfYCgtHYVAf09KH+whJ7gAyPmr9aXvxAdbqeH0/xQc+5W5GkV+LwX+UihqRUcIYA5Uau",
-	"OcQca9yBbHaYuk3IbWN1tZQLyqWuHItrCpJfbusm0GXs+LOyREizym70fbERVnRK2AeuXUuXy2jFsc2U",
-	"uhcE4m9yMRAC0be1PVwTaPWcAFhqYtFRZWkWuQmBU+TRCivAcR82H4DyGv6MrhWc4Heh0pyiQqW2aers",
-	"UK8/lWy5xcspFSnL85YUKGyYN+NZS8gmlyvbVM+1TiKWzFS9oLO2bFAX07VX75NTEVIhk67a1yrrzVF/",
-	"bU7hPrUcwLefeIX/xiKV6zRfyZLr9Sb8MMuuHj++fDZKRh/wj/fJeXAEmwfplu0HY4l2d4Nk+2gCpYP8",
-	"wu5wXBDFV4LqbckaHSAzrqCvzsXlcpJexftdIWi+7T9XPfrDC7n7+t/+9zd/u/rH7vn+5fO/LJ69fPHz",
-	"5uXvy+tv/21Rfv3vz3ZPcrX+t/U/5U6Xi++/+Xb3qPxfzz/8+/bln+PfKQt53ET+G9v/ZO8ECtWGQAfs",
-	"Soys7TJWY0gCQqmtwNH8TDO8Mxgkhng/jxkSrOehX8iRxxwISBEAD0K71/WeTyqfg73J+dXNFZCdrtMA",
-	"/OMLRXjGhOZ6n5C5YjQPgI5EEH7A5q+2UxejOSREJmTunKdzxPJn5QV8tm4zVy4JN4Va43dG83i0vSLH",
-	"773m2qPw7urx8bK7b0tmE01h/dBbmgQAtb7QcMlzbXsnBYVxJVbYpVTQMlZjd/0osrs/UMGXTGmjwEbK",
-	"gAd2w2zGxl13dgDCNTNF8KglX9WaKNeBG/vU8c64mlXVrz3bz9vZvI8uw761hyQiG0QCkc6vg7lGe9YS",
-	"WpDLFh+UC7lMw36LhubRf48dJTHSSH58/sPLeZ01d9c00zbFAWGubBY/uMEQi92FrF3hv9g7QMz4Z8dQ",
-	"Xd6jFh2kvVwanolLGd0A1ijzpCmcXmCIGeQXpN2i0VVnZjRsVvbLHxZQdESzDRdQg2nb120VnPVcrmbb",
-	"MrddY6cPHlxePRlPxpPx5fTpk8mVGXu58sOQ5arPKLjgmqUIoyVvmQAhbP7snoO3ikaT8eV4MjqoEQ1W",
-	"pYcVWHVs6wsHGe+s1jzWduVc35zY0fWrGo8oh9qr4d+GTGwrRd9PAhYu3pwTN6THClSL/0cUoSxug5pj",
-	"4gphXOrg16zU6x7Gpt2gKl2gXI38TgQDCu1Qt1jxgwGukrNA4Wdc0UU+8CG2oZjkEQFgOA95NbXgo0f9",
-	"aC+pHgR6KFusSnCxkHpQ2ZDdaL/FRxRA3NBz6ICWND6PGogfO2Pu8+sAexpOmHM11dNoj6ZXtqfkHnyh",
-	"CsjXP0Pe2CXw6Z3QMynMrTg6DH9Malrfo3aTrcd4fQbe8FX5BCdiYP6yw/H2uiDIX+ciALD6O852MKwO",
-	"RbsTP7YV8vsHpkue9i9+q5JgbZpEuRWIu8psw3S4+QGoYTZKgj/5nEgHqyWkM3CisivewMsiO5ZbYVPn",
-	"IdkRAYEa6I6dzHrN8jgkTpPHKlaeyGMbPtEwcAzjd0O3iOBrrrRclSDojVW43WwoNCc1Yh8yYSSghFtb",
-	"De9a0e2K1foh2cvQ52+7smh5+6LFtZMftc3afFsVCR0eB/A/zXKk+ajSnbZ2IofEOGfShdB0iY39hljx",
-	"nvv3qH2PBMvb9B3FymiS34+QTikygstGqCI/lYAdyLbKJVceGgLhcvwB//jzryPDBX8dfRz1B9Z5V8um",
-	"PzrjDkHsa3DtRIM6PcsvcAhwCP1KtbOP88hoYESfS0bDsCWPNoI8xniA1fiugUqzgizYiosBucveOGlB",
-	"RbRc1fI2m1BqvhRHLtjQDz1PwcbY2j1v5X3vrI5SpGqkyamx0ztm1EAdHHI4wHxtzLDfkYBh+O0A/mHb",
-	"JoWLNvS8AOXjZ49Q0PmoHwnyMx0BrhQXq69zuYjkdG3wav9gr/dsdYY+3GtjA/oxWnXxvdyx8iKlipGc",
-	"aSP3EpLxFbdwWhlVa6ZuyFbwf279nstydayw7PphUy8rqHm9+eZ//EIvfp9cPHv/pf3j4v2/uJ+++h9/",
-	"itHnj2z3Gm3tBi/J7CnqYYL3MNbNN5yxfuzed+Yml0rZBIQGW9spmvi66J5EC+5/okoZtkQVmUNG+5xo",
-	"6NxaldcUdFX1xpKiOpnmwn0qKaq8vkjUGT2m2CsXc9jRHoCO5fDgYci5qe+VLB+o71kGEr7l0dFMXBTH",
-	"+GRs5V/DX62u1hbtHC3qhCCYREJKVuTQlzdjOdMsGh/2wBOHGrjt/xyPnEPz584KauTu/VubdYBSnAJ4",
-	"epZq96oHtl3z6GaJbynPbRPxaIapz4zEbEcoA0FxBxlRGJKFHA7q8sfGZK60LOZTjOiARmCTEJTtwY+5",
-	"joLtnP6B7Sy42LL51PbLgG9ggZEVxB6xBtr6Qyq5/bxgCVlsgxao0ErAdWVlIrupl65CM1aXyunrFKBI",
-	"REuSyXokyczG9sQwI4zaI1Emeo6A8TF3dA8j37mqh7i8jri4Xperc2gPTix8eq3hdbk60bPlBGHEorIZ",
-	"VNhVEW5sSO+MDveq9C/YbikjhgHH14CvcC6d84958ymUfIH9mmesDABiq7Zzssx8fTH2mZfuKa6n6F4n",
-	"SsvSsgG1ljtMs4YyFjyyrpif20zzxmZs9VqWLep0sCOp3Gy4/kIRfKC+K8+FqO/KVZDTN1iu46fiQ1pB",
-	"t3lzverKYxcQusc1q8uvH50+jg1Typ7IYKrq1vNE6NbbnPc9Jr6RGV/ytoo8O801zTxohIf2gXZxdmHu",
-	"ARkQc+lAyd/PQUr6J+8u3JaWY31pfVLiHXDcxmHoHiRhQOr2fOoccZUgw5xuLGOoej7Rosi5y7FcSL22",
-	"ewBoSwIS71APXlEubshcbQtWKpYx5YR29S6zgFLZIxu8CzIhFdnRvctwDgd2Q+a0oKXGMe/dM17YCth+",
-	"KeqCFmYDSV9uPACLQMt4RVOtMUhEe6nNPJbhekaMwOOIf263LeRfNAkJfVgura4NFK6ilBiX/8mBQR6U",
-	"mDbR3qBiDxD0CULqx/Ja+x+UlgPS2is35rdY7KuWt62T+y/a1PannAqshexoS0Xh9IEqOyaYYIKO7wwr",
-	"k6scfAu7jS3Lqg2DxwGWu5EcZAH5zBTQaIJ0fCFnqbXF7KrYN8KN1syCOyGZfOLx/GLw1fYLMXBK98nY",
-	"tWAMsWR14DM9PPm1rx2mtVvWhyEexCOAE58QBQsPpS8rphOykXdgUW6LVUmz0Ko/bIN/5OT7xTw4buG+",
-	"4ezjHlC/BbF52gT/BhQP/I3ksZbytqq3NaZW/CtbX2J0rNDW71USgXh0g/X7jUOs1qHtXLhGoE3Hx0Zm",
-	"W2hWTKDZgVEFLfkbGWF0Q1ma36jWJV9sNXPQUxFW1eJaeB325JqS/p6GUxWjwPvQMRLYPmoXYOqwLrSU",
-	"eR3s4uRRLDUr74OCg+VNbYLEb8gU2gEktXbymC6HuHjiXl6zdM3zrESfYS+L0hPb6dJ8zbOsDZfEFrhT",
-	"i60NSH5T4gHI2Abw/Rw43r3wsJrxfaSUoGUYJt7jLrTDEc2AEGZYTHHIf/uPZ2jLlft5s6p2H52nGZRV",
-	"JTEu7xiHkap1k6/u+ztr70+7MG2M7y1Ew/ctGqrL+i1ZBQqJGgIoB9iMSEibCN0i8CfHBD6qE5Ap6Zhk",
-	"xdI9t+pwkDp/qHkBspXRr9BB49fRqGIUo19H37E8l/BjQY06hdXgo4/vP76vKxtOHl2eTclYSqmLkh/P",
-	"nPzW33hcNRFSz2BjZou9Zl16ndk40Ku5wu6QFicq8Ti8VvOr8D9FvifbwlhPT8kP/OsxQVdL1dPP9v6E",
-	"Riza9Z63CP43ITTWLWOFCnr/c8T3NdtIMl6yVMtyj+FLtlyaM4KJ0iSVd6wEU1BL6/Q81lBtgG7k6K6v",
-	"MzCMHJzOvgOV7LN6712ZfT/0QgTH7Vb+mNmcPniI9r7WrmceqwjUC9u3H9xv98IG+0Q6ZRsrfVeyY11b",
-	"4+kKvZQGa7mdgSc890BawMjPe6YGEvcZ1KFSynN8MI7GjHnSNQLBfXDfjRID4BA8F2oXywkFYl/KPJc7",
-	"NXUep4RQssNWBEkddJArzMzyeRjWVcWrcNZz6yWpIBDQqkO8Rs3yHG9V5isBPhVVt42aJOhhPEpGZihG",
-	"9qpbIHsRh1LHeXa6FKjYu+6fyrf/NHqJETc41hW9i7SD9aXFEUlazwav9RlRLQa5IaG2rhUeFfPwIqzD",
-	"cQZSIPImDMwvHs7Afrr6TjvBfMs9XExLW654l0KZbjf2YqVRfgOYD+Z3w0iLBzsWrZwMvPItgJmdhykk",
-	"dHR4WtQA3xMzuiSHaxEo5tucHXfG+Un7j7avq2tRFgsEQAy5YKWSguQALeQ0ELOnBNHSgFA5gwO3jxr2",
-	"soxz9xPc+a3uyPt1eMZBJlVnzpq/Ft98fAlP82ziis7awAVhF2xgDFmad4oDUCLqq1LessyGpDoWLQxm",
-	"ToY6T+sD7Xb0wrq8YYWFQmuQhOf9Q47PWVSFkCd/NJx9xUVb+sRv22zFwqonWxDk6/lzKlZbumLx/qlL",
-	"ZFiqtXwJ2T4II4BNwoCO0oEcS1xsdnCj7DrTjETp3fA+RaPsntBsNgEN13kQG5AB0zq+Cp7FGSEIv9Sl",
-	"gZAXRcnveM6w/U0kMfuOlbbz+uHF3uN4a8egNCvqI/CPtEmiRrel7oMaKmcBNBcHpEW7AJ72E3ccA+XN",
-	"k26TTMLNOnbuz5FhUuMjnyfVJNiqGHgolJ5g5zO2NwcBDfNUCl3KHGwGRpiAhj8qiNF9oZLQ5q+DP4eF",
-	"FLYp9pHi9p9KucjZpg0kCFQJ0Cjhn6XcagTWBQ8H9Kb78s23L8izR4+fJGQOEecUcEEeFPjmf/1NSTH/",
-	"akx+Km11yKKkAlqMkXkqMza/cf4vwCmdZ0xTnltEwpJtWLafj8lzQbht1bRguRQrwLJyyIaaCSo0trIy",
-	"NMgykvNbzD+p54yxD1xFc0pSmbXx7x14tEtpjAal6SJnhKalVCHAQS53rJwpQW8bPSFSKZY5T3W8M7am",
-	"cVzt2ldxsbGD/7Klc7mL6P4KucK/jgjNzXLuccIqWu9p9lbFceoVF6ucEcAdBTEFQeM7mvOMlKidJPW2",
-	"kgOlChIHgBHEaltg29s8GJJk0vdJTFysoRWwPl1Lc9ocrWAwUJZkq1iIc42vaF8uO+1ooYARj/ZM2Nuc",
-	"7Z/Llc+GsjV59dGV7J+QrztJH94+2bQBEG1bpP937979ZGGfaq99NHkWk6ea65wdfZMZO6Rx1Uf6ooOS",
-	"41765/mO7hWZw15NFzkVt3P0WIJtKpfEMglAiwVm0Micqx48qnrb3to4Rb9qCR7sKIMOaDBSommp36pt",
-	"Rk0DB5XbWOB9sjT/pNg6rgJSs2lP455MBstMcsuqjBq+KOUtEx1cxZp2FokmosTm200Uo9n87mkT2gTU",
-	"8g4u6y1hYzRk5hrLqdfrKhEy98tUX42IoqIe0IKPtdzksYnkUa36e17Vx5iPdU7i8lG04iiWJ2dXFaCS",
-	"foWAjipS9utoSjKekb3cAoasv0TNtf8RRTByzrPDUPdf377+kdjrhAubNOW4hqGq+kI9QCTdByVbYYVb",
-	"9ylw84oR/BtGs000/l7QFbMctcoOOiTftd5EpNVbusSmOoYfmwnRlioJKPQqb7Nod5Q3TGRGcCcuBm5T",
-	"klzZ1dRBlqxlngFoyXfvfvh+3IrYNusP+sAsQLDLn2i6xENPFc9WbIAfFJf8Z3jqeHWRW5wEV7r6XHNO",
-	"7btrPxUpCrQh4mHFstEa4NrO6DXb3GAUPE4Hdj9Rx62HLqs++9HCXB/hPo43Uay9t7k99AHGsXIZJa5B",
-	"n1n1bbxqLy7VDP1ouvIvANFQsiX/AGpFSvPc/CxLsmHlhvKshfNdpDTWSyEu1oL9s3OM00C0rgjjiEEt",
-	"kc2A7K4kokVx35ID19uub8FBfE4rrnS5f+eKxhperw8FL5kaZPWvpYp6KhSCnhc2kQAZM369vofQV2ds",
-	"/z1OZVRvK3LKxWytddHWjwxfTVTB6K0CDezGN9tCbdI284njTZWskIprWfLW3FeM9t0yQYptnqspCZ8B",
-	"S2qHH3JtfU8vOFG+48zhVF3nkDF5C0FvIXdIiNA1CdxVjQUuVzP3r3hrjDLe5aq2sIhnTMX+xk8SA+e2",
-	"Q4bEFrgHeSJYsNFNtEBDtU0OhhVinoWblITkepTYz43B4kDalMc6OkRiaXba9ZUcWJJ6FI5kw8XWh0Nt",
-	"24rrSdKGqF3RZ05tLquHlX5yFQJjX0ZLEiMLGLQPjIUhRNjGnFYNK7D8RC4hl+iQObZmeP4cNDmp4r2p",
-	"LQhPc7lFlcZ1fkNECBDnsPQF1etzdlr3C4Cpp/eI+BY51Yaf9v7iT+6Bg8Cdu/C+a8fsgA84POYQHXbz",
-	"DjW3ksX9ITPoyTi2uze+K1L0Zh5yL69pOP8ZQDzDAU5lWfWYmW2LqCOtpcL/udiDyj8OF340Hf2mpBi/",
-	"obsfrL5+GOsE6BGf4tdeyd9YPzWwsMtlKLvCCPLO6mrklhXgxkhzRsuEKIlq3GarMCWtnpHWMHQN3c8C",
-	"ELv4iAylHcBXXk1OT8SudxxvU3MHDCYEeq/W/KAjrP+u5WBHXjGgpgQhIu8/6kFlLNjG9PN8sJOL/xTw",
-	"oEgTMENlVU0ELQoAkMVGfkaC3fgqRGfb2dZRtuoXZV3oNac7I6VXqRHn9PdtySAvRcQzaw9a0A47ej/4",
-	"dguO3wfyaGq9rmZSzrkZzKySLVJAJTZNb71FYpQ58koTYzv60pGmcNKoA/n2m+ZtXyj7Juj9s646jCE0",
-	"v2GJ8GKljRZl1tUMZSWla+xU2XbIPqd/VORkme/U/HExubx6+Ojx9ZOnz+gizdhyMvr48SAJ1L9jgMDz",
-	"uVvYs7AV1MW1jBPStTcckxdrWtqKio2Fy3WoleicqEpUwVGBRey2zi67V5r3PYRtIKIGL1XH4YuVdDbM",
-	"6Iay42sagKgEY5lyZDolc3hsxqGXuKcruSRyW6oGIKgl2Rsy30iz1HPsEiBYhjfir9ilCWCoATHDbpE7",
-	"BNTt6w2ZQ+MkfMM8wWzxFCjadtq118bEdmDETqs7iXoZxSlfcOHHycvqXClPAJGw0hrrTysMAVwEIyVg",
-	"EiPMJLQDiHIZp3V0Fxd5lLVtAb1fAKSuxEzgT1Lt6Fe/gzdXNUlADZ9kHFtRMpqu6SIe2TBMzhVl6ION",
-	"X9Pskwxqt97HHDFG2jCRskYY75ilCbmC632L+uf7yZ3aQ8YCdQ/pSHcaKK1LTKJ5/noJdQR9MJneJ1GT",
-	"yzryxuTdzgMxVqE2w0Zs8TlULG95nimypnesuo4DGsfgNoaj6LT02jFHAT7u0zIrVZF877pI86CWs6eV",
-	"B/ONxk8H1O4bzoL1up5B7UUKRg8MGtnZRjaQY0LehGKy53gdCH1/2KFkJD1cRTeECNyF+fISUxC6nGLW",
-	"h634ykgVlzDFdRKiXGJM+/7b9MYP6b7V5RsmdP9pgc/hk8zorRvMfSYEoCCzNrjCAY3U8UWtXXoRfAQB",
-	"QQynazj7hPifFhpn3OpyjHmssd2UJeOg3YE7VZ7jhSMMp30UXscu9gtppIZW9+Hxsly1ZTwGHUkbITnQ",
-	"km3/YPAXfjn/TS5UwdKxHdr8qxtwa1kgxA3dk1Upd5211D28H3a0bo3dCDvWKN7WwrelONZd0N33McG2",
-	"VO3ZoUGOeBgq4f2RdC3EsJqDzhaUZjkt2jqM9y6lkxWYgoOt6AGR0vrLHdO2ToJwfK4RR1fn1Tgumq8w",
-	"PZIcGHzKlkDaWJVfwaTagI6t+yGQIZEcNAxeeTvVI+OZQdkksBp+Nh46WxPqm7bRNGWFVkGjSwAks80v",
-	"eJQnRtT5oX1SBqJohj1ajkWLPXNpT0G0C3yOBEqnZn6e3EkvN08JgKCud0hNX6MOGORJc2FhkSojIRAR",
-	"fl2OBz06+kIO8V06NbyBMQYSpj6+WphG14CVh0dMmjpKxHCplKoqSalSMqgHQo/ksN6xki85wwJm13ws",
-	"Ut6RZQPtCXxi0cjBTvlxaZ4MP8dKbTt0FVc+YZfEwo7IHebR9ddkqi5u1YRsT7rp9fIyndDHVzSbLB4u",
-	"Hl+m1+nlYpI9Wl7RZ+xJetldsBFERjTJAckpWgPfymV8ZzRf2lKtSbAXSbWRHQe7Uh9jRrK7+P9NUqsn",
-	"NMRpLaWAnZZLsWIlNHEC8Rb0tUAwQjOf/zzq21CdrmOpCa+0bX9mRupMyEMRj+7ZXSz54SiVBqtYDWQI",
-	"nVYBwYYGUPJlrfbOVdnZOEGCd7T48pZMpKyrPSzMn6/WkObsalDxEEDfmUaPiJZKYt8z+hjZfQd3/QNr",
-	"iIJW04rbcfZNqMmzHo377aK+25Yi7nRR92wHhLGGpE0hxj6CcZCU7YKVgmmmZoanRJPI0K0JPuWwp3bO",
-	"7xjhIjHs6fA1CnJbD+S1HeEXICXqBukOSfnUenwznJnTu4NqwEhu7R2bdRfDwS2YgBrmUx5SG9wYGJK9",
-	"HYk5eMGjtvu7qgrbBcAWzNgC1t3e4A1deWgt9pk8FjHHWGc84WNF7yBScVMB/YS4QIjuQRWZf4k9K7+a",
-	"D7aKbe/ciJCEbvisAaq5o9wTGC+J3pYiqSDNIVo3qEijeV4/KyaGB1NsGM+W3c4dCLWwraMxpUtudSo3",
-	"zDVshFtvyFyWxZoKls1980Nr/WV4p5OkrrWPjSbfkLkfvH00iAXZo98o7cfOh3giRuHkbeGphdJxPYwr",
-	"6eHGGG8SveNGhGUzuVzGT4oLIRuh6e52ILi40EQul/eKUZ7iNHAIH8P0rYDXHBV1HQiaNhfPuiUcnqaV",
-	"jFZQj5xQDvv0OcZQG32XnvCdl7aN8N9pUvgImuz9xZ1jkZEi1AGC//jS2/kfX7qfqIqkfvVdh8j8B826",
-	"oMc19GCcPSYOb+ya9uvlq7b2cM8DdECFvigi76BcBJ7ApEALDHhy0C/optfj9vupvZ9VGb2/Wjms7HzI",
-	"qYz2MOuph/23U6964SGDK+D10htcUTmzZvnGLFGpzyNhYue3KnDHoIM/IEPFSU+R4RnAedyzTa7yuRy1",
-	"+N1zzuEzDz1aM4NFC6gMNvGya8h8UDTXpyvPf55p2/O8HpNpXWsIFkKsoVHAXxDFssoSS7BdDEQPZRmV",
-	"ZhX+WljNvRq4knXk/kh8WNNSW2XZwWPE6wp51HkTOoCtj8a6sXCiN5DlJlhlpKnE2yHQAMJacwMi3h3A",
-	"Hy3MGL47W8baZrw+HF6AgOYjZmPiN9Rn2WAWHwJPmgNSHUt4ExercRcKSX0Ou+XQpBuPZjK8z0IU6mQU",
-	"DK35drvqDTx+pIn42ahwGyMehJWEmjya3laI74AMmkql1Zg8t/4ic620gXgLZWGrLfeYgbqELD8U4JCN",
-	"6gkvlpZvodv6AEm+gJs9AmUchTeNpMzaDMtghpkEVDxFlrR09b01GNQbj5QKqADQmUIuHWYQFeQSsFH7",
-	"l8GcCUU0msf3rU/eO4BVuiFUk41Umjz9BHmFTZqFDeqivRduv7sJEEiOSJGyBvShVQXBDwLW8SJn8wBN",
-	"cZ5RTWe5VL5jiOFnLk0dzkZC5rysPc09ZuKCkQyadnmvzrQiDQ/ZolmeY7SHFsUXCqrz579ACeZ7Uso8",
-	"N3OYIwSAskVU6Jk1G9Pwz1QjqTlf/DzMpgXDjaf9y1iq6QWZuyTu+ZRsILdflit186u4IHNox+Samvnu",
-	"J7ayLiEbaLqO5wjq4RThIs23GcvweddMu/6KxVbXHrW9WoA2v1D2TfgCbME9n0I2j/3NqbjuV2xJyVKe",
-	"MeX6kxvJ4Puj15bSp6wnp7b8hqWE7WtD+LaXLUfhGjvBAdFqCena1HV/881wMB3aGjFeWUtcu/ccn7Yc",
-	"Uy6XiDqAzXOCnnS2PmBNi4IJI9JlWKoxJq/rJXv+8/WavRhgnTo621qXOvRsLrFDH/TrwbeM491XZgjs",
-	"G8l/gM5bC7aiWAAPx9MXzlB1q6zzmOp7uQlTudnQWOITtgyAFbcb6rJyuI7UV1ebZduftmdj9VvRQDnx",
-	"ael0A326XSkL7uzBOIMmg35bkEtmU5vVS4VhZ+aDLEMCpbkUrCGyzpVfbtSCQY4ADOK0t0zzmdN4Iy7Q",
-	"CqA6kalAaOOT5MofxpdiYGk2tALefbO8x4FqHLZfW4FCRQ2oQvF0Xe22s/j8S1yo5ZMswSmuHUX3qls3",
-	"cTzTpsotXGEX/C6kTggFDCCg4AHzQtdO7OsvGicsjOZ7eb6md+wGa0nNa5r4IJ9WZ4KDUy34AfXZdY0q",
-	"VVthm7xH3Px50dEW7oAzWTQw3oL42bT9Ed3ICNMV3a5QczEPtcSKfPf/M7TwP6lNv2/LX+vG37KmAn3Q",
-	"9+/Ql3FVbM1DLXb6W5B3iBa3k6QoZcqUYgqLmbkGzXIadoKF+kMj+LkmgN3ruaHF5bAIEx4czJttvhVf",
-	"yYhF16i3VeicCStkuu6AUlVMIX6sxR2QoKH0TAwBBIjTQt6AneGA92LgJH3D2gfuMVF+Vhd95evFMpeo",
-	"W54qPVOMiUFEGHG2tSgvmLHZDVNlqzY8WpXVSqzDDIgOVPAGCCJqr2A3u/rnoC1YNbTL8ePxJJoYIfIW",
-	"OGMG5G/pbsGYIGtGSwTOQIOhVj9p4UDi+DVFG/Yo0Bs6lbh1gRi1C7T4qnJuajV94TtUmvNs/Yz2OKOT",
-	"MSRfxOFg+bJxVi3cxs4Ym7+KeDLlnbwdyJNULjtB+3+TC1WlI2iwwePIY235EAUDXN25Y1CeNZkNYgIV",
-	"0rBYwD5gO4LbJAWYWUfmwdFzBnz8Ld7rn5pV+act9Uq+/wKCiQEVK6Y1MOA4CLl99cCgoC63sQqDecbu",
-	"WC6LDRN6PsXtUGvEp2Zkq6q8a7pqIAUET0IyrMxpW/jzMHWqfwTdhZnskQyzFHBOfosctTn5cby8CDbt",
-	"65K3RUBs7UQ9BsKFsW9L7c+PdRC3U16vmP5p7LZiVGdnLx3E99/8NMSIzpOXnWE7vfxVLmKhnt/kAqvj",
-	"d1Vm5FKWbQ0aZ+VWtEW7qdZsU+h4pmF3eVZnFL3Z7KQGsc/V+p4t+n+Ti8+ixETQCPcFc9BVEFSS5a1R",
-	"Otu637Una222ht2olg6t4N2LKiuwK4jSkNiEvKqDZg1SMI8C1oJJMrSDRz90yDDOi3K0HGpZ9Epk+Ktc",
-	"2J7OGClqo0KlS0Y3URjpdwgYXbWFUJrYwzC+N5h/KFuqnay2vBI17vyF29LJD84S/ffM5TOF/+F75xv5",
-	"Zx32Wy+GIn6tqvMU8vLE+rYwW+GOESps+KBkG6nZlMyh7/c8IUL69u0Q86HZTIp8b/FXVAV/owAZ5YbM",
-	"lZbFTMidg1UBRdb8qIiW0tzA7lg592A5zrQG3KV6ZAY6CMNIsMoIvw10id8Y2QYa8UgCLMw/Kk3r3C3/",
-	"j8BDhoU+UX+PS8lHKZlzCzZKy3Rte8RWX1BrevX4evps+fQ6mzy9fPr0Ufoku378jF4tGaWT9PFjmk0u",
-	"H9OHi+Wj5eXiajFZPL26SrPLx9l1evl4MVlOJnTytAWV1AMNVR/Mudh+mNFNFjoNwsyHlWjJoHiVqQor",
-	"FT19t2wf+P9gpuBiHhNXUQ40hF4wV6ZlITqdl3CgO5L/zqo+fD2cIIFGftQcbpzNSv8OAmBVpX81knDZ",
-	"2rv4tx9yS8vf82hm7Aksyh2OY5XFx7iPfc9p1bnVKQnKap9cQqtYzUpDUv9hyf+XycUzerF8/8f1o49/",
-	"iqPDq5YyHVswCLTXoM4vXQHhb0qKr1zzK66a8KaTR08fP7k+coKCBx5e1ebwC734fXLx7P2/zvxff4of",
-	"rU7S9Wiol5MnD588unx69ehoiW8UerONRmENY3v9FlLKXshif0h9C7ZuVUYxFQ2MQB87sv4rIXfgkBFS",
-	"MCMa9iKd2cy1uYtScB13Ft2yBhdGp3KHCy7Khd8etlAe0YJfpCXLmNCc5qrtnQD4Xx+DWsviSP3C4QIF",
-	"uVaKpLKw0HFVw4Kjm1qNxrsJsBFExZvsDrVv7N9jmFFt+/qqdT/jm9U7RbjfQtk8uQyaLVqItxOWrPcC",
-	"AfOo1SgPQHV8Tr55+/YlYQLcQwzFPSBPt1ckF3SfSxpZ+K+pYtePmqzp+uHTRzHGhG95Z9On6z36WqQ6",
-	"DKguSAYw81u2R9Mj+NbVsXaANjpgwf//xvavvrGj6Tv/q6unT4+JaRwavja2yRVmwyUMt/pHp2wM19iv",
-	"+Ki2llGSErRQa6mjED6lvDNspyNDPyjwszXeFPJ0DC33LudzY3huvxhTpAapxy14FRC4qGFWWIn7hQrQ",
-	"NWLN/lyKQp9ZvBIO7LOnF6V60CfInxJ2d26H/sqX+3BXfnvp46C93uQtzh6tTpoxpGUDN/uGTICihBTR",
-	"0EOzw6mu1UrYTQvXJQlouk/jkgO6HNjc2/nFDvlhKQup7uFWOl/3xPBB74UJx9e1MN9wLPqMLUp/MnxX",
-	"MtaSDxskFPWMpsgTfc02/UJLVw57hF++8jyhPnnF9DAPHtPWeo2nOtynK87PzZwhxWpF4VIwdawQvEsV",
-	"mmAgAHLUdqw0GrbucVArVcfOsHudPQ+Ni6fZWm7Llq7f/h5ZaN7SVNkT5EzL1SrvteCBQnkw8JwuWH6U",
-	"5r/HuzoLXp1vN3SG3B2n5EZ4rrkGSXPl/JBja9G1Ne1QJH1AHrpZp6/q7KjYjEQtjuNBtPLk1n3oicUw",
-	"MNHkpMQ6RxGtqHlHNM9B1YJu3p0k0JIl1bKrXUHR9slVoc22IGNHz/RhEe4g2c4uiw9h27FHV8MByd/f",
-	"s3tK06gj2seRGtf0FsuOPhWhF2spWDZbyw0bpu70UjwbCufxNBSuCYxIETOiI+knuBsZHoZsQBbF/8Pe",
-	"2yg3biPtwreC0neqksmhbdnzk0SurXOcyWQzu5tMasa7qfri+USIhCSsKUBLUFa0U1P1Xs17Ye+VfIXu",
-	"xg8pUj+2NM6c91TtVjwSRYJAo9FoPP08sTAfl1uPWn7FirSNJ2Prphm4IGpa/luEnGDIX5Lc5y4ioJ3C",
-	"WJcsBTj8CaExPF/WyQkopnoMYguE/vxUrP5yns2W8o38r//4z9Ps6T+qv8lni8POiSgfVt3ueQReCgBO",
-	"diz7+Mpdq9cGg9jsdcJtSR42asduI/vXBqCw0Bm326HA/2QNfE1LpM2sIc/0KUP8ZrqK+qV9U46R/h4/",
-	"uW/A36ABiPr2SJQ68ETbYy39DoeQ7Tgd0FiAo6qoEyLZPNJk0OOIeKcj+XmflauiBh9w6Wg7C/t6j+1F",
-	"Rke20LStZ1vQ7Z3HtCOxqe99LVYoXXJpDQKhkYY3qPKZqJjRJHUG9F1zZtdyJmxA8kpV5aptUm1qLojb",
-	"lUJA8hrshgBRwVyg0jG2la7y7cgVtDwpl+OxKE2oJK53y+6vu9GB3Mded9ks3CdIP5TR1tb0tVoQ1+uJ",
-	"N8xtJn0IQEltinwaWMk7IhRog+q1Y/QehuILzA6bXgJN8d1iNuM4+4TaQeXoFVzkru6kfciFkiJnsvLc",
-	"jJRmAWV3rIIFimhHovqp8YSmmu8ZTP1Tj7o8hKMQgAQS1rVgEUHCdJEfRBqiDbu1ewlcO7oRBadIj9dU",
-	"Yj5g3Ib6qOuY0D/w5RI6IExYJXiZ66VKiDM/Yf/1H/9Z87t4ZTtp7WoYrHNNc5KzeSnupFhehlpB266o",
-	"gBoq2PEif3wTkWhc0y+Q+hNr3f0CESFoDZUPKb28BNpBQUJw+KTAQuOslxtmu3juhKh2pJxfPZgkYf20",
-	"F7u3K+4BLagWnvO4DBVVD+B9UXCS3wlmFlkmhJ2WYV3zD/3NPTUfWRe3O3hoXupJKcwOblnMf3HX1si1",
-	"mza7CmYhTY1UMuaXiQ7HHTSMaorbN0ozka86BDz+WEhY21EeCrvXxvw+kNb60YqDQ1AODiwt4ixvQly7",
-	"1sJfIpvoiOxoO+6w1sTabDfwUpHuhJ2d1gocyKjSRe6ZfwDdWwoblmL1IQRBKGGBysnI9MAu+sx0FRY6",
-	"RGWlgSYjcaQSSP9tRKZVbgJPDEmCnDInoVWKnGcVrXOEPo4/ts9p1cHQdjw6xJANsHqgL4MFpmTIV0jS",
-	"gQ09fBuB4RZuPT+tldhQPcVL+6a41NZu2iokVYq5jgy+hcQpGlYYKqMvPaYegIkzvkJPRBMVNyL78Dbx",
-	"nVuARA0kOIiUDLsezlVtrENvxjAKM5BD7zcKBh1Xbh1Vc9HWjbZD2k+ar12BQZ3jC0oQYXY5TWySZbRL",
-	"ujVxXiR1nVbMaAEnr2litZZmmI+GcNRmu37Gpdp6VgNNTshoa6NQtwoyONeFXc7hnT8yWstp0qzvod+j",
-	"x7lVy/6NC3ScrsjsexRFV5ZiYeYia8ON7IPUOGgeScBeeO+NcyulOjgMmkzgvKwNFFRUXJPjA+zmM2b3",
-	"YTPBng9scJGwpRi1FkYI64zbPUchb0WxQsxn4pXfwP6sWzV2clSanff77RmxVkoou+bLCvzDiEiU7Hax",
-	"UYDTYNwkRhGJ6k47cPJBH2IL/Du2GulKZdGJbqTKGzOm/PYhlrMihJ4Yj8Hcoq0vRuY1ukEX+vSwzmu0",
-	"kEWFXQlyjREiBwR/pTIbNzIEBYNK6Xo+AH6+VYzRSQlerEsIb6KIuQ4KyKhvjO98yWxosHLbQVxg4YLd",
-	"oVZhADwlRttU6mJleR2RsECu0UELPImGERVxedh3cAFDG0fJju2ERz6IxWWfWrb9Uz7N0M8jkKIR3jIX",
-	"XsbibR1mshNq1U2StVMwJZYpcUJFtS4gELES1SVLaYCITN5t9OACklXWysNsSTe0JFovqgQFWWS/SaU7",
-	"gU5x5bVGbSyIhHuw4o5KrrIp1cJTlOFMxhX3zheVB9viDpPauk6fDwEmaqsG6vwphLgDACbCNqwQ/A7O",
-	"pWIiJLdiKrGspdeiXfeWtP19ub87pJAa3useondkDP4JW4wQ59n6cj5uFSu/MizFvW5aX0t+FEWhWwnA",
-	"4OqWO9H+watjkwGEzQGPMEtgD/UnXk3bEybru/9JKURXRO8f0Xbg1wGx8T/p7Np28ces6uCT8iQWbvRh",
-	"anDFBC8L6WcezcjATutszmnjlqKeEo5GIapSbh0H2CPm5QrUHKMlCH54upHsbCcXhZNw6BIKmzqBHiwC",
-	"vh6PE4SqwKlwZfekQXsuSr60nNhuSIrE0w0Apw0LI877DUmQA8tWEjaHDCVKEzR6r8vu7lcBxQvIVqg7",
-	"Xsh8ONeFzGTbyc4v9I0vpZMlE2oilWClGC+MMOxLpdlfV3eiVDphdO6J5Xd6zMpFgdx27K2Y6CewW17y",
-	"0u5PzCn7lRyBpBzmSmW487d3Jp39ZxcXLMVBd+1NXTUpksaNgTpF5fahNdqU/WkDRwuVF2J4MJVwVN62",
-	"94wUXWjdssvUX969+ZmNCj1iH3AXNWA3iJo4xZ+d3Z3f9BI259mtGbDfsGGQSn7/8ZS94tkUvoO6WrhR",
-	"wjireHk6+TdsbfXMPxmf+gX2l0mY0cRdExEqoz5PIdhiXmgOkYCAB9h+tfO/kPExWlQP8eLZ/dWiYHTL",
-	"WfuGHvlW7UgTwVA6LxdKpFA4bBd3n4S+ZKIwYoslKV0N6XkiT0/ZlXeAkKezlkpfQ2062tNm8c09XhQO",
-	"+oYkkFF/15/4bSDCdCGOS7ApGkWJPfEgasx9tcyhu7fT7HGIN10kJmsRGnDZ8FsbIy5ibaPEnVXI0p+X",
-	"QCwqxpXjOs3FvNR30tUNANGl5z+NHIhZZFMbPtRHfuBOJhDMNBNcGZaLQlTiga4iqsBoMVosqPYNBmgO",
-	"c/ko4HSETpi5HiDx1xmfz0UOaO299k/vfFHHIWRgG6tV3Sl2r0NmUVSNrT5ZOuyg+Xy+ywZ8CkFlrbQH",
-	"fp6NJ7ttwJ8GlIBnkitXw3Kh/FpI/fpbiM98OBWCpt6oyDc/cT1z0Yx48PE+U9EVXKwFEB+TqGkY4e3e",
-	"tFGjaZifajaNusK3baF2aNZ7OAPSd2AY75OeW8opkZMLuBGEAEOsBs10sZgpYEe1C0ucwzFnfC5BmRBw",
-	"VdbJnD9LejNCBfk7Adn2DRWcZuKm1wsnUb1c5mylFzCz/UXcXvW/eh/fr6ViKNW2F8xjDz2jLoAM8DTH",
-	"4TadfqxhZii6TamdaRIJK1/GrNvrK8TODuN7OR6/8XP3wULRO/ejn5Rd+wBY38CBwzn0l7qkfcGM34on",
-	"jAMvyFr1XhT4+3nehuN0wlU7jU6kZmfi0G20olDEUexf9PtJdGLuMw+Ngn+3etP4xqm+PQ7K45zqg7Nk",
-	"Zth1SLPeHf60y/cJmh4vYTmDUNIuYZAVnNIZTkt1pXvJhsQ+kFe71/VBgZP2SDbIom/trVYV+/tWXZLn",
-	"2xYKAb6lLd65bG65fe63K51FtmVnAoU6FP7uxen9MfbUO56//Io/2ErUQUJVNLfDHHSNC/0WNaIriHjn",
-	"MQR77GVrSYl1OEewHm9gumQpGVeKR4B4Js1SvVSiPLNT/Owsl6XIKl2u/ncpxukaXUOTquPi2QGEtzEA",
-	"3BxUUkpIKi/kO4F86VwbaZsbLIq8DRLf3D/Y3ZC92BAU+pPYv+m2khleUAJu/UX/qUeku10xwM8NCBeQ",
-	"3UaqHeNSiLx9HdgB9tfJfRYfjlXUmJGwM9KwSp92QN46b2d/HklPdTAo2ju0FQFaH9WahLJ90SnUh3p7",
-	"e1FYxqx64flv3MfXq7m46uLNW051a9I4HMUD6W1rccj/RqDByfnWnJl7Y9/dMUdceOWEDGujRVL0s26T",
-	"ee4AN23ZvZxX/HRTYplXVSlHi0rsyW39ujIs/DbpqNulz56kSTgCcUgRQWvyrLWst+LW/vMd0t2uBzZ2",
-	"n8ceNP3wQlW71NRGk7EDVDPjik9E7jEcUbzh99T2Zq1vmy3KklaDjeiA2utEUOf7nu4UYlwN9aLaABbC",
-	"Rho25bld50utZ+2RUiHuRNFxo4V9+TrJXs0MiLkR/ImJjwxogBI3ylggFGz2fYej2bknwdPvJX6O/bH+",
-	"om/9wIMcEK84ZU+MR0pDKFXIfQopGvO/JUy6lxo78AThDw8/d90UGD5czjF4so1kHa5uA2NZYAFu+u7z",
-	"0/Pz02dbfXbc9u1CjvUJ+aM0Nph5aB1D5yz/BAUN9Wcfoiqj4YLvT6LX3i3rpVCOE66pYvHvoL8IfBLo",
-	"bXZUfzh8BLaF9hKJZqRiWSF4SXsqzgwvCG/goQue/XrK22VRmrOwGpv9CyS2R4vxtOuEH3Ty7IDYgmG0",
-	"ENbBE9znxnGjLQ27FfPKOipxJ3NBWFK/ZtBimvTMYi5KQxjCjfCIQipBxr4BAtF6Nhs1r51qXJSS1wFl",
-	"5xc7GR0JAj5QoJmeH97RuzXPbOjD0+iJrVNQzsSbmCy2WeBqW8W+fPvDS/b06dNvnyA+IFTVrYjgqu6Z",
-	"v65vS59t4UGjdgSUZBuCoU2vFaqXZN5lovsjQ/cnTN+HAyTC28CvTjcc8Otx+wnd62pNiA9E65BUmHyI",
-	"rmHluvAJ96f8ap9U3RVwm6vXjfhX23sax50W5CG/sO7Bhl1IHb6jp9/EQb4BjOu6eQMalyTijKgSPyWe",
-	"DpiR/xYPZim3vZIgyRhNbgK9kmV0zWbbyoOs8tsKfo8Rq+hbodpmP2wadj3/+KQ0KNEirPelfAClj4Xp",
-	"KIN49TvP4ACak3jQ7oUPM56LoY0vOlQSbDdTSRnPBZSmEDN6FYC1elEV8k7Ui0JROhN1g9yPG9juvbth",
-	"faOWte7T5qUYy9/bXQWW+WRTXvKsEqVJbMeVItMTJc16I0dlNXw2vv72MOpGbWs0QfaozYm34a20ADAH",
-	"DjKBYTJ9wol7PxCYm3pSDfNWKUXECQ5qtok/OmWvHaaC7sIKXsWCXzVLD+Qwnkv66Yvn/c0s0kkPZYXb",
-	"BSa9Ch5cAyVrEoDKdvj9zBnrEvbhohifbgXydE+I5u82hlRtCNLOkUMi5DZyQff5jhQ967PM/au1PIu8",
-	"/Q5W3Kz/gE8T18DWFwulOy2Hi4LNOdWTufPvU/YOd5EksMpLgceI65SF9V5SYtlitWoFwLpLNpPGSDUJ",
-	"8vS4vYDjqNPtpCS6yPe+O8/z3e7dEmCmRACUp4jnM1GnWPt2Jq+VGDiOAEiLZlwxw6FahA7SPQW66+Fo",
-	"SwdNrJ3LhWDYtaB1X2fHrTE5vNWc8rk8pSTY6aIstrpquBn0Q5sJuWrc1qm/xIJ8V3u+5LIyCdOKLad6",
-	"lhD7l10zEypP8atnofWtwfkCDqNyjqFRWSp47ujrwste9C9enJxfnFz0r8/7g7793/+7c1zQISoMQyfo",
-	"vNu+SOOYUTGkcATh1Z0307EAb3v4HCCfgSHopsfn8qZHQMhA7tz+5Kpc0Trd7KFz10PP9+ihtcwhoaAJ",
-	"Ck3j0W4qeFDdyXEW2leHJrWg2xGr9GGLqDMCmdrnQYxpak2M1HMXz9qXPUJAfdijBH/tkBYoxdytWjtO",
-	"jKZa37byrZqNIiv2Aqr6gk0hVNhMRGUuAYk0YLT13R2e8HBpnJbqgzYy+++FjaxLD2mPuEgWcxLDEcxU",
-	"siggL7azoK0spJp0yf5e+3J4J6EPtTZBpxTqc43ZfZ/R3AItp7f3E37bPNIe73PQ0ba76pbn/tV+7AvA",
-	"HvSE+1LzbgzMOZaGukrr7bbFJUag1o0HCbUdzAmgHN1s6jVie7AfzM14RQ+7zomc8SoqHNolXdMVdMoJ",
-	"wqbp9S4x2UXZIa4MSf3WQ/2WbBPIrGwUlYYrQKZiwC6cLC4rdQU4BBsXLVQuSrbkqy0atRvBTej6glae",
-	"K4/fywEt5vneTsuGRrtxitA2FmMpnDEJuuZo7kaMzp7Glno5sqIkYgcAt9gtBVV7qw2rBtl6W8IYLX3P",
-	"fqFfdcAEPMOdi2HB3l28Cot5HYb0MIJDn3NuJ9WJNRGpgL6dm8s2siv9eRB6rry429Prd5Nii9+rzZwg",
-	"9gr/2tKwfLFHXqwUZq6V6VgbgQ2j5tDQqQSc7Tn7q/wu8ShICJfREr8wzm10OJ1/7eJFYaxqaQPOKmL+",
-	"2CnRvbvXcVMnUurk1aKjkuTH6+tfGF7Q0j9dfKn6djjr8LOFVpN1K7Y/2YFJFRyTN2ufHndEhg1mI7M9",
-	"5dbokkMk35oO6tOk4VrHtk3qm+fpoMuLeKoaMm1UnJKGjzr102lRRuitde1tPpAad8De/bS9+gsnVvh9",
-	"KlxpE+PfamvuLy6damOcgVHYXltwnwee9/sbouS2O754tvcbHDMmLkUlSzHsCiC/L/UcTxIB4m4d2VK3",
-	"uO34kFSDaE/XHaFcEitC8JLLqFIGkh6e7hCiSZCCbX8ShWQ1+bBnOyR5u6z1LcYk+ym2vVHCBdgrrBC0",
-	"sxly13TwX7qMDSJa3CnsThQOr3DfRriXqZxMRRnBB9YVH11avp+0gjZ5xzzIo6hwq/kv5sM2Zu9r5xsb",
-	"+l1IixMNMuT1cMHe/BLtynybhw9neuO85K6dw6fGBTcSwLhHjdqyntId329qzb3K+1szOG8I5WQwg9M4",
-	"M6ltsB/oLLfUWmEb3EUHasdmH9rZCrgCyREdbWFRodn9+dU1O8Mh6mrUH8wNkytrnliwaVXN4WyiFMYw",
-	"vaiMzMGXzEt5xys7pSogkUzYQhX2GnDWAP+3zqco9NIQN1njHG03X9lCqWLbusHwuyIojJTSAWX0XXQE",
-	"J+lEkO15j3hZyjsSK6ympRAs56vaWYhb1ZOeu1GgxWuPpMRtsfqhFOLf+5YptR+xWm9nv8HjCwICjMRE",
-	"qrrNuQbPMB8PqrNLxC9NF7bNpbQBOEeknmptfLDLrzfKTQaZhii1fzHo93t1deH+ycX73/on374f/NY/",
-	"eY5//o9uqbbmFMTyfr7CXGjiSUmJCzI6T05texoVWP0XD2jQv1s5PQly929PtyDY66ufrwB+PuJNJr1X",
-	"Czu8Z9+JspANkogXz/abEWAaSU2nAlrYOj2mq0aRfahmpwrs6OAmnGR1HV9hcf10S3E99E/9NCri33M8",
-	"XcA0XHClRE7H02snSQs1wpICrP9xN2RbW4CUn72146oeFSD1oqYt9a1QcC4Q+uLjezsxkMUdaf7w4BCc",
-	"w3lo4lrJ+J77o+mqq+bUP73tTHz9iK67idvMyT0o2bSzmq5etmoA/TpdtZytlhHrX0WHqhRcT4GVEOvZ",
-	"4fLBjTphqWttmrCUAI/pgHE2F6XR3pAMC9bjd790+SXcx1qL/SGdfZOhYTUdXhzRvMqI5dyt5/9aiAXd",
-	"awx+27ZozgH8NVoN74TKdZkOyPNQuwgczRn+xLUML/7CMPi9r+nDuwMdvL05bkiGhA+wnzhY+RA1xigD",
-	"4MHmfD4v8NQAUmHZbcKMqBACYG9F/6ym4kYxqhv5wjC8GT681IUY6vG440Vqj8PfCVhzoAs18hPZoUDW",
-	"iUu6IR2YYnvDs4GnF7hygHXFXkqa6hXcBCA40KxMKxsK79KqKTcAuZvYdbrSvltRrc7fwRGEefQ68jzT",
-	"2rHkhuEPVpTEgyMEvJNQpS5mtjnWJhEYq8djO/WiT3Jp5otK5NFH81KPCjGjYaM+CBWqpS4geUML11Tw",
-	"Mmd6nNgOA8lyYLDAeoalZvNSZ1B9BfaTYHWkO/Wi+lYbjNHAYhPAim2TeDW0X9bbYnt2BHlRDYXnEA3Z",
-	"DyvfjeCL04HjcQRq+0zP6FzyEoaqKnUxtA5c+PgqvnOh9S3e8vRG3SiY8VSf68KyxE58JfGvUDGQokEV",
-	"I06T2bPcOYKEjCs2EmxU6sVkWjF7IdIOADEkaZpC4fMASZw8K5B7auMDe43djKbJjYJ/ENzFfoe669BE",
-	"LPwe2gt4lok5DTxNYUxCwCe84OUsrTNIRh7ZYbqpYs4u5hAj2gCl7mowTwrXeIP0xzbOaUS88Q3fYZ9F",
-	"c939GcSmaLrFGo91Ow8fODMPn5CVhw/A5iCdCyaH9w82EhNI46A3q0TckNu3qQ8ZEtLU/u0GjP4M6CRS",
-	"yU96bYMVeo7GCiqAeTlrD99pde7EimxZ2mHJ/JjUAEIdpyVw+CtUbgLQCJY/0FvmhYNNJk5Ww3Yl/Ouf",
-	"emRnHUws+28Q55CkzeGhfrudukwh32ZaC6N4dD4NtfVJrFUVitY9+7yPRXYuuHRVnNeLUj2EsCRvRx7L",
-	"9mO3bVAr6xvHHiF1ifS00Vl9HGgksJ51PAjnx459ax3YcqrDF7YZ/lgNifdKA59J5N2TKisWhCb8lN3d",
-	"hSqDgzo+E1HnnW7DhnVMDvIjYNuiHZWXgN0BvhXLQQwB+6qp2GMG+P1Ga6Whns0wDuE0V1tJCnbfpLRw",
-	"I3QJFZBmBrEvm2phjaTesy34smjX08XDsMWF/TrVWBDjtkjbf8FvW1KXpGfggXoEOLONiO7esfXAW3aJ",
-	"G95SKLxuJWgkCc6ZStudBdpaCtFg6vxyetq1SmM21WvOhuXVbnLtxI8ooOGf1jkDdc2tWMy7FpVf2ygw",
-	"6j7n1IVyKckqxfX7M55NpRLRTiFFCSfcLFm/oZfKNCiAox2vS9XVXyi8ZGPdJicX3hXRxO2vR6VT+0mz",
-	"YdOGxMa+flKAihNDGpB7Iv8OiBZ8VFW3aNOf80+g8oax6dDaTinzLhJLvCpsTYCYs2LVFGL0UwZJdMwD",
-	"wBaM7ATcmeMA22ndwnTqG2rNA1auqSjybtiO41sA/+I4Ve3y/k89sh8sY/87aE5RjL4Tkv3EsyfIg6wo",
-	"b8GrmG/fbQJh5m/tKdxV1EU6mo+m/RxmHrAVHm99EVJ6A5ci8RuQ1qhw25j8aK9pw5mOi71xps0y3frw",
-	"fCdsV/QxJoo0J6gmXxovZLcwNRqrmFhuL+GHXeTSnddziulKVzLrElldyqLAWDnWV4NDpTEv7X/cOo+E",
-	"li5bAbAnMwCAYyHcRHNJGJc+dQEKaLSMyZoa2EtNuTDwpk1zgpvzbCZOSjHnsqQ7YQZlnfrAp4ekHYTe",
-	"/emOHSPrOl/eQlUit6tbXCi9SUPVRvVDwk5vpS5WP9CFH2kR73BwGOgvlPOhfuSa8GccQd+/bKwXmL2a",
-	"uQoTXrGRyHQkHlgt9c5DtZOXfGNb6xfj+ztJGwMM7ai3L8w02YaVnkwKTxa/Awm6Z0G8pl+206HTfTfN",
-	"8RpDcn0NlRVcERiTo1E6vXdtvUtTbHMf7rpjChe6EY7QgaK1HMOuP0yXuYNelwJUuoxL9T1ERhWkeO9v",
-	"Yp2+/mcP6QCxQY9cv2SltMNqxxi2fOEEAkjed0Rh7qXz2AZtDIo+5Ls8xNFBG9fkmcN0qke9NY8VC/93",
-	"Ia9bt0pkDN+VUozbDixDKKFsKFFWA8LHp+6bNIbMxFp7zusl7hd2ONIATfTZucRz2pY1NvbK53/b1Bn/",
-	"T4vR9wOJ8ypk9TrQ4QcBgO8fjt0n+HmoU6330N8jc3MKxn7P71Zc+1O7VvpzxiU3QWBfuDqqpEGE7f1G",
-	"WxrHNQliocM66C5Yu9NLDnbQktTp0tuPcultZDQk3edALwCGhBMVDFIqrW/BzUJF74MkIx7sVxtO9D4u",
-	"8K8NVkbvh7AKpP1fw8Dd6NW2wYMPscrFtmmlsmGomcHwpH52EXTm3YlLOIpZqCEOC9SgoIRF9CctBXiY",
-	"MUTWLFM//Ki3MX4PPIWhlm5KzRwE2N0VWR4J2U2Puye+sUNWK4zUpT+I3on3oZGvaiyzlP61fskdjzhC",
-	"dy+mza49v3s5g7NxZwMPmnqbtCOd1Lwz1Uu/mSMNZ6KqV3mgu/ac0fSBw/vxqBB86jas0H3sFShR6rJW",
-	"HGO7IhT/+3e9dE/nFWhJw8nGKavbf0KbgLi9jY3QXvjT/sNUDLqUh2gpqqsPxRt8eOtYBd+N9qH0gqa6",
-	"yIckoN2RekAbMJegqwy1PZ6KwkupEbJiJDw0IlpI42RUDoN1FYZ56TgY/RE8X5mEkjX+Sz6fI4ghEln0",
-	"PC/fvHjW729DlAcN0i7q4Bhd9/z50xetcnNdrgDfAFJLroIdvm0lXL1PgFRPTuy2X47SFGsb5YgFzVCp",
-	"OB0TTyGnZBf+S5aaSs/TJg7+XnmAhupbwTG7aaaQxprPi5VLbj7Im7nkQjTeO/UVatH+HVfC9e5a26ok",
-	"LF7lse7Bv+8lHqlzw+S4xTScqQMzgNNYLySoc0kD0iArUrsCCVySRjtm3qTl/fAxW97MRKoH7e+nFfvS",
-	"js0TkHgdj5NIhJqyXvCyzdfGFKGH/Tn1Rj0eO1iWD8kdIBQ9kGPfuWkyITaSwr4iAItUYqcU1/kEZZYv",
-	"1zrpSeIvhw3tROs8rgz60q2bTxJUjnNXBw34qLum3OwiBoc7n5Y3ertQtNGGuAFysvbeUOUzbmqBOJd6",
-	"yt6ShN0Y8HXLQaRl5+hM7L1SD6hTgpe2b+yiFZFNE84qF1lhv2+A9+D94zubxRw16VN35GEvNGzK70Dn",
-	"DRVn2UpUh5XIo6C3M4NUC4ovCZQZ8VVXtYU7wOMqbf+RhLEFkIU1WCyBOpCUIe0FtiwfV/mPOnuHl9rt",
-	"laymw1zMhcp3C/SSKN4C9R1YivG4AEyAz0Rei89a9huXTrin5iQodYEnA4j0e9DOEeu1h5vC2LKtbaDc",
-	"3GwcxhcHEzKBlX7T5sTXoLhNJyB+HGQOLWNJ+96IRCIGxuE5d3s5CVJiLEpZrd5ZyyCRBMfNtlacAIx6",
-	"gFZypHfpqKyG//Uf/wl4B7AuzHbwMiaMmlbVvPfxI8RZ4zatDsI1s6++srth89VXDKH+JEnkKCoRmcFJ",
-	"ViZBnWA8oOI36quvyMd89dUpu/IOJ4LsMqmAUzM62vzqK5qsX30FDGf2Ni4i/eqrhGhnEK2K0DnBvvqK",
-	"NmH2Qb/AaS0l7KzJesVwfqNo+hPMOT5RtRc71LX4nWcVHNA6DjcCKQPK9auvfgaVWVjWcnP61Vcs/cDn",
-	"849pwtIP1PqPhD/54J7xMUUcLle0jnHcTN2oa+TTZXhYFITfSmEnv+QFramB8TzwvpVwtIwHSSK/URCV",
-	"QLMjekZpqgF71n9Grf+bNBWMaCnYnE8ArPu/CjmT1c2i3794AdEl6czREZU09s3s7gqRNh/TS0e8cKNS",
-	"+wmhUziWfPgVFqN/+1TKBtne+tXBuBA/mPESGHJSAMJ9QPyQ9csJc+idhDlYz8d0YBe+G2VfcjeKNyJI",
-	"jTBldg3lOdSD3ahwOEviSNopbcPql/4v26w/Pe2bqHfcavQnlUaFB9hZNwrbYl8tpesA4UNFtli/pFKq",
-	"JyA2C/Cydnypu4AtEfBgegIUfq7jHC7axaGgbMqpsfbOr675JL0MIr72zjfKEJgN+BNfj09+4lU2TWNF",
-	"3C+fnV88wX6z+1fIemMQABsMU4mS2vZWzAV3g/nqTpQr9subd9eUs7VteJ2L2VxXQmWrk7+KVXpKl0GG",
-	"nLIJgtlH3Kj0F8LSX9r5PCn5zLBRyVU2xfXGsDTTOeibwcNBw8Q+mGdTZ58oJ6RYar/9mzXlFLa/UINL",
-	"6U+CWPGiIKh+IcZ2MftOrLQ/UIco4NnFt5QjeWut7uQKJgQ+BMMnjUB5xKSj5jJC+Jke3ygkWyzvZGbX",
-	"qoWqnFo7Qn5hpIydALxgCGWGIISKMZO4nRNRGXtDQMHF7wJuQvBs6loaXly6o9RxPXZ1XoI6EnlGnSNA",
-	"ck2tMpG0szjlIjrejllGIRwoZCaIy4VUW6/mPJuKk4vTPlV24qpjBmdny+XylMPXp7qcnNFvzdnfXr98",
-	"9fO7V/Cbj0mvkhVkxWEWRwdmg945KVQpPpe9Qe/paf/0KRb+TWHBPMPN/Em5UPDvSRtfwNuFoo5CfA/j",
-	"5paiavuKpf86QgrRGW+dKdJLZb3Oe4Oe9a5X8Hj7AGhVyWeiAsxBx8YvXHL2ZhzkHFtrlKFdtZwFGlRN",
-	"Clray/+1EFDyRQPi9eQx5twhp2ZbsKW5YHK9HS6EOURyscj7AyNz0e8j2F5VJNAEa3AG/Xn2T0IdhxZv",
-	"jKFdr0Py+yMRyp9l5m73e7x89w+Mi5rxEKxsIF+vYA2EzSbgs08x0zTmJHbcdnv/zmfk7DDU88WH1mj8",
-	"yOJAwdEDByHd3g+FXvbe25/Eln32oVyoj532fQXT1zjzRSux7pQ4WSFbVAo+G8o8JeF8OIPXk3Wr/rMI",
-	"Rt37FGPYNgrX+CaH6PB3dnXg0C+2xxXzs6PR52vztyUrnGMIDk2juUdctjT16JzIbzRQMqp7Hm6uFH4P",
-	"dlDwctbt3CBSQKdlQmFdDT2N+DUsy/ULPiWGqa7rlF0pBk+CzfFcKOZiGwg7s1ull4XIJyK/JB12U1eI",
-	"yKZ+iWhxk/gOh3SRV0F5NpB5xu3s9o7hmpqP9IZGx07rcnmfl5O0fX5MB4mGeSQXyZ3FhFkqROVcI3x5",
-	"9gH++/EsGlE4Cd1xGpPBd8xkLCQ74FwGTsY2gk1fAlqbm4HGU1Zuo7Oi6WhEVcEpgMtmlSLTpQOtNKYk",
-	"85U3UMDjTxag5MZnat0+E7uEvYlSZfGEsXHRCrLD0JK2+X4VLr+iPtxv1kdbir+KFU0SCIa/00h/vGV+",
-	"RPwInqjAvj9VWhATvKl0aaNAG14j55CcTKsvDDOKz81UQzZoj6kWvTeUdX6sp5x8gdUxp3vXWgqjmjTc",
-	"48NnavTKfjp1TVliJdoawAC/tNvQlJOOsBupUPezqz+Uc57PyTVvcrCOqAmD/UN5Vuw7N0hX8zkGP63O",
-	"6Se30RcABODz+Sm7Qp1+zJkggmfI5/PUEwA7urX6uL2EK69AMvzxHEIuzbzgqyF5+R9FUejg9Kfwz93n",
-	"/XzuMCw7zfbzQ9pP51yfzw9hKz9RChM13uvW4ib0GSRD0WoK0UbZ9LoiXMzEJC4tjGHqHS8lHxXCsIl2",
-	"OxbidSDwjkfVj0shwmEYnlT1v3UE0YEjAKDFHuKqy4muKp8l9OdbSldDwn6IPHUYmJQ+8hV6fD4n9Efb",
-	"Ivc9vO99jPklwU5a3MuzDu33+Rwz6faRB/Hb2Pqu0U02O2lIYM3nYZdJ8R/lVCGjggPdvrmEJx7TsW6c",
-	"GMCO4OriX13zSdcN6bIzuIbueICNaFeX72dEV/P56+/flEj99h7yYVmL6thLX88v2FiKwjHsc6d7cBkf",
-	"+dvQbn3IEHhxL7c9htTzA/31OrB2xotC4EJGSkJa1NC/+/hvhyv5xMHaH9ZKXzqOJWervlBxyypwhidn",
-	"cO5ayGzVGexd1w6blq4IXlSObAY7IbAEwbaFG5ZKNRzrMhNpm0dG13JFjfgF23DcIYyf1DGa2BcHy2Mt",
-	"p9pzJREwNebtoF3tMRxMm7T9D7pkAk57ohWYhs+u1wA+N+Fs1YgKtOPopARqwDKRIBZhrMs6/wicEeoS",
-	"nJU7lfWCq3iSmEOF00q4Mluez6QybMZXLeFCqvQw07OZdqCZgI8BdAsG3BiBOJgUYJsQjkDVIXYEZnzl",
-	"WtRmib8sOizxni7QTSzTG1wkPaWHRhQgRgqfurwEvARKfM2kgiG/jyHvFc9+xrOJr+4/mRqOj+Lb7t2t",
-	"C40gzcLkbLaobOSbEMBN5B7GFGHaEH7Rvv19SU/8nHfA+A7bN8F+93CUNCMly+0Tjuk9W/fW125vvZgX",
-	"muciZ6OFyguxbgV+KfRX8jKbyju0UlmZG1XojBcMOYAQqOruBt7V2rnHbNNN8RAfj5cLI6DaClU2bhTs",
-	"qnLxu70/qpuHOvZsKrJbkQ9iyoOxAEwoSBISBMB9d6PueCFBV8bxzVnfCmNnwum6Xw5uFLjssbQzpJB2",
-	"t6FyhvpsUFYPuzgctKHEm6fwxqgXXZVcGTovhYwEHtM74JLdsZQCIWcmVHDPFqYCErqFLKpT9rKBissl",
-	"rTvgHG5UKRZw8CAkQUguCYpdFCzXSQ126fm78AXhUD4S7I/2TRG61f3Yrn5hAV2pTOSQrcQhxpEk2EDj",
-	"CgqyiGUTH/LlRb//BB41IyYMDJnZlSJ6fndHh/dSYhm3ED9wjaPjaArRyC04xBinIgN8IWQNhJRRXq6G",
-	"5UL9ya4pKQBVqKHLgCfGLDXGgM4hU2OJjxLFLYWyEQbV1dc7VCqW0k8JgWM/ccTjKbbyRtVB0kTD7JTP",
-	"uC9/HbsnhJeHhuIT4O2uaPpFOEo4I+NsIu2AgiSTLlcQP4yiyUxQ4AFmPWA60/ymJNvM9gYZuXu9ypqb",
-	"QyTxKvQ+DBNm8+3bwacOvuf4zeAW1Og0K+TQo5dGwMjRQEJjcVN0osjNrUFw1pffvXp7/ePwp9c/D1/+",
-	"7fXwH6/evnv95ucnMdwopF7sk/SiAl/QGsS/W6nsPlvN78sVnCQnnzSXiA52iP6xN+iZKb94/mLw7fib",
-	"F3n/m/NvvnmWfZ2/eP4tvxgLzvvZ8+c8758/509H42fj89HFqD/65uIiy8+f5y+y8+ej/rjf5/1vekkv",
-	"GpLeoNc/PQdsTci1+sMo9PdEAE3vC3zIEmjN6w170X/af8rFxcXo22+/+ebF+SgTT0cX34yfPhUiOx+J",
-	"r59/wy/On2bfvMi+fZr1v36Rj8S34+fPv8nOz7Ovn1/0Pu4eVdqRfKRYEh9tbGjQEln8TIuWEksg7wGn",
-	"w1leAuAG6T0gvDhkunZzk64iL3uQ4HalsjqKd1sIS3RPG/bsmmok7ALn3WMUqCBlJG6UaswArYc3P9Dz",
-	"jmgF+Aj7vK7dBL30QWNJx5v1qWPJX0kskSirEZwByRKmdMTQHu+b7dKk2vbuVJgPKCVelILnK2BIPGW/",
-	"FFDCCREgBk95KccVm2gA8carNS1ybuc+wHKimd1ljaDuc2ZEcUe8H4z4Uu0+PhMJBqUpUiQBw1+lWWov",
-	"sP+AaZsuQY0hPWXE3G8DVb4KOL6s0LaN5lbOXUp/pmd2LbRBBizz0KJ/LmaUa9LjWvXPCtJerFrKLOpZ",
-	"lGdgLpIGXVf7YwDd0qdYtdl6Np7n3vof9RiM+jKSBuifX/cjaQB/cP5dYYPzH0qZQ3WtH5NY8vlF9NOd",
-	"VwjshUc6P6Mh2OgZDuEY8Dk7JhLIeZx9wD82HqwFyn2HOAauSWDM8TuNtaxYi0m+haK82Cp3O5UKnsaL",
-	"6j+8u7AxEfX+cdzo9jARO+P19z3C4IVBiuWNjpBTxaRA2IC4w5siXlTcDp4K+sCbDjx5qofE8VLcAKN8",
-	"hVv7kF71l+AuCv0f5Dmp0IqqyjQ8GSGjp+w1bLBvVLTDHjB/8OpUAFB9x25Cwi7fp3oBOui3jZAgZlLZ",
-	"Daw0UCWAexzYT0K+FWFKjS0g7FzejOOzX5ecoFellQxyigwrwvxxsj9y4BITFgkbrW4UmS5L56Wezav0",
-	"kqFaU+Jpy2LF/Ch1IA0jNs0ca7TCRTcq1z7PvIrP3WK2Q6ishbI9wOeLChuEcF568G9GVBUkVOCH77/8",
-	"fyo+OSN45Jmf0mdGVFgw/SQcoOD53o29dsW+TG/FvEqfnDI4m/cyFCpH+QlC/NO+lv2sfReHqQ63BtNy",
-	"+Z+Izp2ooqDqa8CoZIgqKiSUetgx4CpoCRwiK3DK3gl83RsVanEgpvEFEfWKmNA/jjWnUSJzo9J5CUs5",
-	"sBIMSebgSRCcgEblOmKBgDKa0Yopveza374O+s333uSuu+PGOwu/ofGpIRDXyFmlPeARDw8D+sV1zV6V",
-	"Aw+JQoIv/S0ccwx1VPo+A3Id3x9xhf1MVKXMHEvMGl3KUozsf6aimA3veLGwPwLJaJlxM2BPYeXxfMko",
-	"uXOS6XLeiykpbJ9BieegdzXVDQ23Er/IuOKoNesRxrTI0L8nhR6J3/fZPTsbeaQddHh815b1V080AouF",
-	"ncGICl/bTOAmm0gCDgZMikq943Vx6VhUaYE0KK7lQgeHJl+LvOBgSW7dAIe3+qIBe4FSKii5KDtPba7m",
-	"81/cc+41eNHMwacCXWosARYmwG/vk55QE5T/ul3diVLpXtKzy7mdWdSOM6VP5qW8k4WYiPy00rMiuIPa",
-	"d1FFsZ1R2ZSX1T4W7V5+1bUjvwq0nwfdkbtXdQsBjd7c7mRhvZ2KIscwA8jhD7lbb1iZw79tOCmMzgyg",
-	"slZnt3gQwpvnBFC5TOWreoyzz7ep3QDfuud/zueG9BLbDw5dbx/x5NADGj91uodgud5coCrJnfE0ZXKB",
-	"7pxKBvMnUXXYUlEZf8LE75mYI8VKFOJiBT7amLsBHfHZ6UocAHB0Bqk/z4IQRfHZVEMCBeJ4HgG94Vv3",
-	"AnAw1RYxIWr4rVdYeryUCb6tHdlRkW8i3nyfePf8dGf/SG/4SAu+69+uUjx35MUdtw+lBQ+eKN/SkOj8",
-	"7RATGY0rmkeQd8ys1bupsS1n42HMOxU3YO1lLYzwNwDCC8DB2TWwRnAQSrzrR5x2DAwumXajBmFuVJhX",
-	"SEcy3hqM/MM3/TOvpHAvsn1NiDr70GUVwEbkMe3HWhC6rO/sg/tzY9YQiiZDklvM5gWvhGGmkkUB5uRO",
-	"71P7j+Fo5feTjiNAFIUZ0AEBmF8QLhyJQPcSV48CtnPSUR7qkfRuFB+IMz6+mXU5JzcCPhc10YoANXDc",
-	"UhmcoYdE8IeHbrK4rXh+dxdMCnk/gr6eKiTcWCojK3knLn2ubwJAJCSiWFRBpq4NnxsN8h9hqB6/HmC3",
-	"ATxqrjvqry25ae8v7IajA/iLHDVEP3OqFlqd8vn81Huq05tFv/80s74X/hIpYIJj04p16F1uDhKIkMhc",
-	"SiMGjKo3jeAgv4r/ZZWupSG+wCD3VqwCl7g0bGGchCzwGQIfCrEF/RxSmt6VjVCm4tJnex2rISiRQVQb",
-	"0tCezNyGKjjdQyyME6srpb2eLWxOmUeov/CD4svi4SV6g55YnGRCVSUv9iq4cK/zeEDjnf24q3KGbO5j",
-	"egq7fu7iKGx0MCr0yJw5KdnBh44dZIhKo8RWDenp+T5xpq1ES1bhB6nyn/BR39nnPnJpJ7QeVNAPhMTa",
-	"Pb9lX/97asAnNunaAHTYtB9ZTbDDJFAF5KjKQnrpBsmRD1Acbm49EpTAyg5k65CPGwz4A7b441ZCh3c/",
-	"Xp1cPH/h3mC0qlAypoXSgfBwO3I6fH0OdXWVKO2d/j8yqd/6J9/yk/H7Dy+effwfvXaah7a1852dRU7m",
-	"AoDVJeNszrPbtWPdL4wHgiMnrQODQpYnBnonnlTuxTP2k/yOcN+2C6KsTJjZAR1jO8Yd677jYxBdL4Hs",
-	"raOixVrXzkUsOqtEdYKcQ3U79konIwmHJusd+EmnDrxVx5SxdvgJMh5bmwAKsdYFH2JS/h1mHtgbGlX7",
-	"FKRU15aMBuX/AllD4jBU1piBVBr+5ZCNbXmI71yWZV9mICihbCdOo3ZFdLbg65xEw6SLGYiydnvypnU3",
-	"wD0VpE+6Hup0UXa0FntnUp/5zPiIoOnH5CNyueyjpPs7soFdCfrvnAmuEzIHf//FWu08KhxHCngtGfwB",
-	"4wDzyj13JgqNGxuyVXLMsypw/qxcTj5plG5QUUp3yv2eE/OQAR0A3YmTo368/xsg3PeIzuzL7LXjuDiK",
-	"3XcmtdG8DmGt8LgaTska1QY3f/YB/ttNL4j4nCWXRP0birfh6NQrs6Of84EYtgN3ua3pIGjp3gb2K9/D",
-	"o/2DaiiO79g6l3D75QF5DEfUaQ/LEEGTPbqxbgdnSFu+P74x3LTLK15R2RAImmigEkIzcRlTr8baoBlb",
-	"91HQxvtZUKuLOubk32gbCRsJqSbMk8Vbf+764SCHXHDjTtNBAyhuO6f/z9FymtQYF3V5y7RaQ2FGpMYz",
-	"vmJGYApMlgygKiGx4ITC26LC4vbzPpayb7D9PMp2PPOvbw4YrdTu2wqB6uQjBIQ/4zV9UciqFnYTujbU",
-	"Y1lUomSFqAybc2NcqaWvsbhRsTXYuwex5YHfwT7v94lgO8KbEi24XqoBZXDhfr5ldPAEN0XQrzUxhzZd",
-	"NSGw9HRsPuZkwTRvVLBMe2+RO6X7tSwJnuCiLBME97gaXmLaG0M2qKD+DRfBeBw6QbsTARb/ZE84LL2N",
-	"OyL2SjwEYiWUbidQlt0fJ3ujYqAs24STbZoIVqB67B5YTDdg1sWixe2D3Xzy3xBgix2/HksjF71Lf3Ui",
-	"Wj9Gw+GlaHp7RN3F7SOl+cFiOnGrEZj8Mg5pIcFG40qJnoujN+l6zU+gfmVwSXOhckds9dBzYx2wV1Kh",
-	"0oAMgPR2oKxtnY0Oi9vtHOSy8voU4IpttAeLB+l++4nfFSq07xRg/n9ya1kfmoNG8vGNu5boTanvq8Y9",
-	"ANQi847s98h14gG5yYFh2Jx9gP9+PEMa4t2gUHSshMlqcqn0+4QBtbcrwyQZlDtRyjHUro7HQAvyZQrS",
-	"zifwxSp9gtnviPqY6BHwpHq2qDhxgoDABS7vsIRf/fL6Mopi/c+lYctSVpVQJANBPOtdmKqX9ldvqQ+2",
-	"jB0qPOC1NGOcbAzJ3nXRl4MqjRH/aucu77eI5W/S39w9iXhUMqC45w6aHqSbWmcHMVyIZqZefU8QU/ZB",
-	"Chg53Z2b6QncVuQ0zvHWK8uEMdtneKrLSZDtRdPWS4XthcqKaPM18rqJsTZI3QnAD4/gBWyEuSWBBNmh",
-	"P5GQV57S0brDKSL5Sq2mlYOylyGt1tbpBo89uPBKp85zx5R03x/g5KD56FK4kz4YXRhyQi56vSgiiSEz",
-	"SLta6W51wFYe4YADB/XzPOHAth/ziIM6/khnHJmfUC1yNPQlrPVqInZToyHiCV9ygMqhuFPPdbYAPgas",
-	"MqATaqfQhLQRSNc1d5LE8DPyCSbWqFyLGHEoekcf7K6okcpnDxctZu6FtqnWbKOfhvv41G9zVM8yPjcL",
-	"3Dx2srfSNc59ayVOkIIDkiSVZqMSasA9nSsJxlZNkcUB4+z7d+9eMaHuRKHnImFGTpTjjAprXi4NUBw7",
-	"KJ+qWRc3bFJyVYkcoIQY9UlSpyTkS+LhqgbU0E7ZPyBsZKl7duqKwBiHx0BrV3rB5hLQfhRueufneuHk",
-	"5Fas0ieXLIX3TwOrbUWS6bnIdE6CYyXKEZ6yZ/1nSEmKt0mT8M5OFxEXwUjcD15V6cq/bofx0xge0/rp",
-	"EV3mj18fzP5hw4CWQUaG+ohIZuP7SC+q488Q74D2PyGJbt1JChnAOg4tFUv8xTNJelnUHNWhiaKWZlcg",
-	"fFwFYiYjhDplV05UVIl1orb+tyzFxwxJeTJNbMABEpVTEZ6JzbxcM1EXvyntnXWNhbca+iDw9EalvDA6",
-	"JRFXlx6shUGUrojT0f7DGhUF1TZQMifTd15TJMvEvOIqIwyVJ1ekNQUWGCcLSSQRspq2lyvYdj7usTi8",
-	"H7C8wUD3kh6N1xGY6JSubBAXqxHhYF5hkfuO/uJ7MoRHovvZZbFOyAYPo4xDhMI8urlaOZYUmI6y8kDy",
-	"5hH9hrDrzP5m4+oMxuzXkkprB4O38egpIzFQrFeH9GKJRN05rkmoqhF0NKiNrXm5Xwp+VI1Ae/931Kdd",
-	"lNAFVwekVwcuQBdXEL3H8ZcU+xJnVSnE9oGVSHJrpnyOhHyY3cJS/wGb6RwZY0o2KfVibhzOF5WmUea8",
-	"8SGvqlKOFhV5vWjZQE09lRN1TjCe2GzglF6x35wjpVMu21X1Iy47mk88O6xjJW410k2G2B7z2Jtf2x48",
-	"sjnCMzps0Y7gkW0RCJA5POkTmCUQNpwQuZE4SrzzQ2uMmwslsfLG0ze4ch37GewRKd1LjYvllyEnQZGS",
-	"S1FQdgSD6qd9lvOVGVAiWswxCqpsNBltOT1xM8HynNg4cV1GZezuYfWgDCTauVphUEPsvUGIfrLgZV5y",
-	"WQRIRKUXQKMN6ebTEDBhf6QtOwKliRWf+ixZC97CfoniSppPYQf1RauO3xvq2Yiz5BH5Co8W4NQUApWG",
-	"4RaqYkoIKG5NIGa2I2JEtihltQKbktmtqNizr8/Pdw+CkADF9esfMhSiieeClrANp0YfJNckIscG5/+o",
-	"ze1mOgX9d0LlQCWmVh2hEfL2n33AP3bMSCHS1r9YB4FKQoeVQNIGZHYo1RyDIYh6QwHjN8loaiVOWQyY",
-	"RJcQASUJh0VMjZTZ3wGVa/f1Dp/+uSMm6UW6wvHDESFT7sz128NAk9jqsFw2zO8sl+PxVhv0IgxkiHrM",
-	"0kqndjlJYE2xrhm2CFG5q50guI7dKLQwsLdAOxedVNLumAiwHM0/C3T5pzfqe0G8jHocVd1G1g6fh1Av",
-	"oPXadsRyPL6vIIn97bU+rrHZZ3SXxXkRgUtE2buztljR4CAoTD2bA1XnUh9BcGSbaU5KPp/udizPVT7S",
-	"v0dK4u55Cdou+ElcHCkgKoUzuoia1GWoyCwjJB7k7zw+0Css+Mrp2Ubv92d4k/2pE/kSDrSOaWjYtA5L",
-	"gxE44OZAxquVqRFA2cHBKw5uVxS8btQ6coyi0gRBaxhubSATR+JfoEECeswRKIiE9VvOev2TP2vNI3qL",
-	"HVSP3Psenqgmi7qyDY/QmZZGdRLDFkr+ayEiqfEurV/3uo+6cwjgxkpC1nSii3ydrHPPEXys4N31aFfo",
-	"RN8fJIWZw8lKGMM1Y6m5hLMP7s/tgTgUhfqmtvn68NSjT8ZP0ZcuEN3QmXu7ZrpXgxxK3DkC3M48ItZl",
-	"E4cLLR40kwdBkg6o0M49e9GEUy7Rjh2u4aD/A+lHJO4m7+USI3RzhMqn8J80HKoS3BP3VuYWT0eTG2X/",
-	"nYJSktQqHcC1yC1od+EiCIst5qzSkCUBzJVW2GLYiUU4+rEuCr1sFq7xqBOMKO9EeWLspp/aHFRlScwE",
-	"+LhlZUQxRsCwDHtGiQpbhNpjVwrvEr0F7jb/uYCjZbwOdKeEcVU1FBwpxitmd4IVpXUv+swM3EEyiLKO",
-	"OcWn2H7b2SChtpwKhZTh9A5G2o2pi95tWLvSC9tZmVZKZHSKk/6Nm+rklf3JyevvU2gIDI80JiZzv1ET",
-	"UfkPQBODeG1EeSczQfoXrlk46GO7q5hJtaiQ3U4oe++SVfrWNhZybnd4ruRSayCUhRoTlwCbw7bavoFB",
-	"/Rl6z7CRqJbWIGw4rcd4W2dwpaiNo30dJ9/GzS10hQa8MZLju/okb6NuYHEYCeSAw+ZRavamE6A8G2vi",
-	"FaLuR7VasLSAY7WXZ3YLJ1zlTMSdTlwtdnLRa3UBTF/h5N4FWko90IYsvWR9J2MS8jtF7vkhpGG3Yl5t",
-	"BKAeDnzaqJu27YqOIRCkTyqFSi+ZVpfWyLSa4CZDuWHraq795VA1wHm+xcRpRA0baV0IrnZvGB6JQoKZ",
-	"EDCs4JXt4vY2OrEaMpuo59HY4v5v0NH3WYpjOhS/z220kRLDv9EkLOrs19tkJyLPuoZaf/hRy3mFYJ7e",
-	"DljAK6oW2uhMO8cFHPPeo7JlVYQZ8lepcrNLyL8VCRqxI0kT5IGjOoakA3bbnDSwyd8Ld7nzvmZ9hZce",
-	"2Fzwum0tuTWqTMg7kW+bSM3qpdpSUXubiCbnt/7Jt+8/nCfn33TR4xwtoIOmPRh9Sb+EPosobPyOoifz",
-	"AfsaAh9VDQI22HMf36icV3zAPtz0jPjXTW/wdXKDTvOmN3iR3PRkftMb3PTEXTV8MT7Pbnr2+wo+84pK",
-	"/etzp6gE399Khb9qeZ793kZgN73Bh5sexRe9wdOPH2EZCS/fQrXTtf/EuYsI82h6V1MxwwDIvmMcAnHF",
-	"oP8PBqLXoEVauJNQ72/DtjOKomlhxC1JrNCzNd/V1LLT5WT30iS7Jt9bzmMjhU29WTIItezob6KdxkPB",
-	"3r4pR0B7U+dFcO9NDcAU0lKXgFUW2S2GxbZRXc2ZCl5U053b8yNc/g9R5jKrtjcIXaooBRtBOVEFWuIE",
-	"rnNnOpS799zNsIEak3awF8jAzYpd91Kmw9LT+oSaqm7Hi1OFZ8v03xDkrI23y9F67B35AzGPcH62/xNm",
-	"FvZKw1KH+UtBpg8rptJLlnK1wgNsO59BYwi5HTpfwT7BGmaHCT+9qPGz/cZP/j18/z//R29vu/bTnU4c",
-	"5xyrp7cNC+2tukwPb/OgEaDoHQEFnHYOsNNy23Jeh1i6KWojOIKK/FmzfIE+C7LEVG6ffvP1i/6URHjD",
-	"4nbxbNrxOhB1bhiO8xc7dPy1OwAYWDeW2lunl/AnTtQ08SSrC4UfrZxouL0KGrFKkwiIWusWo7XydRFE",
-	"RBD1pe0xO/1sVHTJUpxDKVVRdNqh0WW1t0ezv9kpjOMjUfQ+s0IXesljVrqE+LrGwBBKCFzO6GB58Y1l",
-	"0FuEOFRMhOzJHMso5ZeEIhhXiGUQZICqa25fgf7yC8OEKnUx84reXmANS6whVwRdUOlT9ppObkvhxPl9",
-	"LQMdy52yN2PH0ZTdmoSlwCOJCZ/0djESpRKVMKmTbS8FxnnYHjxfql2HxH4OKg2nT7kAsAxCAeFBXxhG",
-	"tAndinWoav3OXk7ggw1CIG5E/kC0ZCjKHZTEsKCyoSy2TVQsPoxIen6wfXmm7R2AYWf70C1Tbz3SYYXf",
-	"W7fn12nGXLLURRdDmadEsAIYPNcLB+I+AOGwMFU76Q6cIzj7QH9tlFRAydLaZgKzVYWEsqNxKeh9FGYG",
-	"c+C+MnE9OXtdkbRiSLpqqnEKeEEjYYJpwhStVW1ErOkRhU4uGtqMUEME8Vf0heNgX9fsV7oawsFyORN5",
-	"6h6S0kepy4+G2nnYlrRM4B90ORHVfSfwS3xe27rWIVAb9cFYlxNdVeIgSHF8j22GlHSfv2BehaWvrvnE",
-	"2TuGn+D9fI75l6vrlz9uZNALnXnspX7LJH58HYVto7HncoG/rCtxAXPP2oi+9KK6go2l8MSzXuuVRG8h",
-	"GF9OdeEBgp5hqTGht1IqeVgFqI0Szhfx/DPBFQDnT9lVwIc4cqdQ9YUAnqDbYpayAuSxHo8JeY9lZ4pg",
-	"je3SCFDQOPP67qiI4DeLeIwG1zoWjtAkqBE1VCTqJXmpGW3+4+/z/CEBwCHEENYlSqkEa4hN2k2ndBPd",
-	"0l6TEnvkkcRB/8Ae4aXDx4OYcgV2psf3W/rPCPi78USdrgk0Nj7zU9WWYwB5BglsGwFAgr4T9nSVOf6+",
-	"4wliwCM6EUlFEaDPx5DMirqudXzuWdqy7sA3D+/ZB/zj41m5uE9l79rzkk4ElZPKySpiNmmhacEvD8nT",
-	"sjvbox6zW2l3hdiIYblQcHCJGVfbPU7O/TIUt9DrILaivRw4onNp8e5vF+rKvfTjbe3CHu1OlCNtbB/a",
-	"jt/DN+NbvF2oR6Kb/tWR0XT450Bmc4CDmgWwv3prbSnSaJtytIqeYOFSN22QI/yEdAqk+gPivdI6cUAY",
-	"mVWiRNqHAZvpMkj/mwSztqUunETZSJPyRcKUZkYU4xN3NYGZCQY+klD/g9iQAB3yoYrdA3iGC19eFhAC",
-	"eHpF0AV46kJB3C/VcKzLTKQdQGfyJVfUKqwaOrJgWvykrkpb+PaAEGaq/9SOsCCqSNtlvT5ITN8m1fIW",
-	"C1sd1SqHsYYNssMuo/tLsIgVNHP9JoBcHhyUeEMkhJONtR1nhTWclb0tZPx5PpPKsBlfnbK3a2wMSg8z",
-	"PZtZX6wLERX0oVnbrnLIBAo0sFy0EEj7AHsF298z7tkhOmReum3vgSGz6Q0ukp7SQzvjhu5Tt6zBiwCt",
-	"v+2I3l6y4lFDH09T7NPOH756+PTpcM4PYDdpnWCtQQfQPFOU4HWlPRaNylQDIZxB8CcwiEICLALP+Qm2",
-	"UMht8soDEqzHFnnEIY3KGlEXWU/fpBVp1KdAHTyc9KH2RoQjJZZpexUWylNTXIk7+AHrHZpLEqId/e/c",
-	"vh8/XnWzjvwRkt+e6+839/dQ5kAsONmkiX08ihL7NgciKaH+dVwl5pHcSbMZnTzGI5HRhkKECXVI9hIj",
-	"7kTJi61eZXO850+yjupTrpiRalKIk4URVLzogjHEMFC1EXFZmMbpVkwScMpSIrcwPr+d2f5SkYJauJ1H",
-	"AKPi78Ajmb3UqMN5lv5XNoCcLkgw1xG4SyI/0KAHQbGGYQuVibLqkE/GY7FXrosf1Te4TvNTZEfcnmv8",
-	"I51T+ecju0nX+o02lZBerA0AD3ko5ScJPWefNXtcCvFvsSlFFWl8uhARSw7oC7tA2hiSmC2ILEyo3Anl",
-	"LqciZgyTisEWpguoTk3+gRp2RGeJj7DP7Bo36p2DZq3onp9ql9Lq8H6FLD2ntsSjYje2IbqKdhwkYYw5",
-	"HNQzBNzMKful4MokmOMh3sRSjis20UxT8a5bBOwmYiQiDkcIkWZ2vQClZDEzokD6OXSD+IQ3sGOCzXCK",
-	"BR5DXqU2fk3tBfYfALlKl0LcFquAlddjlvNVBMostG2juZVz55xnGmaODRZD0PbPxWyeuGr2oHkPmmjA",
-	"KbiUWdR/VBHhRU0cgAgLWyrKJmdatR5OXOV5zeYflywF+7M3IDzxxUn//Lrv8MQx58l3Bc9u2Q+lzLnd",
-	"5flx8T89P7l4Ef10Z5+OvfBIDp2GYKM/OMhJMFrO/TZa5ELOPuAfGzEGv9YzqcCkqxyFCGUj1jMJbVlW",
-	"OKxrWupu5+nBz9CR32Gg3jOkyaO7fwKHuh1Bhx3jq95bBm8zn4Kv9996IATqpAZcrN/+ooqedT0IgPTx",
-	"vcONOfqPddIFjrX/MRuIicg7IJvkDndrp1J2xaBGbk5KOvqF/3NIFDwar2577SwKh1zXO0yLEOubbOsO",
-	"8emBowNXbYR8M1kNIvAsVmK6jdyIQxyAGyCpGGelXibMXzzh9sPaTyZa53b5NAlbqFtlY1+6QBZEJ9Nm",
-	"Lz864P3RLIWe0GEq+EoHJSAO0/HoMd9G2zibSlPpcrWLjRAziA2kBkGLJ6AwnAkR7UugacEqC6dC61hx",
-	"/Ab56o7Lgo9kAXxoRB0z5aXfZqClQADnMbtkZgP82KfYomwe/oq2vkpI2HMgl3DpIa2dpO9oET9S72yp",
-	"kv3BRqIQomqFZzxkJ3iGaaNQt7dPgbkrvfTg+Wd9JBCExKCXMTxmqeXfgTvMNnetrapbmALafYCn/6iX",
-	"KBU1h8Nid+w2t0tHd/lDCaXKLeWdL/pJb8Z/x7Lg836/H1UJn7dUCb8/uhdxNtPlTPDrg3kT+L/zuWHJ",
-	"WXLzaf1JBEneVCeH0C242KMX5vOAYbnjxUJcRkxi8MFWoU+IKqABR02mwhM6wUr220dHL1a+KY957km1",
-	"DKBHHWFRQ+MGlDCSiqU4xFguYIQXhrVfLZQRVcommo3s7hIL1mTpfFbSEORctUILL9vwhI4iLG5i21rw",
-	"LrKse8IEd1eLfMhOHbrKDu9MV5XuvU962K+tVQJ7nGPYd38sdOD2+caQIYbO1WwAqkuvXvqok1FUu8/D",
-	"Dp/q4Z6dDGn4L1cphLgpu18TjkTGuCLPscfhpt+9env94/CnV9dvX798R6hxXxv1Swm4GLEwwJ/NcJU/",
-	"ZVcMW4OuGnjDBTwYIahJLG8HygkZyggiQ44opTCXscqtaYAXqaIVbLYrFfwT9ccupCX4SOd04rZDIzYV",
-	"PMN/Hl7sTC2ofJrUcz+4cdLdtc8eB/WAVhCnBrIbwZMh8IrpHGh1dWkB12StwR7SUmRCVRtkwDI8J2rn",
-	"b/Fx2Yv+oYQDj1yyGMP3KjFD46KhwDPhXtKrpzQvAruC7SVrqkaUm8+vb0EwtzfhC5BhCiDufy3EwvbM",
-	"jMsiKuWCj4cFDn7SKxcKD8p5qTY/CMezcYcP8I8/3cBTbnofe7RSWLP6uDtcBifjMes2sfUeKxxxJx/0",
-	"ACZ4Cu8y/ZSFOQrZjUfaptMScPYB/9iNmJreqN23tsXOOJbHjJ3pCZ3nobbBB2THWxvTx8r/4ntvyv82",
-	"R/hsruUm2r0rBhc0yMR8hU25oJUFlZ8xPWIinN9C4WGsKx0ylZgjpx0+GGWiF1XQhJQKaBpwmfjXghcM",
-	"HUmC2RVP8Pft13177d+vX56yX8K9gICKG1ZoNbH/JS6njWs8/nynhZ5a7RbXGndWSzImhyPHOBdz7HxL",
-	"o5Wer4sa+xhJGPtEHEPM6dnhhRUfTyVhF+vXwqcv+v0ughaxRkWFi/zFi6+/ebY1GfPHXvY3LPO7r8AP",
-	"WFmtxRxzeUWTPJL+Z+RP0MIwEvnDemFgWDkmpuxnj6NogGfqsApSdvBlmaUwCyxivyfg4pRda6Sh8eUG",
-	"yCYTlHeBR4Kb9vzHL/biPwJatCauQvQ6Ut0JU8kJr+AMKpO5UHsrqdgXfFx45tb6x4dPSnjLe6YhrK3N",
-	"NuuJvX119f1Pr+KM7pcp/iy1y8pMVDznFT+t9Kx4klDSJuiejJuHyDdKVgkrbaBSxnhuF8k2U4qOMAD5",
-	"xNi7lvTxjUK0HTcs/dIIXoj8STpwgMyq1AUoNQlXyaznGDHNnISYCGfkeMx9o/C1E19aAY9PY0rOKB9P",
-	"QCDSHsPjsWcXFzeKemqodDV0r5w6yJNhlZjNbTTDxlwWBqhrbZf/eP3T39x5Ow6HSZipVoXdMtmwAAgj",
-	"gBHAzpQZB7Fnxw1TSHWL4dm0qubJjbL/MUhmK4tKY1RiTQTA8zKfiMqwL9ObRb//NFMLrU7syy4MfCBS",
-	"f9hXyFtXzUIZoRtFvwLN2/rPniRAjKedWMhPopxxmbNc8knJZ9hC5EB0A2VnOI07NutGKQd+gGPoNJd3",
-	"xJOc2p+e4GV/uumpm96WQqm3aOpHnPL0hK7CDj45rNJtmJiPtYP1oIgtROI8u03WZEOaSkqhJE5aG74j",
-	"xGl7xfNb/+Sjjic+ZFPVs++Cg4ZXHWiTRxrdsw/uz+4cRXDLelF5mqkWt3zpCPJi326vuhUrcMyk7tI2",
-	"k92AfIpB75rGHl51uIyGu+UngrU1Nw3+8TXK0EvA32a3acJSmrYp8jr6J3VUpZfxKB2oLr3bRBezo8b2",
-	"EaaygaN0p5GOe7zSAT7stEghGm9HWNqGHzT2/uzjWOwTxt0m5j7hrC62LEajUvDbk0nBDUYlSJwVSmQ3",
-	"4TC/cExcpBQucjhpCTEvflmJQBQ8G7jCIqgYT0hvwQaACe0H8W+sntCBYQfDUyDWALjUmC6P2b7c1SiV",
-	"Ym+vVdSSL4wrJLr06CmAhOZamC01GW+hJw990gKjWIo5l2XvvT8sgTEZwpj0kh6Au5zDiAjvTuh3SS8Q",
-	"3oWNYyS0mVB6b9DKk22/pj4ejqzZ8Zz3Ekq/1X9yEX5C8W5v0PvwgZ3aGPlU5uzjR9eoPVJAUQdvDCx0",
-	"IY5EphLRHNSsqY5sdbb1aYMO0hPcwPZA0gcAAfSTjA66HYtk4iuRPIAA0Cduli2McDW5Dh8CmyLaUpqK",
-	"r8LG1PXPwNXIwxwi/ZoZ5XihXpWCHl5UbhOIQW9RwS3N+j1ZpfWWmUhi2geci7nICh6tyjOei8aEy0fD",
-	"OTdmqcvcLuzAIO8XcTsu/k+cRBGRuPXd8OFvHxy9dGMyz2Uv6VG/9wbndvny/7rYfyZhB22aS2RUx5lN",
-	"TgHzESN1o/jcTHW1ITpHfquEEeNY4ha5hJAssWyjDwiX3CTxyrZmvl84LrYkQpk3OC6Qfzfm9WnN4bTt",
-	"FUjamnCVQ6y9SrGifhwBc6ksl7xCRxrgneukLSdPkByRNgDmI6jlRWBx58ENr/Y/tTlmwObfc3PEBnr8",
-	"ALg+3E5Grd+cgTy964ZPPyU2y+3CakKFrcbPETcjwi7cGjfNAdSCjaSlWjer38vx2A2E2cXiBC8LadcD",
-	"2Q1esia/cVP1gBNDXtHDdzX7Sv8xzb5LxxeGmgbvMpS+0vG5C48hMj6gjm88JSqQIbNd86ljKqSF3gFd",
-	"0p6DpwReXOAtKzafAlXwVM/agSdA1X3MTA0+oAt2Yr88KBK/QXMeBhbS51I9wpieuXj3mBkQh/eOjKLB",
-	"8R7ZB2bycxFzajQChqxYmMprjgd66wHxqq2f2kjjuHJuxQoSLSNRSHEn6JlL7YMwjDp0eUtJmutAmIxe",
-	"3F0Y+DiQ6MP+qJoWwpiH0XpAMgDinYisoZuRI+azf8wj2M+GhQM67KXOO/OzpC9wBPYNNGxX47Zu0fsk",
-	"qlD/aFOiqiqFy0DRISEc5edx9AzMbd3Rc4dXrsROIbB9fksYx758+8NL9vTp02+fkO5X5BjsdFp5/cgo",
-	"kIi0iHYLozfZwLWciTelmzVHDitsf12XotPebD8d9FgPC7uh+x9zS2lbsS14ti55zqupIWazHIhgiGk8",
-	"cQQAYCZolFicmQQuo1ivLUTUdiP6+7zgUiG15jv8cVwvBsoEWDHWRoRmw+9dLP2qadN1k/bGfO+QfB87",
-	"bo3MDW/E5NunUiM0/0NNpfuF5xVNNON0Z6BbDhmo2yDCBwoh7qWZ+BhzL47tWucfUBg6S/WpGZyPVehO",
-	"L3gNhwQYsEQzMNYFGECWZl7oFUAH/UaYA7Q4rkQC2h3roqDyJBdBcQD3UXalMo6H0T7XtXPGV06oG4kD",
-	"MIVv2iZ5hmOTe1GukQDJE/AYAx+m5akT+MPgrBRI7OhlDBI4jPOxG7G+kbF1ZV/BWv/hxmCLG/GVzyHW",
-	"DCrnVA7eNVsLwMG2FtpcNCqgH4y5/QSiX3G/deZkPVA1JOyPBlX9I83qxfYqaqBOC1m09M+vrhn9NqX0",
-	"RDfG6R0+4/jHwfSgbSlGlcPWWVaE4jrEwP5YzzTKT5xMqURZ8rEuZ4B2E/udVDkrRxt0BhmBojxJZ12T",
-	"xboRrZyWPjw3plDD8y1wn1QS2n5mlXEVYR87HN+1e8F3+H5HNKb6ozae4EBbDuoX/MNdhz5itN00ql0Q",
-	"V1d5XgpjhAnHmsBtj1BNnd2esquqKuVoUVEGO0Zm4Trpg6toN1tDMQCty5fpyQmisk+MEOaEqKf8zdMn",
-	"iQvIGwc7HUcx9XH/dBa2IVlYiQMSRjUmPm/a2mPVSkAnjBdFwLjdwyC38gq9E6UEAmtIdWPRAh6PE3hY",
-	"j4MPc7rFxG59uoNL6mTu+YykUdvfaHPJLHTZEQOleEwiUKJde6Y8/7xtdqGsRzyMYM/+De5Krf+AW1rw",
-	"1k58DSs42T/1CHq+EOOKKNvQz5dcGkdLTU/4wrCxUJkY4M8n0sEQkcAN6FVQVIQYppHRnrgktKcSXAEF",
-	"/Sn71XP/2VYU8k44if9AF4tbMZgAIk8oAQ6n9XC3oVTDhRFpEIzMdJnXdPm/MPZ2EraS2IKgVg0dgpAZ",
-	"TEHK1qXk7zCqa6vJHxdMucdylPju8Ov5gbhI/Q13X5u6ZpyciUKq7kT2a0oghLN1x9JjEp/hgQXCsdgT",
-	"gnGWeF4NryvmuepQTweZsWr4FH8C1YSnXCLWU6uxnATsCz76jpeSjwj+SQzXCZNjttILSFeUgudBIPmV",
-	"qqD+HIOoiDEbap+ZqUrBZwkJuIICB4VY+I2db4VWE1FGCLJ32VTkCxu+u5cmEkFX91cKdAR6UXWG7W4s",
-	"9rX/V7bdf5UqN72OAmcX0DgdI2niug1dBoB4N5uIh4Q/lHpliWkcadhclEYrTC6XdzITLJf5BtIVXR7q",
-	"8T5r7ZpSr0z/FEXn9XasFZ4fucgcU/+CpgKcn1I80v5cUEtpz3H1MJ7pJT2hFjPrdvwHusjtH+9bG/Q5",
-	"BXs0NbenwyrCntmrDxbb1U2l0o+3y6U3O0NzPRlzWSzK7tXjB+uU4rQJ/YB9GXQIEx+VWJ8bMdrSavEk",
-	"YRPtgiDPl0WkpQA+gHQSOHhlL0DNfCrrXIqicBh/laNWdz1tHs6tBr5GspC2sRmU5eK0AD4O6zxTeoXU",
-	"I45QsxfcKLSNXtHeAxWBqilX7CLp9/t+wjUsBV6uY6v9HXT1D9TTW9LYf9P6FunxY4uJSKY+Z1xkvSe6",
-	"WN+p+9eORzzQ47Bpgsbto7zmqNS3nzhDvZx2b+pf3YlyRZqKfgUOFdCOc94uxtViNrKxjL4TJTCPQJq2",
-	"Mph69AEgcj6VeoGTbxZL3kLfLNQINRzamXx/na4+gbD5r9NVdyUgnFxdMgXbKec3JLqNQ9jJr3XiV6oq",
-	"Q5iUBMJUJEP8xGbiRvCYqLNrOq/MtUZqZ9EwQBuZ03Y0dNHgRt2oE5bOS30H+4l0gAri4MQauXZQefPN",
-	"vIQf4umn/1X4mn0Jho5YURX06J7Agup2FJfxQ24Uw1rXSOgJfoOPKnVRWMftH1YTCHUH/aB5F5qR+IWM",
-	"18rU7LNQs6RCIvZIKcCxaSqckqXM/RKiLv0uM6XbpbRK2jsCjyAwu+MGPSI/oBUZ6s5K776c/4Rt/5Qb",
-	"J6kHQD7bAntX95mTugOhApw7dWDlEgTgqXicV/6FgyYRvpq9KS+F2xrU+FcALOiPwJHFmypq8D5YD4F7",
-	"tYhwNHGt9Td1CG3XilwLnI94nI31PW5qSrOu0Gnvlio9pBsNfYfbHRTkz4eO1jaId+JhtgsWKh3x5aIZ",
-	"QRcMF8Dimg7o+J74ZMSYWELJBEK61YiKShGdmhg9eUCW5GcKtD6afMjqL6uEicIIJn7nWUX13NFsqfzz",
-	"WaXplrO4xl8JAbGddpMGvWmgq6zEPJJOxHfFwUoHYVDc8DVoRgz3XJjrM0gjgNfOMqDMAPsBAmrNVqIa",
-	"+P2uHo8jHZMkfK5iCuIac4F7MbyxvSu9fEmHd856CFgaCw7FJClt+q5TbqyBCJXb90jROGUhYrljeys0",
-	"RWxH9Cp0TORv57tkqMdjMrjoDeH39hmNu+PNyIWJ2NG6Ccz8hw7uFV84dLmCQV1RwM5O+zhkEfeNu0RN",
-	"ZO/MNonms4UqhDEs9s/YULNS2ZCgvzV/m+l5FFDHeSPyEZSvDBXADr6MZr1sKRF2/gGr7JybQSyC52QF",
-	"PmMENdeqDe1NXTOaRnBxYf0HjMWw0kP7Up5LJjwOlifUEVbOzkqB/RBptQ8A0xMBet4oQm1zlkYVuSQm",
-	"LI1jt/H5ulzkTvUL3Hqd7CoIyPhaR0x4WcegrdW6Smet/IIohvgptS5W/qdjibXUHpoc3hF0qU7Zz3jk",
-	"zc0tGDBqIQ1oBXYyqrZTfJqurAywH1RGFGOADQcVDMogYhMXaohRius/R9NceQKussLxDRV2E3lnx0ix",
-	"lH6bBHS6bSBlL83URsUSdpj2dYCj2aU0FbL9jIlJ36UsyTzt0CSuSgleOvhl223gs0MF3mXDZL2yuYbw",
-	"yylrYMcRoB0WWa/jTyKidplHMlUYbbdMwcoQCgHrYY21MVgK/RxPN/8cDzKIcgKdKJViuRUYy/ExtoBW",
-	"25iFwgrp2RjwPDaqYCltp4XvwQ4cRjWYAy09gpe5XsK8QTGq9sXFXzjkRZEO1t0ZzXG3vIKz3sHbr7l6",
-	"6CR08loJ549ty4a6nE+5MqGpzYWZM+s7WGW3+7qm1pB4sRWIXqGnPLH+CM5m8uDL8VDIvTGMhw+jW/x9",
-	"1HHu9WGqKR3hXbzWFZPV2s3CTeKIBBeZ0FmYdPEzVokyxEcQrLVyOtjp7C4nzFhKE04UY2vqtkvuRCnH",
-	"UtRIzhJWle4jD4ZfUM4oZJ8opLPmjDRkFb8FW7Ad3CHobhbZNLQGdtgNjhGImcZ2px2W94sLmGD0u6G5",
-	"FcvGj/3UGctqveIGiMiQQtb+e2h3MakzZX8EGK8HgMROassOnQ3aaWhN7kaFMUZ0KAT7OtYLhQjdHfjZ",
-	"JTLUBPlciUluVDrjqyH+Mw2wPhcwGg3tv2qCqKSJ1pzxmLwiqRihhdtIOH4tn/UxcP8bRWuFRGHJucgv",
-	"awMSrWlufAAUTw0KEhVY18FLE81omENfYi/XjD7yKql9+5qLSdamPbS8dQriAFkvTvE5UNpEI2NALHoB",
-	"8ZVY0VYh6rMnTkx+JPA0rQS185T+9vVSYXJBuT17Y0d5KY1oLMLBXG1gM/S3pJamoix1adI48Wr3K5D2",
-	"wNafsp9J/yklqVHolRul6lpUrascPA0JOGNDR68KXgmugLxRdw3XrzSqjyu47p/QG/wGFAuBXwV3KpAl",
-	"A3/VG/Se7U6i6V5vr4Kvi8Ml4FzvdmThwkGA50QHRuuD5GntbGfhsKFdy/xWrDZzDs0Xo0JmbMoBrOmU",
-	"z8TK/63LiWdvdAm3U3YVIue5RFo0lksz5xVWQmJWA+NYWsVHvF139m/SVH+1zdyFdTu0zDr5RTnXpvNA",
-	"kb7eud7kr2L1C/3kuNl++6CO47Zr6v2E4QHjgaFUNNq32N3OXq6yTBhDFrOBcTWuxuYZBOJOsRGW6VLY",
-	"EEfyIsE8WjlJvF+c8RXLtS/UpkwdrrC51mUY1e9EWQEnVcep0U/iuIIBncWbvChEeZjUuWavGZ91DwFq",
-	"B3RT8eMVyCwfoAbcl/7iXln5UQrIptMO9nunVvD5whbxHbafY1PvHmmG0d3d3liWbFJy1BRYG+uu84Wr",
-	"HLJ0fvS89BHcauBSCjSouCGHyQZRdIEJG6ngJ85NJ0AgDNzVSIrXGTJgPz5qwECxAUFnYqgOxAgnI2DK",
-	"sZ3QG9A76LK3B9G9fcNHKhKn7u1wMmg+h7DGqzy3DsEN5iZHc/YB/9go4P29NJjWib0/ZHXEnXZsCZW+",
-	"FcrQtkpWLJc5pXy1IpzlaYeitze73aS8gwc8hpR3d7ftOy3wtRoHl7qcmJ1WWXthRIbnF1gko2335W/s",
-	"zY/oZ9+Uk03Ri23yQaHf0AcuOAhdsI9DDTQhKtflF4ZVQnHnWK3dxqErYHVAgz7QhsA/v3BU6mDlNrTR",
-	"xldsSsp3eqE58MR2BygIJwQ+227lqrEuZ2m3A35TTh7V+8LLevJJcr1SyUqAquTuZvJIHvZnsbRd2G2f",
-	"flhhID201r724Rg5bEQ26XK8c13IbHVSirkuNxBKvlGC4TUh5Y8/RcwwYcvAjKdRma+XzYZf3KKkOpvw",
-	"u/h82p3HqdzLUgeOPMxl+8R+KcyiqFqAxbUXIdFG9uVygp/ffmNOpX5CCRPSXk+7NoG/wG/eUp/sshuM",
-	"mhIQP0mdK7prdxhQhq2w24t+f1e4q2+F2x4HxcX5fMfW8Pn8kC1BX4kj2fFE/LbroS+e3eOZIjhYGH8p",
-	"/Il24wRzsuBlXoKuRCcgOd99546W804C884OzaQ5tJssJ17cCc/u7zs84am4UHSaBHy7Zx9g8PDZoZDj",
-	"qb99B0duM6kPKqF+3NncYbd1kMZwRo1nJ96EHaKDntyeiCvFRJqqXJ1giAzwtI2xipnqsjop5B3gom/d",
-	"8cx8YR1MoM2AWiV3c7fvX7E3L1+zrJBwKvm6AsGmiK0k3M4RnWEgbQN5cFXi97kshbG/NZsjnEvK19wK",
-	"MbfNnnIz7Q5t3lJDr20LHjfImc/thJ1q63dnUi2gXP5Ff+f4pvYqjxTp1LuziwSKolWfgYbhPCD1GJqT",
-	"o/9xttgV+rj6prMP9Ndu2qIOueLBNrys5Jhn1TotQYc8Bx4vHFWdAx/RCcmFrw+qzeHeyff0fN62R11X",
-	"1cDOhNAElujRCvJDcEaKyp4cpns6FUWh//eztFNPI3TrAeU01o3kjIZoC6cFr6sgmCQc2RJJoijFwBuP",
-	"iWvvbCdgMXjilK28uckyAr5gcDzjSo4hgagLwIyDU5YV4wXw+hiNoglyApQ7rs/tMAPrgcuM4wXk0WUX",
-	"LQEZ10vXC8e3Y/+oTjJD/P5gBt1EUYc+A0yc+e9h5xtp7a6MB7PyUhpPgyvLUEDqoRZtXjI6Tx/EcjmO",
-	"Et1gAnm0kEVFYCOEfnG3n8i7OO3IbPY/RLA/vtbHDTC7qN1QH2E8FqVQmXD1Em4tMyD/7X2F58SZEcJg",
-	"cmiWN1/8S3xmsCv8b2D0NvTEcW0r3Pis3rCzaMTF9XKiBGbN8Y2h1XNuDAbiGir9eFHQSmYiBBzG41AP",
-	"D/t7kd0GMQ9cTeql0L70A3OVt2JF+MkkKJ2t0+vcKr2EM35Ht+NonggbwOYSUEgY82N05t/GQRwB00pg",
-	"spEAPJnCYkDmqCPhgAqdDG8J9b686PefQDPog4iwjp2/aPNDV3lObuitb1HvAbuEOV8Vmts7i9VfptmP",
-	"V/KNfLb4m+r/CbwcfHmNFhDf6U7lp6A6eepOrEIHnd6d/094UtKzpsCrRSnQzG/FCsSdRX7x/Pn5t4MX",
-	"4/Psv/7jP/HC3qCXXRRqHzGfd2BpwOYws6/7iUVmt4bD3mSWnIDgTmAY3OphN0q7hOZJDOX343UQrI4u",
-	"o7IAUhF2++3uQL7DWxo3pP9dnKV/4VZf6fxksw7j03pLP8+wXmsQQoUjerkwuf8ATu7/eraIIges9Q/o",
-	"2HzjDufXlg2/RpMWa182eradFXpN4lD5wm3ZPSq4Xl4XH5cDYAuQZ0YIOIhZx/8GKiP3Gis8KNtAZ3NV",
-	"FLHG7367nTdjr1qZ7HCx7a7O4wRp4HCv6wQBYDTxnHIsJobkT6hPe0mA6HYwmrQ8PhoCQNn78XHnT/Y2",
-	"tmne1fSmopgNsykvqy52cPvkAxxJRWUlvjmbznjC6z+chad+CIeUH13PxW93PuP5ES7/Bx7wbmmAy9UT",
-	"f2THKRuxau1Bn/xmHKkQf16nTK7hfgrSUVPSq8Tv1Vlm7na/18t3/9h2SHVo8e268HZReJfXSYuGEcrJ",
-	"Vrb2ONHepKSO94BQcwGU6vyOy4KPCoEV3NiOJv9jqzg63C7iLj/eaMdPso/u4u8loc7Dyphir4XOpEqo",
-	"2uGgENUG0NIb1HJbusTcfGGmIkrtefAKV2wxt0EacCz6jF9Y8nE9LiQSC/EaV0HQOGK8zKbyTvhiLAdV",
-	"CnLSqKICDIugcYSVqgNSZvSvjEVoslqvjLYhNcXeplZBoER+yq7yPMhwxAVrMuoGqFkC9ofLeh0mL4Wv",
-	"j7oVYo55UdMVQMfW8agnkXjkAIeR/OL5i8G3429e5P1vzr/55ln2df7i+bf8Yiw472fPn/O8f/6cPx2N",
-	"n43PRxej/uibi4ssP3+ev8jOn4/6436f97/pJT071L1B78NNHL7f9AY3uwXwN73E/xJ+JZ72/wQfhrj+",
-	"pjf47f1H23FkJaAWoBa/D/ksf/EMQvt/i+FoBeeqz745v3j67PmL3U9X4+F5rNPVmol0RNhOovcAzgMm",
-	"fDjBuvO22fQYLa79DD3AQ3AFZiqM4wIoxVwbWekykhomqEHdsSWOQUBpLOZIWjEI3YCAuI//Du9wBJLU",
-	"P8SJ+yVQTWC3yki/LfT1wc/kKw3jel+b+lCvON4ID/9ZM6xjhoAAMr9sJKKCVUfg+5ayNVjluYAieHDX",
-	"9mF2kZFVF0S86bO3I8Vfr5Uih5YcopBHVtO85MtdOnjNqtsybLX+3jXR1rYxeh/G02xgwEV6EjckDhaL",
-	"M/27hSxy+m5TLHfkLfAfagMBL3zUXQN26ZGY1Es/YN3T30/7HXE5kfq2RzRwmVNelQgKWhEN8Mvj7wA6",
-	"c2Nk2YeD47gX2jr1t1gytvv1973aNPbjcvZPPeqe1D9HhhPTP0GMLiEfvmk2/8XeexfstW3EMZIMf9Ej",
-	"R0D+OTqHv+jRMf2D7fWDblRhGHFX+KnMF8+99idojO7btWdGuKrBPbcgIIxUNgLTKjeOBMTXyc74ii0M",
-	"kmhIKCyqVrgBPWVvbTMxIKHjG0dMYvfCbSEt/EJ4v/bHpfrfxTEm7nzyMIV19labjMxayo4qZLVsf8RS",
-	"0Jn4b3C3+pLpJQfWIQ1HeOgxB3VNMEc51GDGw8U5CUkJI6qIVi+m33P09KT8LBXQEzrxMWBl5qYK7Cug",
-	"sLFJ929xn3jLnSJsc6d8JD67oKym+ra9eCAkK0crOhM4jO5bzSx52S1WARQgZx/sf3aLsYA+yO8mPbFs",
-	"Hhy4lxYnep+qQ19ZzI8rei/m3YeiYn7AWAu6BJatbv6TfaeJbb5fteJBOitFhZpS97xh13L1S8EBG6zE",
-	"0g0rkR+hxrtnXYdhFZeECUSmIGnYrZhXoaxDjMciq5yPMkhuZLso4yoThb1JcDPA5ER8ef5r6NWRmEjb",
-	"KljyKq1b2L+Iy9LbpmtiCc7Q36/J6gm6PEP/dRrxMPqGmUrPTfviWpUrsuBDr6yPwQg00ZBRV4dZXqty",
-	"RQzHOA71MW0vSaqZuLmV8yNY+LtbCWVB1DKwFtwZBjVfz/PpdJwEsCrrCZIhBpJf/HkVKHpldYkrrKeM",
-	"s59Drav9QCvEGkbUZiJEcVD7hOcfnre1m/R2EJGh+WOQmTTGxoK7zpDmhFC6GgJXGx8VAlnwcK8WkPBA",
-	"pViCbAPTpOMAx/exuFDiKGETx84g5pW1AH+IF534AF8CL1onmR2u/zvHWufYnzUjKWu03sii26dXKPTr",
-	"kMicWTdrSPMKr3bjFXO62ElgCOSvlzFFeENrvl16CVvxWesR2lfYQZ8G3vRItD6V68a9OSdCdZxWAil8",
-	"S6hKCiwT9kvHNkkEMIcuvHz8gksqKR1KNcz5yvQG3/aTHvGsNJl9HCpH7k438ZhlmPBsnJWPW4TZVXOJ",
-	"1nv2Af678RjHtxUDMfCl1ofW8yi4QC2ROb49T3KjXKKEoQtqIkioK5BhfKJ1DhVzVPiFTci48ov0jTIL",
-	"eCVdXrLU3mFo7zCUVeoZiIjXQnuaOQfos5cn1kfAbt42/kah6Q1w8tEDHaNWqdWETUEUvDPN0zGjmvAS",
-	"o6l5IVkQv37CclkKYMMGxaJOlbL4jdvFysa8MMKfBI20LgRXrUyGzzaNeygEP2jip9M+9/VJ0O9+m7YU",
-	"o6nWt5shpNypUaN5TUQVHXOBNGJz2dhvjf3VNeJzXmXpJbavs67LD8etELrPWQfoPm5aXd8J74bYjFcZ",
-	"xsqgcgmVtEovXSWVcuOPqy57WehF/goFMREZFZBSuOA6xuRWQqcr114vk2HNaBBtOoLTdDtzl2+capz8",
-	"smKF4HftGuRE3IsPeXQaPhgOF1GfYtDbSwi4ekolob33gS2FTyC/uyiL3qA3raq5GZydocHQrU8zPTsD",
-	"4NEeRL/YHY+0wLvB6Npw4NfHXN6X3hzWpkjsBs8+0F9bsBq4t/RF8YDYcMAIn9ZGxt+sWORt2uffw82D",
-	"me62xkRzB1t3kFUG27K5m5LNeVaQSauNoyfUykUh7wSw6NtO8cl7+BICGhTRWMz/f+6uf7dtHAm/CmEc",
-	"cC0gO3ZwuPSUv4JrixYotsBuFwG27layRNtsFNKlqKZukHdfcGYoUraU2KmctAUKNLBliqKGw/nxzXyt",
-	"UdfOJRo/sHz2GH69dZ33U1g0dxdFsrp8+y39n4CeLp0C3BYjlmgFhN643RLqZoPxVPzMJXC6fCggnWWJ",
-	"5kZoP06uFRW2WqsAPLcoFIMs1RBvq+GQrrx+xF7IdFYA80Mt68TZgWFVn4ZCDsuywf91iqHftW+bLMqy",
-	"PR/0J6CtQuG6p5ZvrGGtS/c0Guxbe+AqrF2VcsjZ0Eu9PuVf9tfJR16Ebu9iMuMZFA5SZxu0a6hfE/Ad",
-	"7IK0p/V57u+5C6wjkPIDgDuac1r/nECPjYe422L2a9ordCN4VZgJO4xS7pBlVFT7pww29P0t1j1loGr6",
-	"ejVH1k1a9whqYHxUwR3C7EmS8zRPnkaYT9CwXWsmFqTAry21uSjstEYM1yqoHGAiLyEmkTLNM27vSfw0",
-	"cDo4Db2E9L819OHwgQ2LDFpnroh3PB4zDGuIS77habbGF+zK/ggOgF3H+50I+AwPzscR3pznbbvylTPc",
-	"0O8HBx/ykmAK92IicZm70YELtWEH7HFaGI5742D7S/qNBZ09hMxZ4ozFlZCLJHIusvWci8IlI1LnJfAv",
-	"jqUIf/Vvv6G2xPodL02vQv14QvSaiqCc2Jy26ONgVSB2hApjxjNVk+X1Jm0ps7LSkLZOOVuuj67V7BPP",
-	"TDf45MXXVZECCED6rrpNXvvS8FWD3559UjNSuJUrS8O0buzJkW7h4r5aKgj4cmrPQG4omvRbLGCsqHdU",
-	"RJCsr4ZpzIMTMsZqL6Cgr/lGkLBWSQeMKJTLo2LC7XPFKx74Fy8uV2bt07JW1QM+C0m023m/38La/ji0",
-	"3464ENa+L+JvnwuHYXfA3mzPVeRNSuXvkLDTkJK6OWpHLxPl31KPna0a7OO3hhs807zLKKPNQfRQrfZ8",
-	"Pfj31Vu0GP1+Noew+Wnwn9TYp9kfEtRdL/+Byj6uAslpASrUXx9duz93wyV6asImuxlDekarGhLyvZe8",
-	"yCnY4nUHMPy1x8zuS1t3nu4hOXVp50MI0F1olT6jc71BIt3kvSPYIitHRG44tBpmf3s1vEUnIxLewQcA",
-	"V1qtVMlzSPQEyV5RhlJZFO5CVqSGa4SDOaZhPOap9VNVeEgtMX21FY7jPM6AN+Dx/DKpDHRjWmju0ldn",
-	"mXUtjcguuGH/OZlMds+t+If6wWkUe6FFwocFb8a1D7gDR9wp9wiyPJDI/4Fsrs58u1QaBTQtL8q6VhbB",
-	"3wrAGix1RgTYwmU652ylhDSQs2ywuwrrpkkB/SSQnskFSVsTkvCY/TKJPjo0EJ03D5NVul6SXoLEMPD9",
-	"xApjB50ncJj6Rv8dyYIT+O9jyT8n/kAOGvzlEWYZvBMGZdBT+VuFlHVAPy0VW6SrEpoDQ+2+Q6RnSkqe",
-	"uZbYyZu0NEPwLIevnyeYp/CgH2RI4IH8misBMbGa1zgIatPCN40K6FTMMTGH1yZc5omnZMI0jl0M6iiK",
-	"bHFQ9sMbF00lT3UhuGZPqK00UCU/PcUFqR1DqfAenveJlsA/fStoFmKKTvTI294l1k5BImyYwJZiseSa",
-	"3lgnKYh7x+0YoHE0QA4eILgx0IfjUkhxWV3Cl+S1CGn4wtGEdHlmdW1S8Kau0tIFQ/NTVhqt5ALDojKU",
-	"v3r2S57mAAeg6TekpvEIq9QYru1v/n4/Hv7vw/Ukmjy7+degtWnkHcYamOgw6yHGexvH50DkMTuZSrgg",
-	"Ju7sPDVpzK6ng5J/ng7ik2g6SA30PjkeH/93OJkMj8fvJuN4bP/9Bb1QLoTE7igwgv1kpvL1dBBfu4/i",
-	"KdEbs3QlsH+K9YHgC9Lg08HNDYiUX4nN591SZChhFHNKTVrniYAOtCGHfaiyl9DePlBlrBBfOHti9xvX",
-	"Q0AQoCQ/fSiDc645/8aH6gvXWuT8QCfwS0e5hbcLYUFzpTOrK68icmpQj+F1ViWdulDpUhVQkJCiyh4x",
-	"2Pkpgr8v03W00XUhW6bCUSXaM7mde998nGv1jcvExXjcvYPptamqt7RiL+HqR7VhMVQ1iAdz8ZVUv6pM",
-	"XaSXQTnunpYsPpZ7yL2s2Z/T4XvDQwpwZpZaVQvEsqFAEOSRpHAPI+SeJW87bazfuYEo+WZRjyuSsadM",
-	"zqVoLykrCmvpKqhu0RDoxBw/KUHIBWq4Qw5Nj7EDBTtrK4OzL1zIChxLMAIMmNIrnrfsu6tNY6GssqUL",
-	"U/Zc6PaLWdsHKHZzuV+qwxHyfsb21XLdnQbZICS5I4OxUWZeyVmhsouytRr3fBm+4l85VRCop7rybqHY",
-	"Ro+kHowFe2eeVVqYNfwYEefx+w92D6CxgqN6aGp8dDQ5PhmNR+PRJH52Mh7DfqFZbSNzFLHYw/uNgZg2",
-	"8nTirv7ItTUsI+DZH3nrlzDv20b3OVkW5VJY3RNDf/Y5YM/sgI7ZZVaJIi+jmiUkHLq1TfC5U2q6kmUc",
-	"lL4TwEGuKgPjucai0MjXhf5p6O7cwStslUBhlDiMY0MgOHJfRT7mFlHKJpw8vP622StA2lEzSVWZ2HUw",
-	"avyYc9O1poixsyvqwR+UH4LiOlDbNZ69HpN8uJsPN/8EAAD//w==",
+	"5P2Lkhu3liYKvwqCf0fY7s6iWKWLparYMSPLdlu9bcstaW/PtKUhwUyQhCsJ5AbAomiPIv6nOQ92nuQE",
+	"1gKQyCSSzGRR6ulzoju2VcwbLgvrvr715yiX60oKJoweXf85WjFaMAX//O4tXdr/FkznileGSzG6Hr1d",
+	"MXLHlOZSELkg2xU1JKeCzBnJV1QsWZGRhVRk9nJx8RM1+Wo2HmUjna/Ymtq3mV3FRtcjbRQXy9HHjx+z",
+	"UUUVXTPjPvt8YZhKf3cm2Aczs581K0YqumRkzhZSsRtC55oJQ6SASwuutIEb7Me5ff4fG6Z2o2wk6Np+",
+	"n8JX4oGt6YcfmVia1ej68eVVtjfQDEf2d5z7/gB/5WZFZlvKzSwjVOgtU4RqoqUU9r8mWjeuyYovV0wR",
+	"s6J2xFwfHOfUPdgY70KqNTWj6xEX5smjUWYnwNeb9ej62WTy9eWzZ1ePH339aPLs2WU2WnOBlyZhXlwY",
+	"tmQKJ1YyZV5+m150XtgFp4JQe1cYZ0XNKhqmvTbKRor9Y8MVK0bXRm1Yx/JeXj2FIYW/k4tdVS+/faV+",
+	"hve3x/VcEFpVZL6D0SliR9E1sqo697j+ThWn85Klx2bXzH4bVo3cuXuvScmMJfGMFHzJjSZUFGQj7GHL",
+	"pWI6gx+ExMtIwR1T8u8867y+2fCyOEIDZG5v6hgVXDvrkF4APzk2JuQ6HYPCi+cdlRQLvkyN6jnJ4RrS",
+	"ZWYJc74DQoWt3aznyBK4ILMVK0v53x/OusYNLzr/uNX6MMECO+eaKLaWd6wYE3vRjoFp9/tio1lBttys",
+	"5MYQbroYV+4+d2jIiUFutJFrpg4cfZK7e3odf3/zWZfyW75YvJXplZTG8nUpWOa2GkWVWQE9SFHuiD39",
+	"SA1di2fkwfGyD3RdlfbGx8j3h41e0a399/7Sllp6yWVHvVS0WtlZUGLYB4OT4ZqUVCw3B2Rr4T7QGLKw",
+	"4ue3kX3RKBsV0v7vmqk15cXofXqYu9ebhJz9Oy15QQ2DQ+VGC2S7lZuyICtaVUxkji0QIc2Ki2X3UHdT",
+	"tWkK1oIt6KY0o+sFLTULQ5tLWTIqYGzf3TFh/spFoffH98pusVkxzcitvSMjepPDMs4cq1pQXrJiBgQx",
+	"20p1uyjldvzPM9CbaFkiXxNyI26IZndM0ZJQxQgtDVOCGn7HOvUF+8nGbLhha90i8ieP9hYcyOgl3vu4",
+	"1hKoUnQHU/5eMfYHS7O9BVzD89hxDvGWs57ClwVbV9Iwke/+ynapcSlWMUsYVjOzBK0tl7tlOyCduSx2",
+	"ZMmMjjRGr7YtKRc3zUfgJVTg8YZnW+yQPJo8G78TfvqoSNcLEI32wg73XjNfgGbdoSRbvX1mNUsDM3AH",
+	"gWsyp3asUozJrysmCAeO7qckBWygkNus9VhzkpdXZFYplktRcPvVqaPmQ1N3lsBAWfBSaEPL8qAWyPGe",
+	"XqLA3XtWGvyRzlnZyQOkZp74gG3OWQlSYXbLdn+5o+WGzeoTvt5YAixLspKoYwUu/9vIfu8vORVU7Syz",
+	"TB18ePvRk3/1+Im1t6wmat/xv377X395/y9/Gf/zP40OcoTLJwmO8CNfc7M/9x/klqypsGKOra3sADtt",
+	"ZcWIIWupOzWGEt6X5MSWIwXz5vFkElk0l0mL5idmxeshLWINd/QiHLz1rHTzEzOK58dUW80Uj1h9e1T2",
+	"FWcd1avF86o6SM1geluuUVVZx9q1DViwv4ac+1cLd/J7jcSd6p6jqXnAkBG93ghhqenwbim4q2O38OJZ",
+	"d+uNoYYtNuVrpuVG5R2mqKaimMsPdmEoCb6erBfhK//m8w6bVUcJ37CqY0z20lnH81beMnFsQMbelJGZ",
+	"kbfT//v//3/NMqtYgiKvWa5Yl6UOj511tL/SLp5bSrEEye2UmDXdkTkjK1YWZE7zW7IRhpf2DgViXcs1",
+	"A92YGEk03WWo6f+rJMVGUeP8e45nk9mTiZ7VbjZFZhM9c58Czi5FziIdoHXutrTF2msT5uFEN42Ypw0J",
+	"9eWXTyb/+7fLi8fv/9tvk4tn77/S//vLJ5PJpPHjn5fZo49frfVXCTlmF43NV1LeppXXLV7sdyLczefd",
+	"UmcBHKPBYCl0DM1dPuPYPtpX6UoKzUCR+EXJecnAhZBLYZgAUqRVVfIcKOZBhXf8y+8aXaT1l/9JscXo",
+	"evT/e1D7mx/gVf3Avxe+uL8A3v+wpRqOnWbqjhWon4MmrulOk+1qN4b1dG8FX3JunK+2UrJiynC2b7H9",
+	"ua/5rBgtzWqar1h+G90QTEC7AdUGPeZBzTo0QxzIS/uQfbqpS2WjkmoDdmiv11iz+KPf9/goueOY0uUs",
+	"20wYq1Y7QgXDz2LvyfZYjeLLpfPVD5j7W3ws9caNsMddFJZgUwcAZSfRhiqjrdkyBx8KKxdECmTC+YoV",
+	"m5KhE5UbYH7Oggl8bkye5zmrDHd8UrGSUQ280P5ZsJxrLsV4lDT56zP1G658k1JbNNOYVLRmgXD8jtSu",
+	"Dzn/neVAHTGxDCZdTxV7F+oJ/HnS/MIN3UP+hS7Z/ogDkQyglhSZCPbBHHv6Z3tPezr43e5hOzdTc9Q0",
+	"sI5e5wuJbcqL5NrnilHDiik1jchNQQ27MBwWu/OZ+S75SqaUVOkrH7iZ5rKIySDYRtlowQXXq4GDwXlF",
+	"K6HEdHL5e3H14et/PPtDPd0+vHt8+2T9SEzMckWTb6h1+kMb+JotwPQE40Z3OKvBd6rRxcEN2Spp0N0K",
+	"OhDVpJJcGA1Os1tWmRvU1gQpuTZNdndwLBuBdlqKGt0Ip2EfWtFA8EjaIbGFIXJjfNSya/CiQAmWssPd",
+	"p+xUDtjb/s3+pfiJLXOLEL06oga5MV6Q0QI9OrT8JToJqEE0T042+nCxlBfuRyvrx6/p9iemtWUAcPrW",
+	"rOCgEkwtG1zjwPc/H9/Iu9h/fU9YNXBcEfdqIhfJdVOskmrosfOiZOBTVjYNf8YkjLbZPzZsw4rZNWwk",
+	"5UbfgGNYCuZpCAXiF5rIrYhk3wxocebVIWrsc+N3YrbmWrs3amJ4fksqquMwDhivSIStlwBFeuc9jszK",
+	"go0QzsO/yXPGUMqhJ3CUjXIqclbiv/HbCRe/XQDF6LqLZzqZ2XG03IITbq4t9W9omZFcSZE1yAWMXmAG",
+	"fulKvmAk3+Ula7jYRvbZ1CZ5rTo9yragKUZZ5GJwIqSeit/z+tg12HxDThwUV+cTtE6X/Jyy9jWq890s",
+	"x8VdWvK4qpS8Y9OkX+g5Xowd194/pDYpjS7iYBf6llcXssJxXAC1WLKzjK+h6KcH2wysPH788EnWqUPX",
+	"i6FkmTj6rzcCUwLc0GXJwL/FaIHzkZrVjn1aVXBKx+S189BbNiHk9tq56q+uyGwjboXciql91wwOOAgh",
+	"RpW1qCDsu10x0VCIC5aX9joREmNX9uGMsNK7s92b9aZCBjvLiOYiZ3CjJit6x+yzbLFguSE7ZtAxcNjR",
+	"1ndLPnbS1tuaYzRpJxBvh3ImxdRz0f1NeSnI396+aHKLf37wmPwz/l+KadjT40RBQnthHwwyYceS/KeD",
+	"d2W74iXSsg9vcDR8S34HbKuffMEf/jzK5FonGK4mD3Dxg8zfwGyOnt3mtNXGLrD9+6bOMNiIMXnLPpiM",
+	"8DVdYji3KikXBCIjqL1Z+V5SA+kxuvb8ImeFW+x6HNjt/fUPlxvKxFxuzJj8CivPjR2d9rFjJHxkK05v",
+	"C++4cfH+mj1Gpuf4bDRvRfDdPXlQcyW+E3dcSbG26+DziTSme1QlFUSv5BbsYo7+MO0mE3/2cjI5oBke",
+	"46trJ8MSDi+gB78LXIBrruBLpk1muZVihIklFwyoyOr1lSz0De5TrR+5wKV2SSrxTkyuHp2+FbebOXP5",
+	"OXvD/1d+ByOnec60JkbGx/gLTfJyow0GCU6WSPb7SjDD9BS8cB9Mv3Hw8HkvVDJQKhsCJd7rsxCuSMbf",
+	"QIermKxKRnLgcGZMXhqNW25PvjXVWJE49WSGL3rw8/Ofvps1+TJ4CjeWG8YxzucX/0Ev/phcPHtf/3M8",
+	"vXj/5yR78vBjMvSpmdDc8Ds2PffB+0kqr8evyRamFvE7F02w53DnfqAlK1yaq33I/WyksqsjCiLYHVNw",
+	"XsUN5hc1Sc4dBlkxAQd6HZxkht4y/Ck2UEu5DHqCU1OD+D7b6U9TLcSrnJywpgomZZRcMOCqoK1Qoles",
+	"LMfkF6QezZjPmeEm5FuVVGRES3AFbrSBmDqoMyFaEwfFn1xdPnp0xBmejayclRsz1ZD8oBsB6od2MVo6",
+	"6cJ4Rc4+6QSNNrKqWDGO83UfPjkS0R6gGjUkuV3kpCQvKSYCtlRsKwQ7zir7QHNT7q4JJWuarzjktxHF",
+	"cqkK+6/f5bx9FO0l8vDr1PGiudVKS1YsB9rMjQc7PGM53eguloPZYbj+Z/HSFcxQXh5zn7Q0ykJnwVtj",
+	"jxrKNh0Nqq+jZc8vV64/qV8O0suaOuWKcjGdsxUmniWcMFQn0+VXO38kmDFlx5aAMb/r2EwjSSFRdXMy",
+	"fv95YH79jXeXPocnwZNSGEb8vrD1x612e9qe14S79nGz/sZv70W8cX/i6WOFZ4hSLa32Yfeqxfx8Ns3B",
+	"EGW8Tm4snTM9i28CGNRn8ktA6ULC//8pWVQp9dBwAD4yZ4G9ea+c3es7psDbtpSCJX1tSymLKRjp+1T0",
+	"Bmx3cAM4Y3PLytJnQXJD4NvaOwqoISV17Krf2FesLI5vOVPmB3tjkq2ZwWwt5wUTptOr7G8IVuCclVIs",
+	"ra48Ph+fPDrjv9obLWFLkw7bSZBXg0hFsZJWOhEuhFiBXBi30VvqdnohFSnBTsByJEbyklFFtlwUmG+Q",
+	"8tyDs+joYQQx51bFcc+7uoQqoXjfMcXNrtfivfE32weP0jZyxq2SmA4+0El/fDBwp31kg7wlLbQifwM4",
+	"0xyDduR1DQUtLL/NmtlaFFxrLZe1v/xgy+ZJB1BSyf7VOWDCQnS80d6zERjV3h31GsXSM+xh7e+O8u42",
+	"XrVxpQC4cRHVdjLp+8lQf8LSqzFnXCxJYe3hWKG4j6CED3ZO5gfHE/cFupA+vdxYqyUqvgNX6p6/KyES",
+	"jJRTRlVpt2C9MSAarE1kOclWqtukiID8sL5cpjVXPwb/ls5p/9UxxmM06SYSE6DjHpqXdvMzyCnjYjm1",
+	"k7WsexRFa0Ioin2ouPNYoKa6ET4saFU4xRdm1AxDhkcFY4WG8KWAYabWDOb008YkNJ5PEPNvi8X1xnwW",
+	"bb+3FKv11JQmL+8GCzJ8pmM5IkZ7VmLmWMYIU+kO0B0ldUsW51GGPY19RoXYfu/EQJ3Xp/dLdoGHQZrl",
+	"tYsDRMKQawKs6obMHJVivGpmqXCG0YA685u5t5kVE8fdlU3K71dFchMVOWJ6hvtzBl+eWaFsh2ZNLFCb",
+	"8SW612jucbIGiaToILQ5LmpEDCrUfJbvwwkp6E4TumK06KsktQgLP5gdthOZMmc7Gp/zWLyJ1NN91Xqj",
+	"ltai8HShY0mWK254TksQXAqyJzoFyhuvdPqHwYBCW2DkTcGOx7X8llnLphh4bBsJbLF7Z3lYxBwldYwC",
+	"T9HHdWxPvsW72rtSD679vuROYRFLOyroIza9zZXT/IGH0zMLrquS7qb7ybs/sLKUvXLvqmqY0IfSsKNn",
+	"6Ue8K5lYvOoa23ArMCVrfb5pvDbt9FM3iePetqo6C2epqs/FV6rqF1nyfHcgbyGZCBmSQVCKLqS6IcIa",
+	"MK6MeFhat0vo19MFLzvisvYKJoBwiNSVTGeRU6hZTJp0omDYNuZst7s7poQE5kaTLO3IeLw2UFVkIUvM",
+	"naEG09d02pXTmSLtMybSZnsp5a0mNOVoTudPw01h0lm8nW5aB+nhR67NIT7WlRjrlwTvvKkzUIEuEDnF",
+	"+PRUFz3cibzhgY8cPYPPjaPmj4mS0d4n4jTVs8V8I9H0aPIsGZptceOjwuxUVnqQX9h7kiTUsTh/qwqn",
+	"H/wXXpuP6bl5bJ2G/PmzLkhc+mIEimbhb386XTpK+4lqT/no4/somh/WZgNLiKJ9dDW5enIxeXgxuXp7",
+	"Obm+fHw9mfzHqL7HfmZESw5eKojVj65HbHORM2EUKHTBofnw457XaU+WhjmkQmXe1k1wIHtVRzFuwbZM",
+	"G3fKM0JLLV1yjPGALlxjQgCkAMZOUMVEwRSe+L7H2u/Ma6zuT4iQaJlTJVPxmvdVp+I9aAYEcDv2HnD7",
+	"s2fkubrFBQmDtEIKw69xYcD+C7vwvl7IjXDgET43TC7AEgz5VJFwusFMACuec0i6RDGaYrlpYVIvbj2m",
+	"xvo0FrgmpveHz9mZdKVwbD+bztQix70phEi1UzRcHXQshusU7fcHtIRY8eZHRb9zgR9i3/XIT5FxjUMW",
+	"8k9SaQa/rphZOSgfOBagoYUUo1+DdyNDrpAqfOs8UG/ZBxPXBz95RP7Kv2n5PtIZUa0Vww90rJWSd7T8",
+	"QW6UPlD07DHAsFoC1ZxQzudTp5DxFUxwVozJc/+IU4QAkK20Z2ZHbhmrfEkgLSD7yKvZkBWJ2VCBLL6+",
+	"ilJ5nn795Ag4RT2tV0EYp/fNcxU7OjepiiktBflyVim5rszsKyIV1HKQOaR9rTUrHTiQp3u805J6lECf",
+	"dB24YXUZI1xMF9LBDBzhBvCe19Y+QLFgBj9zf1lxxMXrJ3OI7nAl7lOuQEt9oGDL5T9CuryRxG1QA9Iu",
+	"UFlMZFdHSWyVPjGvFk7/vyYrf3gs5ScozR+fzEpH79oMplVIjUbXrc8gjchv0IkQcqpZuZj6RUtbN/4q",
+	"4tRJQvWtq3mwZ9WHfkghGWbL51ZAZ+BoBiMHwBggnUGu7WS5Wd0rDxeKHTowSsL228EifoyGQcNm16Vc",
+	"2tdM1JpblPMPM7jBWP1KQg5kAc491OXYujK7ISqcJS/1WqKYrtF9HrZk9onphjXJHzpUeMT3023i89Kb",
+	"oPuJgLRdmyK6ffGHZ3SKy54oDjGWDPGDa8zQtSdM7Oay2H2hHUDGNZlF3HfmT3qoMMCM3AbNaKbueM4I",
+	"zXPUMwtZE3VaUnfQ43eWSgK0HBzVmpBOpp6Dpn29mX5UieVur+0hounYetBspGEe9tcVHGlDIaoRwYMG",
+	"D5WlOgkwaMpvQ5EIqSeNMKlZtElhJ/r72NZc6yTyYhAJQENUWeuOFV0eGby2/5aJy+HCBQD27PDs3EQ7",
+	"DA7IPuowPGM26+Jga+T/QV6lUi/vzUWTq32DLO8TE3M20pv1mqqWyXlp6ekqGtKXVIivbsglbhpuClko",
+	"uSa0WHOBEEFzmUzNuZOpvLRXC8JovqolHUxwX6DthpBd25z01bpgMnqKrM8pjKxegu5TyZ6X5Wm6kc/E",
+	"OeKDuldBYLzDkRUIO4ORNEWNVNYc9AixSaVYGb6gnclcDhGZrGnBsmaurWJLro3a7TOXYZEwLGPX3Mg2",
+	"QUq17I4DPYCQzYOkyZqNNP+DTec7gwPaQxI/4pGIBpSNDsXhjGHa0LSV85xAbtjauWW4uDDS+GxuK0Pd",
+	"ysOy2nUWBXr7NV9C9Ys9CDxfoVGr2IIpVfu+/dOgvRq7G37IaL117cjeeeRQ0Sf4giFwYb38ekWvHj+5",
+	"frZ4+qSYPL18+vRR/nXx5PEzerVglE7yx49pMbl8TB/OF48Wl/Or+WT+9OoqLy4fF0/yy8fzyWIyoZOn",
+	"qe2pFCt4Tg2bHo5IaLrT1wQoXVCRw/K8+fHNc0CWpYK8+eXb/0EKmW/sKjdHvzKm0tcPHuhS03HB7h7U",
+	"b3lwd5mkma60Rqub+yXaq6m8bmzHFxqGBjfJBejBVUmNJUCX5wa1f8mFfjJ5OHlI2dXV/Nmzp0+fXM5z",
+	"9nB+9XTx8CFj+eWcff34Kb26fJg/fZI/e5hPvn5SzNmzxePHT/PLy/zrx1dHXTetVQ+kXU89ReTfgHvh",
+	"e8rLjUp40hb1hUOn/S1fs5IL9p0waufztQc/pDe6YrnRHRTj+jOQOTNb5mq+zVZmDhjhlpUcPMp0o1kE",
+	"QN9Hor7BLx+VPmGEyaUs5TwBeDSQXTZ5WyAjlDBDWV1NAvVbu4aOQ9BD4zL1U71Wup5oBM86mUyOLLz/",
+	"THLwgNyfMsl65gnSSEoe1Lv8ffaZWjjozmItsdRet485+r6UzaxYEJa2sfzR1aghp7EyGhJ6ySsIEIPM",
+	"DjAFYoDeGAm0jycazX7mLB3qgQLszbzkOaBOgzgDJdfV3H1XXD1+fPnMrsKcavbk0X10b8RpmTp8vaG5",
+	"qnGZfQ8iOSWbphvk6iwoVvOyGJg/+ztyqEPT/Tc5BxkuS55z1kXbLiz0hSb+RvCrOfUFpCBWZ1tbB4wC",
+	"LLyR0lpjIGNvMOYXyc3giNt5R3dfygYW0BG4709PtQ6RCpet19xkxEhZYtjN7hLiOoRqtYDU7k/7CSWR",
+	"R2rltlTXJm1L0QCwWy8m0xFaf1I6UpIV22hWTK0VmD7baC9g3XdgaSE0aKS8JdZuSYYia5jfo1v5Bm+9",
+	"LzLV8e/4opfOMOlrHpWOMVT6vcO5kWHaJZEx0b/XaAAcN5lhhijUceTPV6bUsdSQ8d0APQ7bfTTzDM/Q",
+	"GeKpKI8/TyQ1PvhpTgVKOtyASVUxi2p1BWrpD+B8Oor9Cq9+jveCWNm4fLfjT2EIvplYlpjB75sC2pIF",
+	"7uL2XCNoQN3QJJ0BsODgTNOdvdAKnhsfGzHgyV1SLrSJWbkLUWgzULHGiX6PQ0jRhB/dtGQLc8yziODP",
+	"NPipA85G2i1YBbqImCToWRcwrTTSbJQifcTgwtdHGXKOZAIVRIvfnmknMZ8cr9tfvG/aiNCD4JOzg/mb",
+	"gLx7Q2YuL2EWAlnuhzFBx7215DF5JZXWeTQpK+7qMjlbnKd79d8EGbWXyprsFrHkpq4F2YIuoGV5xwpi",
+	"5A0eHoQt9Pg/UpG3z//1v3/78l+/e/PWAe9bYXJjhYoy1+Tv371+8/LVz+4OPHn4cN04MLfyH+5Pnvgu",
+	"f1Apc1peJ95IVb5y2FyJlymWe+9dYvIua5V7DDbvqAoTchlGynyhAyF2FpR4RycMdZTZT4w82BKUwCmT",
+	"dHQCC0qOb66oyFcZMXRpFx830mptW8WNYSLskrsBdqNx3c0jdI3cv6cTvjM5psy/EYOmVtm6IdHe1GsY",
+	"YRvhDrnYkF1tp/71SOfpJvZ2ncZwgMzUXtS6zN7sv5eu2ZX3PMMEXcXoVqpbsJchCDomLw20XREyJLLc",
+	"BExR1w0APXVhOPtCvA2BbNcSxkde+44WByA/6ufwQ7g+gdUdflEadyIbdRQVfbMpb7taYKytwAsFvly4",
+	"BjVRxVabW/VRQuwXaxXkE9R73sPITaY/Oh7jooLAOwu18xCZsV18O8QuHgD6NlAPLm+t8LqHRYpxHg/k",
+	"7U5pwapS7gAkzMO76M2adfDFdEXrgABnXSJz6iu6kIItNc9cLsgdU7s6CcZKUg+RKz0SnmuZ4G9CqEJt",
+	"eFkGEghJY+yOs62rqMbBFl3QIp2mH6g4jiNjBwePKxafvMOnvt7AlMkW1MQhKLrRsT3QvKpOeUKEOtdR",
+	"RTMGcIRyY3K5TqBPwjLtvfcXutF+KyytFdeWLYftwtYGHUo4Q92/Az8bNjZ90RFAOg/Mn/xr1zcRbgb1",
+	"Cv+eM2CWPRKU/QDrDzpiqYfXtQ3f89KkIZ4hsuf24Aap2zWrcYkcS37HRA3uBto5Fw2AuvPo+Hv07rCu",
+	"kulCIZh8hu8E6IKWnv8k62pYcoyh/gB3/R0t1qgoWh8Z7k2NE+mQaNGQ9ACb0RE/aJ0cMZdatsqaCx/f",
+	"SHVMGVaIA6y+Y9MckERrxA+vmiiS9OKP6ft/STcYShI3iK6EIZTKI3vlLBNshJOFWg20iOAQ3cfRX6PU",
+	"nSy5BwFHOO4YC92aSwB/mQKv6MczUnBwp87jIJ77Ca/p5Sr1HZ6ct3QvF9lj4/hl62KX53EulrefzbdY",
+	"3kbemP61rXULXZ/8msx2/SzOD6jUNMf9mJE4a+udLa0NWJHDtkBtANEtIMXOqx3cq3RAYDVstpahToHX",
+	"zUVi3W2IdluVVEylKBO+iV8AQtUOcr+T8ukp0x2xGVBIYLw+qwfAd3wdcRvy4gyqeJe0gwram7jAzoo+",
+	"zKsEI2pMgDqxHTBB2gj9OWhV9RDtB1RcR2up0/Tizd87wsUUfSm5XK/phWYVVVb99bDCX77+/gV5dPl0",
+	"8lXmLD9wrpEZdsO6ht7eD3J9N7smlGDvXqJcG2AByGPbOgppDx+kZP3t7fcXT8fkhSw3a6GhaCaGCwfK",
+	"kaqwiynYFovtLHMD7EAowGE+g5MSXUF144ox38bb0FtXyG7/d70pKZmzJReYt09mX8wQrNyNd/YjF7cz",
+	"8uVMsfIv74CZvRvNvgL/B5i8RaGYDsELwOCvwDGP5AbtaaPJEyOlx9J0OZI+EcGOHwizWQY04kVmZ57d",
+	"clG8U++EEqrbhs5ovmaZO+327pQl/4JW2rUkOIDVkSiyv2OlrDqK5r998+Y74m+xpozBdYZ/UO2VDpdO",
+	"YXdRM5F2k/4u553wir/LecgFAzLoAHi9ZbspLzpiK7ds5+MqOBw+MOEavnyMc7tlfqVcWWtFd6WkxbTL",
+	"C/x2z/0bck+gUcF854iqBf2+oly4w4FGJXw2uSp+CPstHOJmi3eiGM+ZMqsxzHN8d4l9F48xnBhNxe1h",
+	"vRGtj+8tR0Rffn2T3Cpe1O4UiHjliKaJbFmam3R/rWZm+jXkjGKxxBea8MIlGlr2qFxaYsHTNAie1CQl",
+	"QwjmupEwBFP2jIQrIrdp7/WRM9oGxUmaA66eIYA1xAULaXOR6UG+wgVzuRo9ovCOkrtmxLXeDPRU1vyj",
+	"O5wRQ9Cspxi/SGp6kB81RSru5Cb+wDbSw9Z0R+ScdfRe42K6D1u6/3JZFpYhOLD98F72geUbwyBbJ6pd",
+	"EOmPCZlMnfkJcPq5IUspC2y0m3q66etscIxd8n617Fp+qfiSd3dkQ1z+utESRYx+uQDgfQ3p8BgEBwGi",
+	"mFF8jzM64ub6yLRARwUGcey4VFxYZmIf8KuNESIhsakJshn2gesOtHDUD7tWxbfD7rx+AGw8G+mK5cdm",
+	"YO/xNGolaCSPu4Qwug4PeDIhzcpyR4yy+77Q3juM7DPtegTb4+iYIaMHA22+Ww+AVYQ9cIXmaVCgtjKM",
+	"RNlgN03Y9dZRj0UY1t7H+nS8ZVlD8AWmH1N7gwSaW9ZajbDwMedrMOEk78icPGtLgBSZe/bs+UJSzFql",
+	"4jWkz+2riXNZdGSYQjcHdxzqLpErqlesyKLE0pqLsIeTvyShvaleJVCXf3h+cfX4iSdlO5CMrNiH5js/",
+	"RemETyUclu/G/tHgmZdXwzPF7TvccmS48s3BHNm9REmstUam6fV9aTTsFixqxOtE3d5ddGFwwWvdjFvx",
+	"mgZ8FNg5OIMbMul4ex+9YZB7KibofghS0YyyaM061lukPGiN4uM+OAXgUvba2HRPmdvvCXBCgnwuhe6R",
+	"Xf3CRRxeuNtPxi0E0MjBz2ifv9+veME9kbLVCr5YsFSR9zeILY1l/1Z7WHBWFrrlHs+sICoZqP2l1AaS",
+	"hvzG9k63+xYGAWw3MUTc6GHNXrARMPg0sPlM5nvp3OwlEnEdqrUADTtqkuWI7YR86COmRotV51RIwXNa",
+	"Ov1sPCwt3+m7A7P8G5ZLAqfWhUYqqe24RKGjxrVxkf/5jZ6zlBkcxVBNgBVXG6MTjRL27bGeEZnf5bz/",
+	"MXUlDG3y7wNajCzWoxZbpeZohmtJxRtXbXy8biJUS1jDYrmhqlCUl6F4wh561P8D6qE3AQRrVE8MzMB9",
+	"DaDx96mNgNdM5R1TykFJHP/qK3+3w5Ub3DXmpC4dHUE2TMkrac463HUx1EIoaXDGHwAVgXEIdmGH+dWv",
+	"wuG1u8+Nt1cIDumy7tEBuvzB86UNq7psuT4VCb+6qPI9m0jHz9aDqntthAYbDY7RnmEsrGtR69jC0YyZ",
+	"6FDvh7MohBFm166Xrb2iXV6u6ydMFeCYsMrUBXrt/oQ3ZLaQaskM9j3H21HPJD593Xnc23Euw6gq5BYm",
+	"jd1prZVln0eRsGRgrgHs2VTvRG4VdMXo7XRZUq1r8xIBpJKBMlyBc8RfHSHWDO8zBGJj4t/bwAsyqxSr",
+	"qJ3q7No1QnHNQm7sNWQ7s+skts7NO3ER0G2KWUZmqALYl2VwoeTwsMRC/C3dYVSxkILhw0JOkXM4GgJX",
+	"Dddo1dyQGZayza6JlmsGia6a8oIIiY+7obru9iGlCoAvsYst8B3fDhLUBysS8Gm9qZjSrIAXUIj5qUYL",
+	"cZc+6nkTcSywINzgG6wqUii6Fe0RWOU0ZNaCXppTIaQhSwlJuogA6YZhddfZdQjzlvyOEWh+4Tpr110t",
+	"wV+j0Q8N3wBt19e2vBPEOyFr4Ls5W1qR6EG77EN2+UMjUK79hrumXzAmp1i7XXEvRU3WzqKQAB0IESK6",
+	"07FuThyDwfdsRM6UodwuEBXe77emO3So+5aMN7j8uP0LbrdJbkzzzAdCHdXysIa2w34vjvrwZ0t8CD6E",
+	"e1r3wQGWKPByTQSW4fr9RCZaxjkpUQp3mNUBfvGmxpE5Jb/Yakb3yy8+xao7Yi843JMArxgaBg+yEj6r",
+	"wn8OffzcbXNaenJTtzvUwgyYMOZpUm4sY9kHO+urG56kbilZlnOa305zkJ5HH7YqCC1fwM0na2v/lVSx",
+	"o8oUy2/T/XGwvzUWB7tcMGwLjRWMiTqFOMiYSqlRcs5uandeU7BF/eUclI6VKzBQ/KxcDCyIbH/UvwzT",
+	"PMAMQyDrHVBw8Oi4ApacCmJYWWZoomkctLXaxsSVMNQ4iT7VFljDSpYoL6wWbN8LTfQcVGsvvayrxHJ4",
+	"p/Mo9AbpNrrDT+2ce/t2FGaYuP3PfB7SsLpRoLJXLp8woWWeamvRne7EI9KNkYOWloUNcyHsOfYViuHQ",
+	"0UjQK1ld1/RxTb4F/R58Yfbagy2bX5Pnd5SXdF6yazJ5cHWPjFjsItctgeB6zsjax143AlDUB3SO5G03",
+	"08HbXR3xwBTuNFa4f1fcXBHIrZMfvaoTdluu8QGag7xN51erjeji3m5VE7GISFeFroCoaUpMFFSmzTJS",
+	"kJjtulW7IPI2vQh+pV9F/pkB5cOQnYAJd/tz+Tsm4nk4SmUA9OJ/Pv/pxz542QOa6i+md1QlBxAB0lPy",
+	"lilFAXNrLYtNyWA4P7z40bLkf3vz6udzjupjn8U+gJl0hMvtbVu7BVO0+JqLZRlJPUxIgJw9x5+4APCN",
+	"GlvSd5axbG9M3obwNhbSrUGk+V4KgKDValFXVa0swT9HWzbfIxjwq/Gc6mvyEMh2TT/EixAnvSaW8a1c",
+	"LsvDi7h/KFMFN/XSoP/OQxHrLTf5ikFt6Zd2W79yh3FBvoTj8JXLim28wIn8mYHhWfqbwXGdY3cKqEYL",
+	"PYy8cgBX0GOkm8vfXsg1M4rn/kD2XzTfPmcvzSyNRIVFbH5D8a4x+dF7l+PeET3zEgcgRfVG4EJ4xOlQ",
+	"rLS85Ae7MX+CmtahQ1wwS3rFgRxC3/ZJyluEX2WlZqh2xGU0rsfRka07qCLiUL7nCdTYAZU0bWt0cVp0",
+	"qEsN8xUEWK1o7jPhl/ZD37IFF/yemGfhc4moQcSPC1ZZbiogwoMK7z2Gj2f9nhXEWBHQ2LKH5+qH3lXX",
+	"C7lJXCxnoUpf+xxUKBRxQckbMnNfLWYe+tmr0xALA7pf04LdkBk6rsJ9iB6AP6IzIYYBaDjd/Gjq7KjI",
+	"ETaoILjGggJA/oCeC1joLl3XT4DjyHslmXQjPrndi7A8m5yyyQKTJcYDKosjgttPxoJ8s26fWJyE3HHx",
+	"BFiuBkjfkU42Vieoj1/jgd9GxdzOuH/m/W06WOTiQ1jwREnARvEBoyZwhzasQp0V5S5RG0F4o1I93dbH",
+	"fSZJnSehqO0n4huvRE9RiT6edR+Nz3mMPM5svOyNzMR437sJ7ixhKdSLPlM8KqqSvn/T9D2ButHTz90g",
+	"leZ9+4o7E71vO9N2eldahLqbvoDoU+ErldDbl3lN2uemM6gvNHspEtE9oacF5PmRGYLGNyNBOVUQ2Of4",
+	"Doi3SR+qCs45ulSM6RTo9pAt7kJKFbFyXlcL+TK3YcVCuo3mE6DyAWugDhgluYrhqebiTfg1GGFo92NX",
+	"Jp13bWQ5sPXRkG732Wi72qXxMRtbxx1QJgYbArKopskymnY6rBOkIDb9fA4R+FmYmOcrn5eNnYY495/f",
+	"StQ1Cj9vVuzhuqf/ougHEZ5BS6GBSC6wxp3cqLpzB0Z40WmZaOoS+lHUkWv3pk+MgHCgFPAQ+kBI3E05",
+	"TqRqCcMiKWX74YH6L0WIoKcARx9NyW5rDQXLB2oNvo1Jog4o1bF6hs37ZjfNZlDZfr+eGzK7ZZWZZXX6",
+	"iUuaiIsAXX7HTZxAk4UcDyNdUxwwEmkBVf7wMYiMtdIqYGStHoHZ6BZTqOLkifCqBHEmrTAP6Nkud/Fl",
+	"MApVZ1jLo8pQizYSS1xSMYUUlhnxeRy6kU1w42qWWOVCO3XSiY+CJrtIutxSuRXNpXMrhsrBztfxwBCS",
+	"59dP4USU0lInIBFfNdpFxllLIRcpeLPhZwcAh03jMyzsD+C4dUL61gftNGNiTJ6XpXs5Or5dcgmoByIU",
+	"xPcD0i+1dNKnjdNxurP0RPayxyr6+SXP3MQoG5kVE42eruBiGe156gNEOm7izNLdDNsckjnDnAFPA4ZV",
+	"Y3T9YFql/ZcTSp5RWOp3yAoOHtATzZjM7IjxSa6J/aOy+20fh88hSAcUpkJwwD0x9Qat0e2HHW6Gj6/4",
+	"F2QBGU5Z2guvg6ACJnraYTsvAIKSsPxW+3hCY2gRiC5aJS7TTpN6XNfk0eSZ5ZxmCs9CdKJ5st3q28vu",
+	"P9G8jrO/Ds7XwdZKqljxss4yOsgT9hJHfJwGQCwWHPskuU7/zjte4De0y3xPa3pTGVrS9tH3XAPb2M00",
+	"NXUsqlfgzseu9tCSB4X99ADsNZ9nGCEzxBZPAX0I9ordQoEOwLf5bBQPZArd1j0wOr434A+Et3s4jBVt",
+	"B7PAfXCRS1UNx5iugwFHPfkYCr2Pw+O47QFmNOY3HewXZG/C7Lfe1gpfLBoqWwD0s6qc/fdB9Q2nMIK2",
+	"aLWdokfXvznfbDheTtm5HtWNIFyuuSvwwvozeJIugIWP3o2er+Tu3chavKCWwW8/2I/BjxW1+7fnNBzf",
+	"UaXHBszO995p2vAUumHTisMdvrEETPlo5MjHLh6CT6Hfc/PouccfP2YnNwUKC/xn/9K7V2G392Du3cR7",
+	"x1Zwvj1vTyCcu0/Ci+rJdBHmq9AbLeH1TzW/C+Mhbdh33/4b5Sb2LoKwppZrhjKblZrdC4crDyZ/3Rix",
+	"cLbn2tujjvrfpwMFcB5Om5eOmjlpJ969aiDhHs2M4WKp7zVJf0wT3oZt1A4tBuYIGi+KAYBrXXvElZ5p",
+	"hKz0HpXeYZFfQ9O8LE57cKI7R0C4BsjbmhlaUGMPeR0BUR5IG1mwkw3TpZKbyv8VKmFaERPUraAprwLA",
+	"K/ijWSYT+jWojZhLeVsnx+opgLXbB6jIVzEIw9Q3Fr3dzJkSzDA9zaUAnpeNjOLLJYzZvcn9Oy83RboS",
+	"x4uiribH3lGJohsldzPjMBn8SuG+B2d9MH8dSXVxAVc5vN8E0D7W8pG4E1BbxHszXUrTkfEszPHcZfym",
+	"uxtflh62N3s+RWfLSJf5+rIBp+q+8dvk4hm9WLz/88mjj/+UWoTvRLLV8Q9yS2gU1A5VPwpt+xwg3yUw",
+	"GyacQhfqXyCRWEH3ewHYUb7GKKtrjPCX0ED6hsywaqEAJ4u7BSxYsJt4pBXCx2puXXAMtI/Jc6iG3PlC",
+	"SFFgoAUrIlvFba40xX00eRS+E0qWaybMac6Ew8WcHiKpriICpB7BbnyrY5imPWArahdZSd9B4ESOnUoV",
+	"DFN8g0xr72idgnrVdv0xoQa6/uKlS+a7HsIBCjNplXms5NbS6BbNc8yQ8LWyETY/E1P/Vy8XXIydE1h/",
+	"mECjGCfFIL67c2HHlh64SAJ3Q1AuwIhsQyWwc1asaFETVF2QJhfgPdek5Ez79qQ94UVo1VkaMijC6LBy",
+	"+gM7vCx0hgHIDDGQnGMCHP83fgMRhdM36bMSGBy+sA9eRcKyBUyBMFKWJ4A8eCOzE50twUPfGLrTka/Q",
+	"ysw7hkNidw6DQu91DmZ3Zvpw/oRN5o8f5YtJ/qh4yOij4nJ+OX/EntDJ4llxdaCG6hjiWxsJONjVt1AS",
+	"GByZ0PEZUvRDUlhc4WV59jgqEezC/NnH1XHky32/OsXo2o9BquUpCUmITYNHJnOO8SgNBGiv8+ydIzCK",
+	"hzihj66lSuOEovqEkSvEG05l2FudUPM0zvH/lBuMdWvm+1Pgad9UVjKjMwXW+ppUVIMfkWoyg2WanZT3",
+	"5fCAwpjc/FJLG+dyJswYcKLVHd2gtEjzIs7sdup5FoG0hS6HTnOP0k73fW6ISNsCOXRdud0v41yuH+gV",
+	"Vax4gLni4x1dl4dbVvVMq01OHMH9yjBNn1oLvlrIteCm7uDt4HGZWoISZGTrENbf37L52Mj0yG/Zrhuv",
+	"sfHlGzLD5K0ZfhTWvS0fcZ2mdha/Td6PwdTAHiFn7oIPK4jDz8JuZr07RseGYrd0PTWY4J1Q7XX9tzev",
+	"fs7I7EvNhD0jd+yrmd3O2ZdQhkPguwQQI7+a3Sfkjv6uRgMoZ30eaQlon0svV+iCsuf+xrtcfU3wP8Tt",
+	"Ko6XHKZ6QImig7XF/fddZJCVLSvzSKXax2zE7joTulzJ35YqwcXStdIHBgkF+5pUskgXXcvgiKqHkqik",
+	"SwJtyuJAaZ/9okforV9dyYJs2fzi8eJZfkHnecGuyQtF9epHKatvaH77arG4JnOa317IxYI8mkCDP2Ot",
+	"X7H06cf2jFLe0Uyss0LMymorQB12t1XBNhDD8vuL0sZhE8Q+tU5x1sai7O76/72UplJcmAN1CR43n23L",
+	"HUa6Muhag3oi+2BVE30dK8EuAIZAE6Fk0jXtNDU4hjPAJCrU3CAUOuhBEJnVUkFlOEDdSm3IgqoLxcCi",
+	"W2JeveuGSg3ecDmZECYQqcfeh290WQcuIpzLO6Y0BO8wu3y+MQTgX7SetQp0/aSc3xSL1D04DBAx9A/F",
+	"gB14N9FMcQpeIeHYWnJrl/3guhXofTfgrZDVOBKYmHR2PXoplgD5HpG8869zvAIOdcWXK+N8+TATK4Wp",
+	"ZeToNrseCWZcE6zx7VM95tL5hXRFc+a+b39iW28n1LW1/lNgaN0xNdeQdANZDvYTYItV1OSr0fuP7/ec",
+	"7XkpN8W0szQJKK0u5sNgqpFkbnW2Um49OIAlA0vBwKv84OKibLbt79/0hP/Cju25G1oKK8/vU3LUPlAN",
+	"RGm5JBKB07KGj+Y7+7WNSvpcl4omu4y8hq2vLQp3XvGIGhm6kob4s11KiR5qPXyI/2qHkRrfSuo0gK+O",
+	"y+h0JW+tdilB4VxQhZ5ianwMPJQnDxuW/UxqVK7Bb18LI7zv5ZqmXd8lW5ip3BzqUew5EHK8LfauVFKu",
+	"W80647Ibd373Sl7tYbP0/tfgdo5sR8xght5V/oDg7l/v1SSyrc8qCL9zQ0qa355AA0ByqcXplHJtabKm",
+	"KEvInNmTEpI59pSZYQP7m/t+CnL1kCti4V8wriVirCXyNcDmWQUXI6BLblabORg20LrgomB3+K8H1e3y",
+	"QXgffDnNbA7VboZZR97sf+jrF8Bx/33DNknnT3s3utLNW11EEAY9CGz3q31ZGshcyTvu2iGEsNsWRI2U",
+	"SzAm6B8blQ57JDpBbPVU/0NP/5GeVVux9h8PVSeQme2X7n3fbW7sxCfY6cDIO5AI9jfFss+M2I+HzsJN",
+	"HfXRo4cP3r74pbuuoL71DVN3PGcH1eT9Tsu0mM5pSUUOyytkwaawFnYQhilByynkENmR+iteB8lGS2rY",
+	"FjLdlNyAWiArJqYLrtgW8zCrzbzk+bS2Md0PGkdb/wARwfc9Y1vzXf9dD7vyCXYc5WL/gmzH2ZVPB7vB",
+	"/BzwvcyszJ5BHg9RsmRwG2KG7oYVg3SxAG9rqpaijloDT+Pl8kb72ToQag9gXwag82RLn1/RVWec3xkw",
+	"7LxympFZXm60YQoSfyslf+9C9DUy3WJlyQz6fLb+O2BPaTlsNe22dMu2HUhabOgpRUic8huI29ds/Hm8",
+	"AIULz+Pg471JHcnxE9A5KFr7CSLpKvmVTGKvYdMxOxy/I9DP+lAf9daywIuHHf4f8JGzLwhqin1XhPu7",
+	"9xmy1Vymde1oykeEaSW+Az3YGhG0Y6g6tSonNOpF/1kPH4HvrD9kQV+6Z86+oqheJlhp7jzNe7wDliVS",
+	"iVfUpeHaN8U+hzH51SHw8QCLUu4woThOTEHbGdTjUa3Wphias6/TmRyWbzdTLHNpeYR9Jt06p7bIO5qf",
+	"+xdtV5avOMaYfpc15VPMP7B8u0xCRo5HH6BC0yUdKokht+K6E++c0x2wUC3g7iPMtkWf+Hz08d5UisT0",
+	"Caj0b7Wt0+vke+FxmLHBXcPOoR/IGeeoGPuDnaes+QiOChPF/bIeFuqPwbgj04V0BJwi73Sn/IO6S+SV",
+	"hYKbsqwBTCIQpWbBTQTK+L6zI9Jp9bMJJDiHGZzZ8YC0FQRWoT8S3JaxW2yxehCkEu5yFARkzzp6jYHU",
+	"ssuFvSGa1s5aisxsGLm6up5MLiZPricT8t3GUuODb5gqueiXNYJbFnY12nw3smHIGDitH3lKBVoo+QcT",
+	"00N7ICRZwBsIoFLhBgSOjna4Xf0bLzVcvpdw+fvbAWCxgwLr9Xb16FTTvTAx6lxHeeVZsJlwEbv7m3We",
+	"4EEF5u1Aafiof09EVr4OsBf9+GU6Nd/NT6/dT/hgiUVrNu4t3YM8bXCD2fmJszmJPZ7CwPovW3AAtJMw",
+	"rAGYhaq0FZqDS4ji+rIujhmIPv0pg8SMuo92stSpszb9WA7V4QQmO9qjpRH2nr2lsT92LEy1SkFjBr8v",
+	"hjp9USYGgOC3/YkXim6TAXQrUQz7ELcZ9X1V75MBwIoh4QOY6ndFR+SA7pKNoX52vXQdILnVo8E/Dr2j",
+	"IVtnvoP/ZkAk8BqX4gDJXFb5GBNs0BRqfjGW7+SM2O/z/FuNOfQ+c7hIv7mc8i2bj96/T8mQox6SPbgK",
+	"WQxdPksXRyURvtdvT1jbTvKDPUmJ7HWHP8dFIcP6Hk+997xs4HRfI0dJraVsmVjzHjKqrvXxo+lck59l",
+	"SlKvAJl3IH7vvjs5BWh1qA6ix+I2upa2kiiQuS7ttEKSamCdKdlxHIEMwMdeLTxyNDyHAKLFVGIN3z4H",
+	"8iWsK6o93GjRBCkncrG4Vz3QfgjlUE/hNLJyDNzVSR+vg2jeT2Z16AzYH9jjD6TyA32CXjKfjlY8nU/X",
+	"fzU6ANqgrQh40KPiLY+MgDF7l8ANGZ319kCjlhrHbBZ5JYmWgELhEnZnobcdDR1jISdH35CZKw0KI3B+",
+	"mjp2i548WLtmyQT2It9DUwufhROFdUep85QoT7pH/l3JBUu0ler/gnrYDRoYi40U45oSxsV87FDvxxt1",
+	"Oj2kQkQp+v4hMLl2IwKW3w5pgsTy20Ow9P1f5dmMG1kK1+s/AYi9RmB3KxNPrXthv9kUS9aVIbHJV2Qj",
+	"UMxgW+eoxwK/axegk5LRO6a9mgz51lCmtK8TY7LQVLNcikL3bI0I+RzRI+2mnaXckj+YknVWdD1Srsma",
+	"awfr1ONb4ckOh8gKu1WgGxYyWd3yYMgIc6LcyoFFUTGVtysbnj0bP4u9BHIzj2tsXFG0NYb1wMVK5hVy",
+	"QI1pr33r7a1l7qac7yquk2rJgRYh7Z590EzKbo/H34K+UZnH5kTyTXcEcfpgvxOWCjb+WGMR8pJhio0r",
+	"6zjJ5SDXBxbrB659oKhdru3P3/Gj785q/+5A+NgvFPOt7svp/Hvuye3u49jxzSW8U6fulNOH18EEkpyu",
+	"Lp20FImI/F2sC7OseclNR8De88sOHpGRiWUPl4mGoTgEruvMusAqJuNnz5497MUsGB5M3e1dhqCjCNzp",
+	"pHYvTSaQSsd0w5jaaR7DqXQZx9i3RcA/Sq5No7oz4s5u6APlhyWqKr1nW6m0IU6G2j0DhCpo++GTrGDr",
+	"ZFmEpbohM/T9zhwLibvdhahcnR/mwwnwTBSqDNOB3/y/3/fIGgt3D1wI9+X7SJT2h1OD2f+Q34OISNuE",
+	"0n18/16rSX4thy/hD7Is0kikQkbNqripe1Fw7ZBnCzisQm4zYj8gN8uVPU1ruoMEaIeSNybQk6oJhOaq",
+	"QjyOeiuXQq/ccW/7PDp950PUem8aBpgp9Jdmo4qC5J/vpndMFFKlac7ZJc0F+74jFkR91ATbYyGY/NXk",
+	"6snF5dXF5PLtZHIN//8f1+Sbkua35HvFC0hFOyVCRua7qBLmBHkSggItI60mvZci50W6HnmeTC0O6bMh",
+	"qggliVxYw3UtRUfFWlfuHy2ZSudqO/aJNziUpwy5Vcgb3smN68rQgfvrwHUSiadVVdeHAD5+Ug3Ly8EN",
+	"ottRYS6GwmD26Xb43C6Lb3YI6Y1HVxKn67oH20fSSyahd+in74mNRfSHeqVodseUU0OOrsUbf3My+Oob",
+	"CvqbMkfegQCbixivwqFT823AwW3bf34veoI3MpUuGYhO52EwMnfffs6euxAmemg65yiMrofyWRCj2w1V",
+	"9kYfwB/TSUzXTVC6MflZGpRXWGDlqzoRaSBdIdh4b7JBj65Kupt6B3N34lYPn/RSMea68SbOoV+yVDpJ",
+	"mEv6cnDmere5l8Sh44e92drPHLIXf29GHw97eRtL0FwxP/2QRh8ej4fcufcAwdc/nuJh+RFEAt2v9t5G",
+	"BwwoIvOEk40sYRyMGPwfuREZFm53Zu/tIzK62sF+ZJ/eZ7eFLvhTTzS6+fBOHuy5dqyFXlerOteUbky+",
+	"Aw877j3HGlf7YOYrPUVRd2vVoXNfVCsZTt81wBOO+jZJexkwJaOXOX76m6dWR3gOoDA66PVCu0yHiILc",
+	"L2312e29H2X6E7TiU6y2r7+ABZfRB/CH1kK/j3oSXe1XWd4Xd/T8yX1DhVjgLAkx1tmNaeIMAi3XqGVp",
+	"ZsbHbc26NdIROaf/VhUuXDggEWYjNHrgwtTbgKh7qxXDR5+OH1137+wNpPoxOfXgDDwVOTPA8a7kRvXu",
+	"vvAD3Bw//p+L5nv+UxED/PZYxhMD8vjY1JrM3eENa6aUACAHll4zwuAjpCEphWtSgMQKrkXMYIr7W7qa",
+	"mrrJXETKe762ae+ACF+zKN4R47Y0hnxaIGTfeNSndDJMmFVxnOkTNWcKNhRVqdaEz+H3GnkDkWiwzhYQ",
+	"J/JbIbcl843Z06Zpp537HB0FCKQQqo277VzwDh1bhF/gJuDXK0aVpuXxo+JvPNUwliXTU9mRqQxXPdFF",
+	"QNuNLA8pQiPeG5fZV7vjaq9fcMudvc3qUMTqnnkwThKEXnzw0GFa3wi9qSpA7zjgy3LeILuioXu65SBY",
+	"ps51qHMqJENPJ80NLDP40aXIeyx0/2YOvyJKTbLuz7ldO8OPHujmkHt2PKixGtYHBFFRg+G2xeKenI2b",
+	"su1JwLo1pBMrTfbRdsi0GFt784clzztCOtiDJ6nhQX8Dh/xfYFls3SzAMTTE+4LyqRsnGSASRkspWGxn",
+	"BtSSDap1llprhPT4S0nzbigcuJv0MTxlVplUVptd/Qg7gxl3ONpTHlbG2l+0iKSf3uNGbalw2aZbR+9+",
+	"6ZxU9iUO12QGhft222dkznLL4O0bEF1yS3UGaVel3NWXhazPE+gm9Bac9NqZxxlxRA2Z1N6SITtmWl2B",
+	"/JdrAPz3HVOdNm2oRNWqH2XWTOqLNokJuVmubuK6P9qCsjgPw0/7AgIAtidUR1w9DqS+rxey2Yjt9GKS",
+	"9rhOK0UYelIPNPPBagT352Uqy/msTXSSzc0OLlULhW+fcK32N5NlMXOVRqwsHDCNQxlHIC24TbDtzHfD",
+	"uSGCcaxucxLViuzaUyUFMp+jQOHOpXXIkerqVff127ILgfiAR68DRvyYbxNW8zweebSfP5dDHr52Yjeu",
+	"VLiu0WumGV7E3iODO7zc256Pu7p1cOdaymQ+dA7FmI2mYrRW1O7XfQI0iWl3v57nRdFsnXOsH8+9RtOv",
+	"bdB4r2HP/wt69dQiPoUOrUyjHxhSQHikhXYyfOGHG6n+mDZt1VSdPlpFRtbDBRvTbScYsDdthAG0RcaJ",
+	"bU3VQdy7x9GeqXKIP7nasp4QOZAy4JqlNZOCv6hNRthNtRHeEnRpl9A0Y5ha3IooHrBaNd3p2Ad1zxqz",
+	"w6HK4bUQXvNttj3BDUoXDaRB2557iExkT3UOIYFWjVuOSnxOhVUj5iz2hXjnIVLkBw8/mIaUSDdDqdvJ",
+	"QO8Y16FixXXdm6wFIZhMcsSuZIpVlCeRWRtOjCQQQBeUXWDrShqYqXA9pncxFklYFN6u/Rm8wSEptjsD",
+	"s1F0VNJQUB6nhYqG6dW/pjyUP813aZileKqN72PH9Y3Gfgqm2evdteiAtUNsCly5+6zUkTwv7My4WAzP",
+	"9cpGrhqoA3Uf+pLWvY/szQFQqybJP/8kWALDC/LxYydxdhRvuexEP5CQaOMr0XlX2V/Ehs+o42I18H2t",
+	"va7OKLmseEfacejn4mqro1aIWG6VRWWyQIt6J/Leycg4ohey2t3DKRucSV0JcZEoWwEEv+OuCIGMx9ae",
+	"VAB7YlSVnCn/hE6z0zMLsgYsf7LjOcQcM6JpaVhhz1R8wpMvXNOiQ+mJGINjoFhgaKUQfOewCInLZacV",
+	"1XorVZG2NlmyJdPPdcJ8aOlWNw9CkO4D49DM9J1X9C4Us51vHBR9tPd3MmhmoFFUDTTgxvIlVkbabSHc",
+	"fAW82OXitHJLa4/0fnKt7pANCOt9V/ezxQ4zwXm2xeRSV0SJyOZuPQac1L/pYYkDLwBqsCZgHbc2JSta",
+	"ZGQSqzGhlCGsxtXRLIOQeuW4QKA7dwQylxtSe9T9Ih5llWfk4I733p+HO8ypuvezm7/XSN2fIfYATZt2",
+	"CDvebCtcU1Uj/rQfG7B0NYNgkFeBgq3EihuykluyZWUJCNhW6nNNZvj9GXYyc0YZXHB/QZRBaMNo0fQl",
+	"C7YdReYm6iSlz7Vyz6KfuXlP9APcsJBqKUF6H5nyJuWV7VeoFbmgSnq8qcqvzj7+RnGMieKeTE8Jp1as",
+	"o83Frw2Ui63clAWZ22lf28WHD80yQh3QoatkqK3aGzJD58MMWMjMRQBmWR0bgSjBfNcIH4SYwF7djJ9c",
+	"cGpkIx8q61Mr41pVHjP84a6wrtCKp3t1rKCDMBtZMyoA9imOn3Cx9KVBUT1Iw52RRbdPQ2/BACUFxwA7",
+	"cPgYpSVhDMGkn6PYQJSWhImiFohRNyR78JY1zIg/L9JMm4TfOhft7w0/TvWDw86YX7qBx2Iv1dvXCoZd",
+	"ran/EKeEo31OFo684rO6m09KjNvPCutISfItKyNQGwq9KiEnoNHPEdtM3pAJHH8dmqc6/doh71plN4Om",
+	"w+Trq4lzkPG1pdSnXz/BGA/+Oemoavk/IB/t06V12eVztfaIUiFj3MJ6qZ48mhxdq0+U3pWRxxNCjR2m",
+	"lQV+u5tF+XSL3X32E7/CHJ49Gz979iw5iTorbJjD+kAO5YnxS1/qNST8CkpmJPcPpZR2sLKDJ16/ZtrV",
+	"dZyaFVqo3VRtOnxuYZ4tMF3IIPcZHzWgZki46m0ptHNQhtgLiNPlUh3Q04f6C8vcAbI8avZycfETNflq",
+	"djzhBz3nfkWyXjnJ/ybnKZC5ijPs3WDlmgcTc8YdyGYPN97uRmCtro5KarkwtWNxRUHyy03TBLpMHX+m",
+	"FKI91najCf19AHH5mrAP3PhuV5dJMAaXN3WvOsDf5XxgHWDo+L2/JtAFPwMc6cwBR0tlF7mNDlaVyeJT",
+	"aHExbD6Acjj8GdOoZcHvAggHRYVKb/Lc26FBf1JsscHLORU5K8uOFCjsJTrlRUfIppRL12/Ud5Ujjsx0",
+	"s9a9sWxQcnNor95np4JHQ15dva91Dpyn/sac4n3qOIBvPvEK/5XtUuWNS6m4Wa3jD7Pi6vHjy2ejbPQB",
+	"//E+Ow/Eavsg3bLdYJjlw41y2S6ZTunRELFxJhdE86WgZqNYqzluwTW0HLu4XEzyq3QrQOwn4lpz1o/+",
+	"9EJuv/n3//ntX6/+vn2+++75v86ffffi1/V3fyyefP/vc/XNfzzbfl3q1b+v/iG3Rs1//Pb77SP1P55/",
+	"+I/Nd39Jf0dV8riJ/Fe2+8XdCRRqLIEO2JVkjS0uYz2GLCKUxgoczc+0wzuDQWKJ9/OYIdF67vuFPHnM",
+	"gIA0AVw1tHs1M4aLpc5qn4O7yfvV7RWQnb4JC/zxhSZQZcvNLiMzzWgZYcCJKPyAfbFdE0NGS0iIzMjM",
+	"O09n2OaEqQv4bNNmrl0Sfgqh+zm4C2mZjrbX5Phj0Fx71PRdPT5e0fe9Yi7RFNYPvaVZhN0dahgXvDSu",
+	"rVxUc6eweC+ngqpU+d6TR4nd/YkKvmDaWAU2UWE8sFFwOzZOleELCtBmOFPE1VvwZaO/fBPTtk+J8JTr",
+	"aV1Ye6x7UajUXTbdn/Ey7Drb6yLoSyIQ6f06mGu0Yx2hBbno8EH5kMt13IrW0jz677HZLkYayc/Pf/pu",
+	"1mTNh8ulaZfigAiALqcf3GDYpsKHrD0mSoBVWKc/OwbgjR4wHSDt5QKACXQToTTaANaqIKU5nF5giAXk",
+	"FxzBmvCFnwWN+zj+9qfDWh7RYs0FlHe6zp4bDWe9lMvpRpWuofb1gweXV1+PJ+PJ+PL66deTKzt2tQzD",
+	"kGrZZxRccMNyRBiUt0yAELb/PDyHYBWNJuPL8WS0V34arUoPK7BuZtkXKTcNbtA+1m7lfEux1NENq5qO",
+	"KMfaq+Xflkxcl9nQagcWLt23GDekxwrUi/9nErwxbYPaY+LLYnzq4DdMmVUPY9NtUJ0uoJajsBPRgGI7",
+	"1C9W+mCAq+QsXUIKrum8HPgQWzsckAS2w3nIq60FHz3qR9vs9SDQfdniVIKLuTSDiojcRoctPqIA4oae",
+	"Qwd0pPF51ED82Blzn19FsPxwwryrqZlGezS9sjsld+8LdUC++Rny2i1BSO+EdnJxbsXRYYRj0tD6HnWb",
+	"bD3GGzLwhq/KJzgRA/OXfYuDoAuC/PUuAujjccfZFoZ1QNE+CK3d2Q3hJ2YUz/sXv9VJsC5NQm0EQlIz",
+	"ws0NmeHND0ANc1ES/CnkRHrEQSEPwm6lexs60Fu1ES51HpIdESutBXx7kFmvWJlG22nzWM3UiTy25RON",
+	"A8cwfj901yxhxbWRSwWC3lqFm/WaQt9mK/YhE0ZCAwVnq+FdS7pZskarOHcZWqBulg5IdFd1uHbKo7ZZ",
+	"l2+rJqH94wD+p2mJNJ9UuvOkpfDWJ8Z5ky5G7cxc7DduoxG4f4+y+kSwvEvf0Uwlk/x+hnRKURBcNkI1",
+	"+UUBrCrbaJ9cuW8IxMvxJ/zxl3cjywXfjT6O+mP2vG1k0x+d8QFBHCpy3USjOj3HL3AIcAjDSnWzj/PI",
+	"aGBEn0tGw7AlT4IeHmM8wGpCQ1VtWEXmbMnFgNzlYJx04PQ5rup4m0sotV9K4xis6Yeep2Btbe2et/K+",
+	"d9ZHKVE10ubUY/I2NByAOjjkcACH3ZphvyMBwwjbAfzDdZSLF23oeQHKx88eoaDzUT8S5Gc6AlxrLpbf",
+	"lHKeyOla49X+wd7g2ToY+vCvTQ3o52TVxY9yy9RFTjUjJTNW7mWk4EvukLoKqldM35CN4P/YhD2Xanms",
+	"sOzJw7ZeVlH7evvN//UbvfhjcvHs/ZfuHxfv/9n/9NV/+6cUff7Mtq/Q1m7xksKdoh4meA9j3X7DG+vH",
+	"7n1rb/KplG2sfLC1vaKJr0vuSbLg/heqAYyVajKDjPYZMdDUui6vqeiybhsoRX0y7YX7VFLUeX2JqDN6",
+	"TLGNOOawoz1gKQWP+X7Iua3vKVYO1PccA4nf8uhoJi6KY3wytfKv4F+drtYO7Rwt6owgmERGFKtKaFle",
+	"sJIZlowPB+CJfQ3ctcZPR86hL/7BCmrk7v27Ph4ApTgFC/os1e5+DYKKlNws8T3l5UaxzgzTkBmJ2Y5Q",
+	"BoLiDjKiMCQLORzU54+NyUwbWc2uMaIDGoFLQkDe56HYBdt6/QM7/XCxYbNr10oIvoEFRk4QB/wawVxh",
+	"lv+8YBmZb6Lu0NBlxTesZqK4aZauQp9qn8oZ6hSgSMRIUshmJMnOxrULsiNM2iNJJnqOgPExd3QPI9+7",
+	"qoe4vI64uF6p5Tm0By8WPr3W8EotT/RseUGYsKhcBhU2nIUbW9K7oMO9Kv0LtjvKiGHA6TXgS5zLwfmn",
+	"vPkUSr7Afi0LpiLs2bojp1RFqC+2eux2Jf1T3Fyje51oI5VjA3olt5hmDWUseGR9MT93meatzdiYlVQd",
+	"6nS0I7lcr7n5QhN8oLkrz4Vo7spVlNM3WK7jp9JDWnLjhlI3LHMLCI0129XlTx6dPo4109qdyGiq+jbw",
+	"RGhk3p73PSa+lgVf8K6KPDfNFS0CaESA9oFOmm5h7gEZkHLpQMnfr1FK+idvvN6VltMDBt+P08PIrT08",
+	"714SBqRuz669I64WZJjTjWUMdTs8WlUl9zmWc2lWbg8AbUlA4h3qwUvKxQ2Z6U3FlGYF015o1++yCyi1",
+	"O7LRuyATUpMt3fkM53hgN2RGK6oMjnnnnwnCNjRcaAhamA0kffnxACwCVemKpkbPpIT20ph5KsP1jIiB",
+	"x/H//G47AMBDQP8ura4LFK6mlBSX/8VDQ+6VmLbR3qBiD5qLEOw2kspr7X9QOg5IZxvxlN9ivqu7gXdO",
+	"7v/Qft+/lFRgLeSBjn0UTh+osmOCCSbo+C6wMrnOwXeI3tjNsd4weBwQv1vJQQ6Qz04BjSZIxxdymjtb",
+	"zK2KeyPc6MwsuBOSyScBzy+FjO2+kIKq9J9MXYvGkEpWBz7Tw5Pf+Np+WrtjfRjiQTwCOPEZ0bDwUPqy",
+	"ZCYja3kHFuWmWipaxFa928z+Jz8s5t5xi/cNZ5/2gIYtSM3TJfi3oHjg30geKylv63pba2qlv7IJJUbH",
+	"Cm3DXmUJiEc/2LDfOMR6HbrOhe+R3HZ8rGWxgT7uBPooWFXQkb+VEVY3lMr+Ro1RfL4xzENPJVhVh2vh",
+	"Vdyu8Jr09zScqhhF3ocDI4Hto24Brj3WhZGybIJdnDyKhcFTdeoLsLypS5CEDbmGTgOZd5lF0FyIiyfu",
+	"5TXLV7wsFPoMe1mUgdhOl+YrXhRduCSuwJ062G5A8rsmAYCMrQHfz4Pj3QsPqx3fR0qJuili4j3uQjcc",
+	"0RQIYYrFFPv8t/94hnZzuZ83q+4kcvA0g7KqJcblPeOwUrVp8jV9f2dti+wWpovxvYFo+K5DQ/VZv4rV",
+	"oJCoIYBygH3ahHSJ0B0Cf3JM4KM6AZmSnknWLD1wqwMOUu8PtS9AtjJ6B8053o1GNaMYvRv9wMpSwo8V",
+	"teoUVoOPPr7/+L6pbHh5dHk2JWMhpakUP545+X248bhqIqSZwsZM5zvDDul1duNAr+YaG+c6nKgs4PA6",
+	"za/G/xTljmwqaz09JT/xb8YEXS11u1PXFhl6vIBwYB+Mbw5wE0Nj3TJWofzYrmTJUHRqYreRFFyx3Ei1",
+	"w/AlWyzsGcFEaZLLO6bAFDTSOT2P9ZocoBt5uuvrDIwjB6ez70gl+6zee19m3w+9EMFxDyt/zG5OHzxE",
+	"d19nQ8iAVQTqBQJ1ofvtXthgn0in7GKlbxU71tA6na7QS2lwltsZeMLzAKQFjPy8Z2ogcZ9BHVJSnuOD",
+	"aTRmzJNuEAjug/9ukhgAh+C50NtUTigQ+0KWpdzqa+9xygglW2xMkDVBB7nGzKyQh+FcVbwOZz13XpIa",
+	"AgGtOsRrNKws8VZtvxLhU1F926pJgvbuo2xkh2Jlr74FshdpKHWc50GXAhU73xhZh87IVi+x4gbHuqR3",
+	"iU7ZobQ4IUmb2eCNriO6wyC3JNTVwyKgYu5fhHU4zkAqRN6EgYXFwxm4T9ff6SaY73mAi+no+JVugCjz",
+	"zdpdrDXKbwHzwf5uGWnV1SE28sp3AGYePEwxoaPD06EGhHbBySXZX4tIMd+U7LgzLkw6fLR7XX33s1Qg",
+	"AGLIFVNaClICtJDXQOyeEkRLA0LlDA7cLmnYS5Xm7ie48zvdkfdrfo+DzOqmxQ1/Lb75+BKe5tnEFZ12",
+	"gQvCLrjAGLK04BQHoETUV6W8ZYULSR1YtDiYORnqPG0O9LCjF9blNascFFqLJALvH3J8zqIqxDz5o+Xs",
+	"Sy660id+3xRLFlc9uYKgUM9fUrHc0CVLt2ZdIMPSneVLyPZBGAFsEgZ0tInkWOZjszFYQD9J3mCaiSi9",
+	"Hx62hu+WT2sH/KfQ0DUrKhCTk2vT1SyrJzSbS0DDdR7EBmTEtI6vQmBxVgjCL01pIORFpfgdLxm2vznY",
+	"DXr/Yu9xvHFj0IZVzREc7VXe6r10+KDGylkEzcUBadEtQKD9zB/HSHkLpNsmk3izjp37c2SYNPjI50k1",
+	"ibYqBR4KpSfYB43t7EFAwzyXwihZgs3ACBPQ8EdHMbovdBbb/E3w57iQAm8/Vtz+i5Lzkq27QIJAlQCN",
+	"Ev5UcmMQWBc8HND27svX378gzx49/jojM4g454AL8qDCN//L71qK2Vdj8oty1SFzRQU0HCOzXBZsduP9",
+	"X4BTOiugH7lDJFRszYrdbEyeC8Jdq6Y5K6VYApaVRzY0TFBhsJWVpUFWkJLfYv5JM2eMfeA6mVOSy6KL",
+	"f2/Bo62kNRq0ofOSEZorqWOAg1JumZpqQW9bPSFyKRYlz0266bZvvX7wq7jYloXFIAHNz/iI7jvIFX43",
+	"IrS0y7nDCetkvafdW53GqddcLEtGAHcUxBQEje9oyQuiUDvJmh0rB0oVJA4AI0jVtsC2d3kwJClkaMGY",
+	"+VhDJ2B9vpL2tHlawWCgVGSjWYxzja/oXi437WShgBWP7ky427ztX8plyIZyNXnN0Sn2D8jXneQPb79e",
+	"dwEQbTqk/w9v3/7iYJ8ar300eZaSp4abkh19kx07pHE1R/riACWnvfTPyy3daTKDvbqel1TcztBjCbap",
+	"XBDHJAAtFphBK3OufvCo6u3aduMUw6pleLCTDDqiwUSJpqN+p7ZZNQ0cVH5jgfdJZf+k2DquBlJzaU/j",
+	"nkwGy0xKx6qsGj5X8paJA1zFmXYOiSahxJabdRKj2f4eaBPaBDTyDi6b3WZTNGTnmsqpN6s6EbIMy9Rc",
+	"jYSioh/Qio+NXJepiZRJrfpHXtfH2I8dnMTlo2TFUSpPzq0qQCW9g4COrnL2bnRNCl6QndwAhmy4RO21",
+	"/5ZEMPLOs/1Q97+9efUzcdcJFy5pynMNS1XNhXqASLoPFFtihdvhU+DnlSL414wW62T8vaJL5jhqnR20",
+	"T74rs05Iqzd0gU11LD+2E6IdVRJQ6KVui2R3lNdMFFZwZz4G7lKSfNnVtYcsWcmyANCSH97+9OO4E7Ft",
+	"2h/0gTmAYJ8/0XaJx54qXizZAD8oLvmv8NTx6iK/OBmudP259py6d9d9KlEU6ELEw4plkzXAjZ0xK7a+",
+	"wSh4mg7cfqKO2wxd1i38k4W5IcJ9HG+iWgVvc3foA4xj7TNKfIM+u+qbdNVeWqpZ+jF0GV4AokGxBf8A",
+	"akVOy9L+LBVZM7WmvOjgfBc5TfVSSIu1aP/cHNM0kKwrwjhiVEvkMiAPVxLRqrpvyYHvbde34CA9pyXX",
+	"Ru3e+qKxltfrQ8UV04Os/pXUSU+FRtDzyiUSIGPGrzf3EPrqjN3f41wm9baqpFxMV8ZUXf3I8NVEV4ze",
+	"atDAbkKzLdQmXTOfNN6UYpXU3EjFO3NfMdp3ywSpNmWpr0n8DFhSW/yQb+t7esGJDh1n9qfqO4eMyRsI",
+	"egu5RUKErkngrmotsFpO/V/p1hgq3eWqsbCIZ0zF7iZMEgPnrkOGxBa4e3kiWLBxmGiBhhqbHA0rxjyL",
+	"NymLyfUosZ8bg8WDtOmAdbSPxNLutBsqObAk9SgcyZqLTQiHurYVTyZZF6J2TZ8ldbmsAVb666sYGPsy",
+	"WZKYWMCofWAqDCHipua0bliB5SdyAblE+8yxM8Pz16jJSR3vzV1BeF7KDao0vvMbIkKAOIelr6hZnbPv",
+	"elgATD29R8S3Kqmx/LT3F3/xD+wF7vyF94d2zA14j8NjDtF+N+9Yc1Ms7Q+ZQk/Gsdu98V2Vozdzn3sF",
+	"TcP7zwDiGQ5wLlXdY2a6qZKOtI4K/+diByr/OF740fXody3F+DXd/uT09f1YJ0CPhBS/7kr+1vrpgYVd",
+	"PkPZF0aQt05XI7esAjdGXjKqMqIlqnHrjcaUtGZGWsvQtXQ/jUDs0iOylLYHX3k1OT0Ru9lxvEvNHTCY",
+	"GOi9XvO9jrDhu46DHXnFgJoShIi8/6gHlbFgG9PP88GDXPyXiAclmoBZKqtrImhVAYAsNvKzEuwmVCF6",
+	"2861jnJVvyjrYq853VopvcytOKd/bBSDvBSRzqzda0E77Oj9FNoteH4fyaNr53W1k/LOzWhmtWyRAiqx",
+	"aX4bLBKrzJGXhljbMZSOtIWTQR0otN+0b/tCuzdB759V3WEMofktS4QXa2O1KLuudihLKX1jp9q2Q/Z5",
+	"/WdNTo75Xtt/XEwurx4+evzk66fP6Dwv2GIy+vhxLwk0vGOAwAu5W9izsBPUxbeME9K3NxyTFyuqXEXF",
+	"2sHletRKdE7UJargqMAidldnV9wrzfsewjYSUYOX6sDhS5V0tszolrITahqAqARjhfZkek1m8NiUQy/x",
+	"QFdyQeRG6RYgqCPZGzJbS7vUM+wSIFiBN+Kv2KUJYKgBMcNtkT8E1O/rDZlB4yR8wyzDbPEcKNp12nXX",
+	"xsR1YMROq1uJehnFKV9wEcbJVX2udCCARFhphfWnNYYALoKVEjCJEWYSugEkuYzXOg4XFwWUtU0FvV8A",
+	"pE5hJvAnqXYMq3+AN9c1SUANn2QcG6EYzVd0no5sWCbnizLM3savaPFJBrVd7VKOGCttmMhZK4x3zNKE",
+	"XMHVrkP9C/3kTu0h44C6h3SkOw2U1icm0bJ8tYA6gj6YTO+zpMnlHHlj8nYbgBjrUJtlI674HCqWN7ws",
+	"NFnRO1ZfxwGNU3Abw1F0Onrt2KMAHw9pmbWqSH70XaR5VMvZ08qD+SbjpwNq9y1nwXrdwKB2IgejBwaN",
+	"7GwtW8gxMW9CMdlzvB6Evj/sUDaSAa7iMIQI3IX58hJTEA45xZwPW/OllSo+YYqbLEa5xJj2/bfpdRjS",
+	"favL10yY/tMCn8MnmdEbP5j7TAhAQaZdcIUDGqnjizq79CL4CAKCWE7XcvYJ8d8dNM640+WY8lhjuylH",
+	"xlG7A3+qAseLRxhP+yi8jlvsF9JKDaPvw+OlWnZlPEYdSVshOdCSXf9g8Bd+OftdznXF8rEb2uyrG3Br",
+	"OSDENd2RpZLbg7XUPbwfbrR+jf0ID6xRuq1FaEtxrLugv+9jhm2purNDoxzxOFTC+yPpOohhPQOdLSrN",
+	"8lq0cxjvfEonqzAFB1vRAyKl85d7pu2cBPH4fCOOQ51X07hoocL0SHJg9ClXAuliVWEFs3oDDmzdT5EM",
+	"SeSgYfAq2KkBGc8OyiWBNfCz8dC5mtDQtI3mOauMjhpdAiCZa37Bkzwxoc4P7ZMyEEUz7tFyLFocmEt3",
+	"CqJb4HMkUHo18/PkTga5eUoABHW9fWr6BnXAKE+aCweLVBsJkYgI63I86HGgL+QQ36VXw1sYYyBhmuNr",
+	"hGlMA1h5eMSkraMkDJdaqaqTlGolgwYg9EQO6x1TfMEZFjD75mOJ8o6iGGhP4BPzVg52zo9L82z4OdZ6",
+	"c0BX8eUTbkkc7IjcYh5df02m7uJWT8j1pLt+srjMJ/TxFS0m84fzx5f5k/xyPikeLa7oM/Z1fnm4YCOK",
+	"jBhSApJTsga+k8uEzmihtKVek2gvsnojDxzsWn1MGcn+4v83Sa2Z0JCmtZwCdlopxZIpaOIE4i3qa4Fg",
+	"hHY+/3nUt6YmX6VSE14a1/7MjtSbkPsiHt2z21Tyw1EqjVaxHsgQOl2zgneww18bmkXB/YFn5cIl0UnB",
+	"yEb4DtHgMCZQ/EWwS+uOFb4Jc38Em6h1BSyVfUEaHuZj6MV5qGDUwbMw1QFJ5F8xTfU1a73F9RLDOQbo",
+	"VRcniGa6/5U5W1IxDIkPqlIGovfZ4aSXFEeHA4YErlldRFN3AQFXt5JzH9eP4337mfWiOCQs6vVZ0aJF",
+	"DvAxSI1gQm6Wq+sakxrbekftXzHrFXNe/2BK9j/pe+6udTHQ3eV9/cl0eCxvweUK6TWJV9wxZTrDDBDR",
+	"8zO1h8wKAkNvmSBzmt+mU6J6QfBFh9uh8HU4bH1uR2iZj22qV7vg0YYRCnv7uJ/TAAkxaljRap6rR82D",
+	"Fy1TdFYah+AI/zqP9l+zw89lAbT2KI2GycVydh1hpbjYVFwACWfHLSnG7Gbb1W7mE8GoGWN3UnwVYlrZ",
+	"e8FA9HAA74Q7gvlt8DHjEYa6/+2KQW0Jt1y5rAD8Gv/h0Drx3jnL6Tq03/cw2uGL43diphiAscCD3LSf",
+	"cNZrDawFkd4ZkOI0kOLs2ioHfho4jqwuwIbyLflOlFLejsmsULKqB9qUvUTV2xCSxnAuvqRz3ALuRPAQ",
+	"t6AjbFTkujW7mY0swTQGDF3bYRQdYfY6O6dljiu+aBTC+5J3F7TP8I6O9y6YyNmhXu2wIHy5gpojDwiB",
+	"Gik0gWs1bOqA9YBuTXb/jh2RH+Cuv2NBb/3YVHM3zr7ZrWVxvCraL+rbjRLpCIi+Z28+DPxnXd4pbOqb",
+	"RizbzJkSzDA9tQp+MqMbY4wQ4A1BRq5Jye8Y4SKz1Lr/Gg2FJnvGsxvhF2CyNb3DW9QrTwXHscOZeidY",
+	"VJqfKHS5Y9PDlelwC1aDxMUN+9QGN0Ze3d5RvRJC0klH+tsaEsVno8yZ5bgu9t1S1A8lhXc4S+Wx9DVM",
+	"PEpL6CW9g7SBmxp1LwbpQ6gtqsnsS2wg/dVssIvaNbJPWKxVpeQdayFcW17oCYwrYjZKZLU8gtSZQRWT",
+	"7fP6WQGqdIcIdux2FomyqoJMVvCobUwu18x3T4Zbb8hMqmpFBStmoROxc8UWeKc3a32fPZfadUNmYfDu",
+	"0Sgxwx39Fs4OtiHGEzGKJ+8UKIdrB+0jIsCUbOTHmGRPesutPVlM5WKRPik+n8tKUX+3R6THhSZysbhX",
+	"wtApHnwPtzXMdop4zVFRdwDO2iXGuxiBV3udZHSCeuSFctw01zOGxujTOiMekR+CtG3l4pwmhY9Au99f",
+	"3HkWmUCEGCD4jy+9m//xpfuF6kQedt91SMx/0KwretxdFo2zx8ThjYem/WrxsqtX6/MIqldjYIhYPdaf",
+	"cczQd26YkzNwota2PW6/n9r7WZXR+6uVwzBghpzKZEPRnnrYfzn1qpdnBEztV4tgcCXlzIqVa7tEypxH",
+	"wqTOb402gxkA4YAMFSc9RUZgAOfxlrS5yufymeB3zzmHzzz0ZAErVhCiMthuXtGAyQXne58Wef95pm3P",
+	"83pMph1aQ7AQUt0FI/6CkNJ1yjY6Nr2bMynNajDUGFplOXAlm210EslahirjlGWPVZUu8udJ500cjXU+",
+	"GufXwoneQMq5YLWRprNgh0A3JmfNDUg/O4DC1cGM4bvTRaqH1av94UVwpCF9ZUzChoaUV0ypRxRoe0Dq",
+	"Y0mcZ258CBKsOYftYmgGbIAWG970KIk7NoqG1n67W/VWcxykifTZqEGUEx6EpYQCeZrf1u1XAKY7l9ro",
+	"MXnu/EX2mnJZcQ5XykEf7NC1vID4AApwKA0JhJeqkXM4qn1QnV/AzQEOOg2JnyfqV1y5QzTDQgJErSYL",
+	"qjzYRgOT/CbAlgNED7SJkgsP4EcFuQSg8v41qWeC9E7GaL4PmfR7GIc3hBqyltqQp58gyb9Ns7BBh2jv",
+	"hd/vwwQIJEekyFkLh9ipguAHAet4XrJZBG08K6ih01Lq0L7L8jNfMwZnIyMzrhpP8wBgPGekgA6awatz",
+	"XZNGwE8zrCwx9YJW1RcaoHJmvwEewnuiZFnaOcwwMqldRTN6Zu3GtPwz9UgazpcwD7tp0XDTwQGZqvu4",
+	"IDNfUTW7JmsotJNqqW/eiQsyg96IvsNoaEXmytwzsmZWacdzBMXpmnCRl5uCFfi8PcXUSNV8xXxjGo+6",
+	"xmlAm19o9yZ8wR1nW2YfV4wW7jev4vpfsT80y3nBsD6KC5AM/r7mUob6sbotsh/lKBvh945hAb5229fV",
+	"bsNddhyFG2zLCkRrJNROUd+KNXSmw9okZ8QEZc1BGLoXBpNHLhYIAYSd7KIGsa5Yb0Wrigkr0mVcNzkm",
+	"r5r18+HzzQL6FHqsPjrbRstY9GwusF0uNM/Dt4zTrdCmmBaSSEaENpgQ0IUcfTieoYqV6lvtnMfU3MtN",
+	"mMv1mqaykLF/D6y421CfIstNAuyk3izXi7w7NbrfikbKSagRo2srmYSvK8Wd3Rtn1PE3bIsLh1+7Ehsq",
+	"LDuzH2QFEigtpWAtkXWuYi+rFgxyBGAQp7t/aQgx4424QEvAzUamAqGNT1K4th9fSqV2uNAKePd9MsZh",
+	"1DgPtNtVLVhTA6pQPF/Vu+0tvvASH2r5JEtwimtH050+rJt4nuny1ue+yhp+F9JkhAIgH1DwgHmhayf1",
+	"9RetExaH94M8X9E7doPADvY1bbCuT6szwcGpF3yP+ty6JpWqjfiJGcXzlJu/rA70aN3jTA6ak3fAb7dt",
+	"f4QatMJ0STdL1FzsQx2xIqYCUJVnqBBHnJaQUv4n/PGXd6M15eW70cfRIWiR2h6Vm3kc4HFFSEm3gRtB",
+	"8B8cQBIBy+Y87XILrquNfajDTn8D8g6hW7eSVErmTGumEVmEG9Asr+O27AAGYAU/Ny7P0HNDB5Ll4J4C",
+	"Umcw20JfXMWIg7pq9jg6OBNWyXx1IAFSM41g7g4ESIKG0jMxBOCYTgt5Q/6SR8FNIYX1DWvvuceE+qwu",
+	"+trXizWnSbc81WaqGRuWKZpwtnUoL1g+cRgz0pVQBuhIp5U4hxkQHajgLURi1F7BbvZgJFGPznpol+PH",
+	"40kyMUKUHb0F6qQzqsmcMUFWjCpEsUKDoQFm4LC50pmTVRcQONAbOpW4c4FYtQu0+LqM/dpp+iK0i7bn",
+	"2fkZ3XF22ZMR+SIoFisXrbPqsK+21th8JzqSR+XtQJ6kS3kwIfp3Odd1OoIBGzydtNyVD1ExALmfeQYV",
+	"WJPdICZQIY0z5twDLiHUJSnAzA5kHhw9Z8DH3+C94alpXQzSkW0bmiEhsidQsWbGAANOZzq7Vw8MChq1",
+	"SZX7zQp2x0pZrZkws2vcDr3CZhGMbHRdBEWXLdie6EmoTJEl7Qp/7qdO9Y+g+zCTO5JxlgLOKWyRpzYv",
+	"P47X+sKmfaN4VwTElRs0YyBcWPv2/yHvXXTcNra00Vcp6AwQOz+7W92+xFFj4/87jjPx5OLA9t4BTtq/",
+	"WCJLEtNUlTar1Iq2YWCeZh5snuSg1lp1IUXq0i25kznA3ohboshi1apV6/p9lfH7hwLE3ZK3U07/buo2",
+	"KKqDq5cNwvcX3w1tQufFi96wW17+Q43aUj2/qxFC1SxDZeRYVV29JsNqIbuy3VRG3F5puLlXemMWvck8",
+	"VuO7KfR0T93eNGJ+V6PPYsS0QAOv5sLhSEJSSVU31ujsoqLtLtaaLay60R106RDdazVWYFUQMimhgrxA",
+	"Z13D9y1b0ePBJdmXTms3qOY4z4vnaLWvZ7FTIcN/qJFv7dBGzLukUJtK8FlrE8t7ZG8IHE3atxGc3ptZ",
+	"Jz5bwkqGJV/rC+nFy7JRHxwk+++Vy2dK/8PzDjfyzzrsd/4YaolrBRpI1OUJxbawWuFWMC4pfVCJmTJi",
+	"wNI5X2iRJkwq6zuA/oCcD8+HSpYrAkPTAYtOA0zZJUu1UfOhVEuHcQaGrP1QM6OUvUDciir1yHXOtQYQ",
+	"xHpmBuj8YSTY8ovPBrnEZ/SIzao9kwAT849gad0/oFAvHNiC1Rx33bbGe1xJPp6SZUHI37zKpkTYHp6g",
+	"p/zi2fPB1+MXz/P+i/MXL55mX+XPn33NL8aC83727BnP++fP+JPR+On4fHQx6o9eXFxk+fmz/Hl2/mzU",
+	"H/f7vP+iAyLco/6FB5aFXPwx5LM8DhrElQ8T2VFB8TrXAbgcI303YhXF/+BNIcR8yhy8C/UxTUXomSa8",
+	"bBcl3DMcWfxLBFLcHYIgkUW+1R1u7M1gf0cJsAC7E0YST1ujamAnw5xk+ceitTL2DirKbY5tMB/btA/d",
+	"525QGWGXRBgXX50Db7sRlRWp/0vi/1v/5Gt+Mv7w8fnTT//WTtWiO9p0qHsfZK8hnY9cN//vWsnHjomy",
+	"0E2s8f7TF8++er5lB0U/eHJRe4ff+Mm/+idff/hfQ/+vf2vfWhtF10OTn/e/evLV0/MXF0+34m204mB3",
+	"ySjMYdtav4OSspdqvlqXvpGYdhqjWIoGTqDPHVH8SqolBGSkksIeDSuZDalyLXVZisK0B4tuREMLY1B5",
+	"QwiuVQu/8+jRtXK4k6wSuZCm4KXuuiew79THoKdqvqV/YX2ColorzTI1JxzXwB60dVHDaHyYAFmZgm6i",
+	"Fepe2L+3ATh2revrzvVsX6ydS4R3myiqk8uB+ZjwVu8wZTtPECiPGmDIHhDLV+zbd+9eMSEhPCTwuAca",
+	"iG54kDlflYq3TPw3XIvnT5uq6fmTF0/bFBPe5T2VT9cJcztOdRhQ/SDZQ5nfiBW6HtGzLrZx81J2gJh4",
+	"fhCr19/SaHZ9/4uLFy+2HdM4NLxt2yIHAKVzGG74Y+PZGM+xn/FebS5bRUryuZ4q04qnV6lbq3Y2VOhH",
+	"DX4EuMKhTkcTCsBORoAbwxU9sc2Q2ss87gCPgsRFDUCKTtwvdAR11ca860oUdnmL19Ihb+8YRQk/9AXy",
+	"d0m7u7DD7saXe/Cm+vbK50F3upP3OHfgHWvmkMYNEotL1geJkkq2ph6adOOm1itBixbPSxLJ9C4sYmty",
+	"ue68bQzrubjYuj6s1Fzpe4SVDkdlHP/QR2Hi8W2amG8LbPpsm5TdxfB9JURHPWxUULRjNkXdMdZM5RdG",
+	"eTyRzfrytdcJ9ZfXwuwXwROGvNf2Uof7UNT92qwZ0qLWFK6k0NsawTeZQn1MBECN2lJU1sI2O2zUYOrQ",
+	"G26eZ69D24+n4VQtKt0ekvfXqLlpT3NFpXpDoyaTcqcJjwzKtYGXfCTKrTL/I161seHVxXbjYMjtdklu",
+	"pOeac5A0Z84PuW0uNi1NNxTJLiAPm1Wn7+rc0LHZkrXYjgfRqZM712FHLIY9C03uVFjnJKITwnaL5blX",
+	"t6B7740i0FEl1bGqm5Ki3S8XUptdScaQv7xnhjsqtqNp8SlsGnvrbDhWl/tHdu/C4LjF+tjS45rdYNvR",
+	"sQR9PlVS5MOpmon9zJ2dDM+Gwbm9DKUwDEakmR3RlvITXI0cN0O+RxVFzJLLi62pll8JK2pTZmxdNAMW",
+	"RCRpW1kVYclfEvf2LozcnSyVlyyFcvgTqsbw4JUnJ0Bf7msQW0roz0/F6j/Os9myeFP893/+12n25B/m",
+	"x+Lp4rB7IoqHmZu9Qf2gcLLj2MdX7jq9NgjEZq0Tbktc7dE4dlvZHxoFhaXKuHWHAv6TFfA1Yq82sYY4",
+	"0+c08ZvhKpqXdqccLf09fnJXg78BAxDN7ZEgdeCJdsZa5h2SkO11OkB4BKmqaBIiDlsiSFLjCHinI/h5",
+	"l5PL0IAPeHS05cK+2sO9yChlC0PbmtuCae9M047Eprn3vVihdcmFNTxMITdM/AEUuTpqZtRJnY5k15jZ",
+	"+2ImrEHySppq1bapNg0XmGYrgbCJIDdUEBXEBTodY1npat+OVEHLk/JiPBaVDp3E9WnZ/XU3KpC7yOsu",
+	"zsJdjPRDCW3tTF/rBXGznnjB3CbShygoqW2Rz1NW8o4ABbpgoddr9O5XxReQHTa9BIriu8VsxnH3Acrx",
+	"tl+9gos8JnIX7EMuZCFyVhiPzUhhlpHKV9QFC3wNDtH8c9cTajPf05j6XY26NISDEIAAEva1YBNBwlSZ",
+	"H4Snqa12a/cWuPbqRmR/JHJ8bcR8wLg19ZFkOaE/8OUSShAmzAhe5WopEwIvT9h//+d/1fQuXtmOIL8a",
+	"BulcI4DmbF6J20IsL0OvoB1X1ECNuN1wkU/fRCAa7+kXCP2Jve7+gIgqaDW1D0m1vATYQUGsrPikgELj",
+	"pJdrZqd47lghd+R/Wd0bJGE924vT22X3ABRvC+lI3IaKFETwvsj+zG8F04ssE8Juy3Cu+Yf+5p6aj6yK",
+	"2714aF6pSSX0DmpZzH9x19aYLpoyuwpiUegaqGSMLxMlx11pGPUUtztKM5GvOti0/lyVsHaiAsr5Po75",
+	"XUpa66kVVw5BMTiQtIhApFni2nUW/hLJRIdlR+64q7Um1GbrwBeSqBoQHlzMXZGRUWXukX+gurcS1izF",
+	"7kMwgpBPSoz5ojSI9MAu+kx3NRa6ikqjACYjcaASyMWhRaZkrgNODPFznTLHZ1mJnGeGzjmqPo4/ts9p",
+	"JaVSdj060Os1oHqgLoMDpmKIV0hY6XXhBwsMXbj1+LSSYkP3FK/sm+JRW7tpK6tjJeYqEvgOlgRaVlgq",
+	"rS59TT0UJs74CjURbVR0RPbBbeI7jwCBGoj9FyEZdk3OmTbUoTdjWAU7cZes32gYdFi59aqai7ZptBPS",
+	"nml+7xoM6hhf0IIIu4uILBxHsj3SrYjzMqmTpmNECzB5dbNWa6mH+WgIqTY79TNeyK25GhhyQkJbW4W6",
+	"VJDAuSnsUg6eHWA9phlA6AMwvT+17L/xgI7DFZl9j7LsilIs9FxkbXUje9OXHCqOJMAX3ttxboVUB4VB",
+	"mwmUl5WBkpqKa9y4ULv51LETPBtY4yJhSzFqbYwQVhm3a46yuBHlCms+kxptAxS3abs5jGLn/X57RKyD",
+	"tgPuSJw0EHew7mKjAaeBuEmIIgVSLe6AyQdziCPw79gqpCuZRRndiCI/Rkz57WPMLUkVemI8BnGLXF+0",
+	"zGtwg8706WGf12hRlAanEriTo4ocYN8vpN7oyFApGHRK1+MB8POtzMiO1/dinc9/E0QMMnVjZRUwdOM7",
+	"XzJrGqycO4gHLFywe6lVWAAPidG2lbpQWV5HICwQa3SlBR5EQwtDWB72HZzB0IZRsuM44ZH3QnHZp5dt",
+	"/5BP0/TzFUjRCm/ZCy9jJtUOMdmpatVtkrUsmBTLlDChol4XIIhYCXPJUlogApN3jh5cQDwySvoyWyLx",
+	"rgjWizpB9SVLg5NKd1KyRKcDf2NtQQTcgxN3VHGZTakXnqwMJzKuuXe+ML7YFj1MGus6fD4YmEh0HqDz",
+	"p2DiDqAwEdywUvBbyEvFQEjuxJRiWQuvRV73lrD9XbG/O3gJG9rrDgy0JAz+CVuEEPfZ+nE+NqIFmvNK",
+	"sxR93bR+lnwvylK1AoDB1S13Iv+hMFO1MLBMIADBOeBRzRLIQ/2JV9P2gMm69z+phOiy6P0j2hJ+HSU2",
+	"/iedU9vOxJx1cel5EAu3+rA1uGSCV2Xhdx7tyIBO62TOEdVXoh4SjlYh6lJuXQfwEfNqBdTK0REEPzzd",
+	"CHa2k4rCTTh0AYVNk0APFqG+HtMJQhpQKlxanzQQwUbBl5aM7YagSLzdoOC0IWGEeb8hCHJgDmmqzfHE",
+	"aD5M0Ji9Lrm7WwcULyFaIW95WeTDuSqLrGjL7PxC3/hWuqJiQk4KKVglxgstNHskFfthdSsqqRJGeU9s",
+	"v1NjVi1KxLZjb8VEPQZveckr65/oU/YrKYKCYpgrmaHnb++MLRbs6cUFS3HR3XhT102KoHFjgE6RuX1o",
+	"DTZlf9jA0ULmpYhq2XhZvhmDmboLi+mHpMUjxXtGjC50btlj6j/evfmZjUo1Yh/Rixqwa6yaOMWfnd2e",
+	"X/cSNufZjR6w33BgEEr+8OmUveLZFL6Dvlq4UcI4M7w6nfwLXFs180/Gp36B86UTphVh10SAysjPUwq2",
+	"mJeKgyUg4AF2Xu3+L4s4jRb1Qzx/ene2KFjdatZB/Ql4q3alCWAonVcLKVJoHLaHuw9CXzJRarFFkqQy",
+	"Q3qeyNNTduUVIBIbSsXoa+hNR3nazIS9x4tCom9IBBn1d/2J3wQgTGfiuACbFJ6Gzs7EvaAxVVVMCrkV",
+	"uxivAl9m0RYAa8LscbA3nSVW1Cw0wLIBCksCV6b3TFyuoqh8vgRsUTE2Dus0F/NK3RaubwCALj3+aaRA",
+	"9CKbWvOhvvIDl5nAYqaZ4FKzXJTCiHuqiqgDo0VosaHaDxhKc5iLRwGmI0zCzM0AMbHP+HwucqjW3st/",
+	"euebOg7Byd44repKsfsc0ovSNFx9knTwoPl8vosDPgWjstbaAz/PxpPdHPAnoUrAI8lVq2G1kP4spHn9",
+	"Ldhn3pwKRlNvVG5hh12PXDQtHny8j1R0GRdrBsSnJBoaWni7D23UGBrGp5pDo6nwY1vIHYb1AXJA6hYE",
+	"40PSc0c5BXJyATcCE2CI3aCZKhczCeio9mCJYzj6jM8LYCaEuiqrZM6fJr0ZVQX5OwHY9jU1nGbiutcL",
+	"maheXuRspRaws/1F3F71v3ufPqyFYijUtleZxx58Rl0FMoDTHJvblP1Yq5kh6zalcaaOO28ptLmMUbfX",
+	"T4idFca3xXj8xu/dO4Zawu7ceR79puzyA+B8AwUOeehHqiK/YMZvxGPGARdkrXsvMvz9Pm+r43TEVTut",
+	"TsRmp2PTbbQiU8RB7F/0+0mUMfeRh0bDvyeRxfWNQ317JMrjmOq9o2R62JWkWZ8On+3yc4Kixys4zsCU",
+	"tEcYRAWnlMNp6a50L1l/IJix/nW9UeCoPRLPPOyXfvfZsl55W6/jnbouSfNtM4WgvqXN3rlsutw+9tsV",
+	"ziLZsjuBTB0yf/fC9P4Ua+od8y+/4g+2AnUQURXt7bAH3eDCvEWD6DIi3vkagj182VpQYr2cI0iPFzBV",
+	"sZSEK8UUIOakWaqWUlRndoufneVFJTKjqtX/qcQ4XYNraEJ1XDzdiMezi/9o7wipuY1GJYWECumJfCcQ",
+	"L50rXdjhBokibYPAN3c3djdELzYYhT4T+6Nqa5nhJQXg1l/0dzUiIm7DoH5uQHUB2U3E2jGuhMjbz4Ed",
+	"yv46sc/i5JihwYyE3ZGaGXXaUfLWeTv784h6qgNB0d6hrQnQ6qjWIJSdi06iPuTb2wvCMkbVC89/4z5+",
+	"v5qLqy7cvOVUtQaNQyoeQG9bm0P+DxYanJxvjZm5N/bTHWPEhVdOSLA2SiRZP+symeeu4KYtupdzw083",
+	"BZa5MVUxWhixJ7b1a6NZ+G3S0bdLnz1Ok5ACcZUigs7kWWtbr+FW/vMdwt1uBjZOn689aOrhhTS79NRG",
+	"m7GjqGbGJZ+I3NdwRPaG96ntzVrfNltUFZ0GG6sDaq8TlTrfNbtTirEZqoXZUCyEg9RsynN7zldKzdot",
+	"pVLcirLjRgv78nWQvZoYEHIj6BMdpwxogRK3ytggFGT2Q4ei2XkmQdPvRX6O87H+om/9wgMdEDecoifa",
+	"V0qDKVUW+zRSNPZ/i5l0JzZ2wAnCHx5+77otMLw/nWPQZBvBOlzfBtqygALc1N3np+fnp0+36ux47NuJ",
+	"HOsb8vtCW2Pmvn0Mnbv8MzQ01J99iK6Mhgq+O4he+7Sst0I5TLgmi8W/Av8i4EmgttmR/eHwFtgW2EsE",
+	"mikky0rBK/KpONO8pHoDX7rg0a+nvJ0WpbkLzVjv3yCx3VqMt11n+UEnzg6QLWhGB2G9eIL72Dg62oVm",
+	"N2JurKISt0UuqJbUnxl0mCY9vZiLSlMN4cbyiLKQgoR9QwlEa242Gl471LioCl4vKDu/2EnoiBDwngTN",
+	"9Pzwjl6teWRDb55GT2zdgsVMvInBYpsNrnZU7NHb716yJ0+efP0Y6wNCV92KAK7qmvmrulv6dAsOGo0j",
+	"VEm2VTC08bVC91KRd4no/pWh+wOm74MBEtXbwK9ONyT41bg9Q/farBHxAWkdggqTDlG1Wrmu+oS7Q361",
+	"b6ruDrjN3eta/LPtPbXDTgv0kF9Y9WDNLoQO31HTb8Ig31CM66Z5QzUuUcRpYRK/JZ4MmC7+Je6NUm5n",
+	"JUGQMdrcVPRKktG1m+0oD3LKb2v4PYatom6EbNv94DTsmv/4rDAo0SGs9oV8AKaPhe5og3j1B88gAc2J",
+	"PGj3xocZz8XQ2hcdLAl2mqmljOcCWlMIGd2Ewlq1MGVxK+pNoUidibxB7seN2u69p2HdUcta/bR5JcbF",
+	"H+2qAtt8simveGZEpRM7cZXI1EQWen2Qo8oMn47ff30YdqO2M5pK9mjMiZfhrbAAsAcOsoFhM33GjXu3",
+	"IjC39Qo5zFupFLFOcFCTTfzRKXvtairoLqzkJib8qkl6AIfxWNJPnj/rb0aRTnpIK9xOMOlZ8OAaaFkr",
+	"oFDZLr/fOWNVgR8uyvHp1kKe7g3R/N1Gk6qtgrRz5RAIuQ1c0H2+I0TP+i5zf7W2Z5G230GKm/0f8Gni",
+	"Btj6YqF1pyW5KNicUz+Zy3+fsnfoRRLBKq8EphHXIQvrsyTFskVq5QoK6y7ZrNC6kJNAT4/uBaSjTreD",
+	"kqgy3/vuPM93u3eLgZkSAFCeYj2fjibFyrcTeSXFwGEEQFg045JpDt0ilEj3EOhuhiOXDoZYy8sFY9iN",
+	"oNWvs+vW2Bxeak75vDilINjpoiq3qmq4GcxDmwi5btzWrb/EhnzXe77khdEJU5Itp2qWEPqXPTMTak/x",
+	"p2ep1I3G/QIKwzjF0OgsFTx38HXhZS/6F89Pzi9OLvrvz/uDvv3f/7uzXdBBKgxLJyjfbV+kkWaUDCEc",
+	"gXh1Z2c6JuBtN59DyWdACLru8Xlx3aNCyADu3P5kU63onG7O0LmboWd7zNBa5JCqoKkUmtajXVQwUd2J",
+	"cRbGVy9Naqlux1qlj1tInbGQqX0fxDVNrYGReuziafuxRxVQH/dowV9L0gKkmLtV68SJ0VSpm1a8Vb2R",
+	"ZMVeQF1f4BRCh81EGH0JlUgDRq7v7uUJ96fGaek+aAOz/1ZYy7ryJe0RFsliTmQ4gmlTlCXExXYmtC3K",
+	"Qk66aH/f+3Z4R6EPvTaBpxT6c7Xe3c9oukDL6c3diN82r7Sv9znoaluvuuW5P9iPfQPYvZ5wV2jejYY5",
+	"x9ZQ12m9XbZ4gRaoVeOBQm0HcYJSjm409RqwPcgPxmY8o4c950TOuIkah3YJ13QZncUEy6bp9S4x2EXR",
+	"IS41Uf3WTf2WaBPQrGwklYYrgKZiwC4cLS6rlIE6BGsXLWQuKrbkqy0ctRuLm1D1Ba481x6/lwJazPO9",
+	"lZY1jXbDFCE3Fm0p3DEJquZo70aIzh7GlmY5kqIkQgcAtdhNBVV7qw2nBsl6W8AYJX3PeaFfdZQJeIQ7",
+	"Z8OCvDt7FQ7zehnS/QAOfcy5HVQn5kSkBvp2bC47yK7w50HgufLydk+t3w2KLf4wmzFB7BX+tQvN8sUe",
+	"cbFK6LmSuuNsBDSMmkJDpRLqbM/ZD8U3ia+CBHMZJfEL7dRGh9L55y5aFNaqFjbgzBDyx06B7t21jts6",
+	"EVMnN4uOTpLv37//heEFLfPThZeqboazDj1bKjlZl2L7kx2QVEExebH24XEHZNhANtLbQ26NKTlE8K2p",
+	"oD5PGK51bduovnmeDrq0iIeqIdFGxqlC81Enfzodylh6a1V7mw6kwR1wdj/vrP7CCRV+nw5XcmL8W22N",
+	"/cWtU22IM7AK23sL7vLA835/g5XcdsfnT/d+g2PaxJUwRSWGXQbkt5WaYyYRStytIluqFrUdJ0kVkPZ0",
+	"3RHaJbEjBC+5jDplIOjh4Q7BmgQq2PYnkUlWow97ukOQt0ta36JNsh9j2xspnIG9wg5Bu5shdk2J/8pF",
+	"bLCixWVhd4JweIV+G9W9TIvJVFRR+cA646MLy/eT1qJN3rEP8sgq3Cr+i/mwDdn7vdONDf4uhMWJFhni",
+	"enhgb36Jdma+zcuHO72RL7ltx/CpYcGNBCDu0aC2nKd0xw+bRnOn9v7WCM4bqnLSGMFp5ExqDvY9leWW",
+	"Xiscg7voQOPYrEM7RwFXIDiigy0sDYrdv796z85wiboG9SdTw6TKmhkLNjVmDrmJSmjN1MLoIgddMq+K",
+	"W27sljIAIpmwhSztNaCsofzfKp+yVEtN2GSNPNpuurIFUsWOdYPgd1lQaCmlA4roO+sIMukEkO1xj3hV",
+	"FbdEVmimlRAs56taLsSd6knP3SjA4rVbUuKmXH1XCfGvfduU2lOsVtvZbzB9QYUAIzEpZF3m3IBnGI8H",
+	"1tkl1i9NF3bMVWENcI6VerJ18EEuv9pINxloGqLQ/sWg3+/V2YX7JxcffuuffP1h8Fv/5Bn+89+6qdqa",
+	"WxDb+/kKY6GJByUlLMgon5za8TQ6sPrP7zGgf7VielLJ3b883IJgr69+voLy8xFvIum9WtjlPftGVGXR",
+	"AIl4/nS/HQGikdR4KmCErdtjumo02YdudurAjhI3IZPVlb7C5vrpluZ6mJ96NirC33M4XYA0XHIpRU7p",
+	"6bVM0kKOsKUA+3/cDdnWESDkZ28tXdWjBqReNLSluhES8gJhLj59sBsDUdwR5g8Th6AczsMQ11rG9/SP",
+	"pquunlP/9Lac+HqKrnuI28TJPSjZ5FlNVy9bOYB+na5acqtVhPpnKKlKxvUUUAmxnx0uH1zLE5a60aYJ",
+	"S6ngMR0wzuai0soLkmZBerz3S5dfwn2stNgfUu6bBA276fDiCOa1iFDO3Xn+z4VY0L3GoLftiOYcir9G",
+	"q+GtkLmq0gFpHhoXFUdzhj9xI8OLv9AMfu97+vDuAAdvb44OyZDqA+wnrqx8iBxjFAHwxeZ8Pi8xawCh",
+	"sOwmYVoYLAGwt6I/zVRcS0Z9I19ohjfDh1eqFEM1Hne8SO1x+DsBZw5MoUJ8IrsUiDpxSTekhCmONzwb",
+	"cHoBKwdQV+ylxKlu4CZQggPDypS0pvAuo5pyDSV3E3tOG+WnFdnq/B0cQJivXkecZzo7llwz/MGKgniQ",
+	"QsA7CVmpcmaHY2USC2PVeGy3XvRJXuj5wog8+mheqVEpZrRsNAehQ7VSJQRv6OCaCl7lTI0TO2FAWQ4I",
+	"FtjPsFRsXqkMuq9AfhLsjnRZL+pvtcYYLSwOAaTYDombof2yPhY7syOIiypoPAdryH5o/DSCLk4HDscR",
+	"oO0zNaO85CUslalUObQKXHj7Kr5zqdQN3vL0Wl5L2PHUn+vMssRufFngv0LHQIoCVY44bWaPcucAEjIu",
+	"2UiwUaUWk6lh9kKEHQBgSOI0hcbnAYI4eVQg99TGB/Ya64ymybWEP6jcxX6HvOswRGz8HtoLeJaJOS08",
+	"bWEMQsAnvOTVDP8hKpAgmNGhNT+k3TMpe8QZpOcLzFVRhVNOQlHOH9fxJyN97irCqd/OmgJgYVrzpq6o",
+	"MMoK13hx9kkfp3Ii1PmG5rHPIk3h/hmoqmizxgyR9V0SPnCbJHxCeyR8ABILwWAQWLx/kLAYfhpFptlj",
+	"4gTGvk19wRHOpva3W276Z6htIo79pNe21GHmaKWhf5hXM/ivqIybybDM7W4BnfqdNShbTAY4ij8ltcKj",
+	"jiwMJJWFzHUoYIJjFXiceenKMRNH12EnGf76XY3sboYNa/8G0o+COD98CeFu2ZwpxPF0a8MVj/Le0LOf",
+	"xBxYoRneo9p7G2fnRk7XHfp+Ucn7AKHk7RXNRXs6b1sJl9W5Y195dYmwt1ENQGzAJHBOdjwId86Oc2sV",
+	"43Kqwhd2GD5dh4B+lYbPCsTzK2RWLqhK8XNOd1e1GiQA+UxEk3e6reasY3OQhgHZFu3VfgnIHdTNYpuJ",
+	"poJBMxV77ADvx7R2MKrZDO0bTnu1Ffxgd+enBXOhiwCBuDgI1VmbhRWS+sy21K1F3lQXvsMWFfbrVGGj",
+	"jXO9tv+C37SERIknwRcAUiGbHUR09w6XBm/ZRZp4Qyb2upSgkCS4Z4yyHgvKWgpWZur0cnradX5jlNZz",
+	"2YaD1zrPduNH0NLwp1XOAIlzIxbzrkPl1zZojbrOOXUmYkp0TTEuwIxn00KKyANJkRoKnTCrN9RS6ga0",
+	"cORJuxBg/YXCSzZOdFJy4V2xSrn99aglaz/KNxzakFDe1zMQyGQxpAW5Y0XhAasQH5QtLgom5PwzsMeh",
+	"1Tq0slMVeRc4Jl4VXB4A/DTMTMH2P2UQnMf4Arh2JCegzhy22E7nFoZp39Bo7nFyTUWZd5cDORwH0C8O",
+	"q9Ue77+rkf1gGevfQXOLol2eEJ0o5rQgvrKieAg3MY6/cy5h52+dKfQ36uQfzUeTn4gRDRyFr+O+CKHC",
+	"gQu9eNek1Srctibf22va6lfH5d71q8323/ryfCPsVPTRJoq4LKjXv9CeIG+ha/BYMWDdXoQSu9CwO63n",
+	"mNilMkXWRd66LMoSbeWYtw2SVWNe2f+4cx6BMl0UBMqp9AAKJ0vhNpoL7riwrDNQgPtlTNLUqOlUFGMD",
+	"bdoUJ7g5z2bipBJzXlR0J4zMrEMq+LBTYRehd3cYZYf0uo7Dt5BG5PZ0ixuwN3GzWqt+SDXZWyGR5Xd0",
+	"4Sc6xDsUHBr6C+l0qF+5Zlk1rqCfXzZWC4yKzVznCjdsJDIVkRKapdp5qXbSkm/saP1hfHclaW2AoV31",
+	"9oOZNtvQqMmk9CD0O4Cre3TF9/TLdph1uu+mPV5DXq6foYWBKwISc7RKp3fu2XcBjG3qw113TEJEt8JR",
+	"1aFobfOw5w9TVe5KuisB7F/ahRDvQ88KFL93F7FOXf+zLxUBEkNfEX/JqsIuq11jcPlCZgPA43es7tyL",
+	"P7KtZDIwBZHu8qWTrmRyjfY5bKe61VvTWEnMJt1R0d3qKpEwfFMVYtyWCA2mhLSmRGUGVHefum/SuBQn",
+	"5vBzWi9xv7DLkYaSRx+3SzxWblVDeTc+rtzG+vg/zUbfr/icmxDV66g6P0hh+f7m2F2Mn/sq1foM/T0S",
+	"N8eM7H1+d+Lan9qz0ucvl1wH4n7h+rOSBsC21xttYRw3JLCFDqugu8rlHQ9zkIOWoE4Xj38UZW8DuSFK",
+	"QFdMA0WWkKlBI8UodQNqFjqF70VFcW+92lCid1GBPzTQHr0ewu6S9r+GARPSs3iDBh9i94wd00pmw9CL",
+	"g+ZJPasR+OtdLiYkaRZyiMsCvS1IjRH9k44CTHMMEY1L19Mi9THG74H5GRrpptDMQQrGuyzLI1WM0+Pu",
+	"WDfZQdcVVurSJ7h3wpNoxKsaxyyFf61ecukRBxTvSbrZe48bX80g5+5k4F5bbxMnpaOwd6J66Z054oYm",
+	"CHyZBxhtj0VNH7g6Qh41mE+dwwrTx14Bw6Wqak03dioCqIB/10v3dG6AoxoyG6esLv8JOQHxeBuO0F51",
+	"rf37sSN0MRrRUVRnNYodfHjrmF3frfaheIimqsyHRMzdEXpAGdCXwNcMPUMe4sJTtFHFxkj4kovoII2D",
+	"UTks1lVY5qXDdvSpfb7SCQVr/Jd8PsfiiIi80ePHvHj+tN/fVqkeuE27IInjqr1nz548b6Wx61IF+AYQ",
+	"WnKd8fBtK5DrXQykenBiN385ClOsOcoRupqmFnRKE08hpmQP/kuWaqPmabO+/k5xgAabXMkxuqmnEMaa",
+	"z8uVC27eS5u54EK03jvNFXLc/h1PwvXpWnNVEhaf8thP4d/3ElPqXLNi3CIaTtQBccBxt5cFsH4VGihH",
+	"VsSiBdS6RLl2zLhJy/vhY7a8mY7YFNrfT0n2yK7NY6COHY+TiNyaol7wss3XxhChLyd0rJBqPHblXt4k",
+	"d4WmqIEcqs91E2GxERT2nQbY/BIrpbh/KDC+PFqbpMeJvxwc2olSedxx9Midm48TZKRzVwdu+Wi6plzv",
+	"QjKHnk/LG71dSHK0wW6AmKy9N3QPjZscI06lnrK3RI03hrq95SDiyHMwKfZeqS/Uk4JXdm7soRWBWFP9",
+	"Vi6y0n7fKAqE94/vrBdz5LpPXcrDXqjZlN8Cfxwy2bKVMIel3iOjtzOCVDOKL6nYM8LBNrWDO5TdGWX/",
+	"SMLaQpGFFVhsrToQRSL5AluOj6v8e5W9w0ute1WY6TAXcyHz3Qy9JLK3gNUHjmJMF4AI8JnIa/ZZi79x",
+	"6QiBakqCQheYGcAKwnt5jtgHPtxkxlZtYwNG6Obg0L44GEEKnPSbnBPf2+KcTqj4ccV0KBlL8nsjcIq4",
+	"ZA7z3O1tKgi1sagKs3pnJYPIFxzm21rTAyD1QbWSA9NLR5UZ/vd//hfUO4B0YbSDVzEQ1dSYee/TJ7Cz",
+	"xm0cIFQvzb780nrD+ssvGbYQENWRg77EygxOdDUJ8g9jgopfyy+/JB3z5Zen7MornKgUmBUSsDqj1OaX",
+	"X9Jm/fJLQE6zt3EW6ZdfJgRng1WwWDon2JdfkhNmH/QLZGspYGdF1jOR82tJ25/Kp+OMqr3YVXOLP3hm",
+	"IEHrsOGo+BmqZ7/88mdgr4VjLdenX37J0o98Pv+UJiz9SKP/RPUnH90zPqVY38slnWMcnalr+R5xehkm",
+	"iwKhXCXs5i94SWdqQFIPeHIVpJYxkSTyawlWCQw7gn0stBmwp/2nNPofC21gRSvB5nwCRcD/uyxmhble",
+	"9PsXz8G6JP46SlEV2r6Z9a6w0uZTeukAHa5laj+h6hSOrST+hEXr3z6VokF2tn51ZVxYP5jxCpB3UiiE",
+	"+4j1Q1YvJ8xV7yTMlfV8Sgf24LuW9iV3g44j4NWopsyeoTyHPrNrGZKzRLqkHIM3nH7p/7bD+tuTvo5m",
+	"x51Gf5Np1NCAk3UtcSz21VK6Dip8qHkX+6JkSn0KhJIBWtauL00XoDBCPZiaADSgmzhXb+3sUGBM5TRY",
+	"e+dX7/kkvQzkwPbO11JTMRvgMr4en/zETTZNY6bdR0/PLx7jvFn/FaLeaASAg6GNqGhsb8VccLeYr25F",
+	"tWK/vHn3nmK2dgyvczGbKyNktjr5QazSU7oMIuQUTRDMPuJapr9Qjf6l3c+Tis80G1VcZlM8bzRLM5UD",
+	"bxo8HLhR7IN5NnXyiTRFkqX22x+tKKfg/kJvL4U/qcSKlyW1AJRibA+zb8RK+YQ6WAFPL76mGMlbK3Un",
+	"V7Ah8CFoPikswMdad+RyxtYApsbXEkEcq9sis2fVQhrHAo8lv7BS2m4AXjIscgYjhJo8k3icE2G0vSFU",
+	"wcXvAmpC8GzqRhpevHCp1HHddnVagiYS8UudIkDQTiUzkbSjQ+UiSm/H6KVgDpRFJggjhthgr+Y8m4qT",
+	"i9M+dYziqaMHZ2fL5fKUw9enqpqc0W/12Y+vX776+d0r+M2npGcKA1Fx2MVRwmzQOyfmK8nnRW/Qe3La",
+	"P32CDYVTODDP0Jk/qRYS/p604RC8XUiaKKzvYVzfkFVtX7HyX0eVQpTjrSNQegqu13lv0LPa9Qoebx8A",
+	"o6r4TBioOehw/MIlZ2/GgSaytfcZxlWLWaBA1SimC3v5PxcCWsloQTxPPdqcO8TU7Ai2DBdErrfDhbCH",
+	"iIYW8YRgZS76fSy2l4aIn+AMzmA+z36nquMw4o02tJt1CH5/IqD6s0zf7n6Pl+/+gXZR0x6Ckw1o8SWc",
+	"geBsQn32KUaaxpxIlNtu79/5jJQdmnq+qdEKjV9ZXChIPXAg6O19V6pl74P9SSzZZx+rhfzUKd9XsH21",
+	"E1+UEqtOCesVokWV4LNhkadEyA85eDVZl+p/F0Goe59jDdtW4T2+ySEm/J09HTjMi51xyfzuaMz52v5t",
+	"iQrnaILD0GjvEUYubT3KE3lHA6mouvfh5g7kDyAHJa9m3coNLAVUWjo07NWqp7F+Ddt9/YFPgWHqFztl",
+	"V5LBk8A5ngvJnG0DZmd2I9WyFPlE5JfE767rzBPZ1B8RLWoS3+GQKvIqMNoGkNB4nN3aMVxT05Fe0Cjt",
+	"tE7D99dSknbOj6kgUTCPpCK5k5iwS4UwTjXCl2cf4b+fzqIVhUzojtuYBL5jJ7sWs4PtZcB6bAPu9K2l",
+	"tb0Z4EEL4xydFW1HLYyBLICLZlUiU5UrWmlsSeY7b6CBx2cWoOXGR2qdn4lTwt5EobJ4w1i7aAXRYRhJ",
+	"236/Cpdf0Rzut+sjl+IHsaJNAsbwNwphlbfsjwh3wQMg2PenTgtCmNdGVdYKtOY1YhkVk6n5QjMt+VxP",
+	"FUSD9thq0XtDw+enesjJN1gdc7t3naWwqklDPd5/p0av7LdT55YVlTmZOd7VjXbMMnDxws80VgSNVn6H",
+	"fKHZstDkEYWAQIeNbu/xEzx5yxkPZwqMkfyoSjB1i0HitqNkzqGf6H/wEUIzd8xjZIZ8ukc5RWa06k4i",
+	"4YU0Gnutyvj7NalD6eJQCxigTp/0ERGITwXPB65mOfTBJ4wDahUwoJZlhKMVfR5d7VLqEB2wT/dN/WSZ",
+	"2Y987sKaZ6iI7T/r2noqyhxH7vM/dhagxdHjMSB2+oiDtSgTuE2rMn8JBVpeDh5Ul/tGjx7V8GG2vreQ",
+	"VNoQA97UuhpmHsUEWGozIQ0U5sLaRrA7/fP3AFkEsDt7aH+aHVfPtJPmPz/8Lu3S/jNgx7r/lrLPoL3R",
+	"tqcaav7so/3PJ9xjpWgDCnslAXoI5NNjwmgsu8UQaGGCQK9LrxPc2gZQtxi+ic2UNbn+FkZ0YLmure/T",
+	"1rpNGt8hVuMVYN/McPRtCm5Xb3ZG5GktRjDd/cD+LAxxoz9baLasoKAJQhmkPCNVSG3yYl5olQvAnQFR",
+	"oLimFZSsVFpECAxUK4PpfDYSQrKlKMsYguaUPXJuMMRGwY3mGnFaQqmXynMCXOEB6KeAFI5ZJQAkoyq0",
+	"vl36DIrdPLAScAGBDX/6uNNjpm124KAiHW1o+mui3dWXLLXbLAWLJ3KqqSQecugliMtKmMSFIQVDddtl",
+	"Hnm0+3X76DcI6vY+7NiTArPhi65D/d+TdXLlbTCSXYN1Zcp+rLsPzFWChXFd9HccGAzJF5RCqqAwq84J",
+	"pe97ex1N79yv/pLm53EjGHYzHC2CsfWghBCGqMz20K63C/HIA/1i9VveHsAlWJzjrky3sykqc7jQLan8",
+	"nQ65bTJrf/j62158ELkl2BJF2vnOG8M8y6nykF9QVkfHWTDmA9AJM5VajErhbQb2K0DIaAcW44u+lBEJ",
+	"3mJrPAYn8uFseDtWss4dYicCAtpz1cVk9jS9Hzzwsm0vfIbAS8cGATEnnOmtqSNgDHOp5GrSEUxBcpv9",
+	"JOhPdajM53SkbDoYHPQ2plkPdSLg3PlVms83RCJ+ciUWAlow+Hx+yq6YXsmMqlWwd2rI5/PUUzo5AP1W",
+	"J34+f9Ctnxd6XvLVkGyZ70VZqmDaTOHP3Tf+fP5Q3vZ83rnZ5/ODuNlUPMZhwerS4jb0GZShbfKtXxvq",
+	"SJroxBXkYYLwllcFH5VCs4lyuWLyraltyuMZjCshQhky1gj3v3aUXwH1EZq6fXOxqibKGF+f5SuLpTJD",
+	"6roReeq6j1L6yGMj8fmc+m7ajjPy3O8gzC+p4Wc3Z50WFGsY7SMPorhx9F2rm+xgBM7nIb9PditVs0Et",
+	"Cy50u1UITzymYt24MQCx0iESvnrPJ103pMvO4Bq642HsyNYp39PQm89ff/umQjD/D1CJlLXwyL/0SIqC",
+	"jQtR5lFGAZgsL+NmC2u7rS8ZtrzcSW2Poejvnvp6vaV5xstS4EFGyKlK1Pqu99HfrqPnM1trf1opfelQ",
+	"s52seoioLafAGdYsQ8V7WWSrTmPvfa3Md+ngB4Vx8ME4CcGzgIQx1ywt5HCsqgxKMztUyxUN4hccw3GX",
+	"MH5Sx2riXBzMDbWem0O/ppbgGDGV6gmOoWAWpp08WkCdbXQC0/LZ8xra/nWoatfCnLLXxtWoQqIJ4qSl",
+	"VhAArSG/QnW2qkBZuXp4LAZVhmq4c8CWWQkHcMbzWSE1m/FVi7mQSjXM1GymXLtS6EyCviI0uNECcQ1q",
+	"0FWGjSAUhLQrMOMrN6I2Sfxl0SGJd1SBbmPp3uAi6Uk11KIcD92nLhoOL4Gk7bNCwpLfRZD3smf/wruJ",
+	"r+6+mRqKj+zbbu/WmUZQ4MKK2WxhrOWbUGuhyH0DWdRNiI0v7e7vS3riX9kDxnfY7gR77+Eo4VEqU7RP",
+	"OKb2bPWt3zvfejEvFc9FzkYLmZdiXQr8Ueiv5FU2LW5RSgujr2WpMl4yRF/GFmF3N9CuVs59tzzdFNsn",
+	"sLC/1AJwbjCrci3Bq8rFH/b+eTGhdgY8qrOpyG5EPojBJscCunGZvQc1X7jvruUtLwtgCnYMAla3wtrp",
+	"0Nfgj4NrCSp7XNgdUhbW25A5Q8Z9ADQELw4XbVjgzVN4Y4m9BxWXmirVISKBDRKuZcx6LJXAZj8dsPNm",
+	"C22AVmBRlOaUvWz0IzpwflQO17ISC8hOiYKady5DYi9XSa3h1SOn4wtCO8T70EEc+U1RX7H7sT39wgG6",
+	"kpnIoU4MlxhXkho2GleQkUW8KfiQRxf9/mN41IwwSNFkZleSCBfdHV2nnRTLeIT4gRucz8CBiUZqwSUb",
+	"OcE74AshDwSEjPJqNawW8m/2TEmhRSiuuMIzF+sDKYVKCpkGSwwjeTEei0pIa2EQomF9QgvJUvop9T7Z",
+	"T1wWN8VRXst6ezoRazkue+6Bx8buCeHlYaD4BHi7K9p+UQcrpDg5mxR2QYFkW1UrsB9G0WamJuwBRj1g",
+	"O9P+piDbzM4GCbl7PWPFzfWCcRNmH5YJ6yjt28GnrnHSIcvDLWjQaVYWQ983NgIs1EYPOsLKRLXcXN9o",
+	"bIt79M2rt++/H/70+ufhyx9fD//x6u27129+fhw3eoXQi32SWhjQBa1G/LuVzO7ian5braCGP/mssURU",
+	"sEPUj71BT0/5xbPng6/HL57n/RfnL148zb7Knz/7ml+MBef97NkznvfPn/Eno/HT8fnoYtQfvbi4yPLz",
+	"Z/nz7PzZqD/u93n/RS/pRUvSG/T6p+fQ1RRirb4EAvU9UXrR+wLDVQFEdfWBPe8/6T/h4uJi9PXXL148",
+	"Px9l4sno4sX4yRMhsvOR+OrZC35x/iR78Tz7+knW/+p5PhJfj589e5Gdn2dfPbvAjNVux7tdyQeyJfHR",
+	"2poGLZbFz3RoSbEMBW+c5RW0OiGwKpgXhwzXbh7SVaRlD2LcrmRW75/eZsIS0PYGn10ROkVcRhgbKkjW",
+	"gY5SDZOxNXnzHT3viFKAj7DP6/Im6KUPaks6xPLPbUv+irFwR0KGbTEQLGFSRZx7sd8MxZ9tvjtBIkJ/",
+	"GC8rwfMVFG6esl9KAM8CCxCNp7wqxoZNFLRPx6c1HXLOcx8gkMvMelkjKIWZaVHeEuIqI6Ya68dnIkGj",
+	"NEVwauBWMIql9gL7B2zbdAn8mukpIy5Ga6jyVeigzEplx6hvirkL6c/UzJ6F1siAYx5G9PtiRrEmNa7h",
+	"rqwg7MXMssiimUXCTeYsaWvPwo+h3Zk+Rbys1ix4nnvpf9A0GM1lo+o0Inv0JazflNY4/64qcsA182vi",
+	"f3p+cvE8+unOJwTOwgPlz2gJNmqGQygGfM6OgQRSHmcf8R8bE2uBRNH1egPLB9YYO09jLSrWIpJvAQ4p",
+	"lsrdslJB0zhApQNMFw4mIlM8jhrdbibiZIQinbBIMWH1EWKqGBQIDohL3pTxoeI8eIJSAm068LQ1vm6S",
+	"V+IaOAINuvYhvOovQS8K9R/EOQnihvB8FDwZm3VP2WtwsK9l5GH7poPCOF5H5FO2Tkjw8n2oF5o2vdsI",
+	"AWJWSOvAFhrwGdDHAX8S4q3YINZwAcFzeRN3OvjgBL0qnWQQU2SIxePTyT7lwAsMWCRstLqWJLosnVdq",
+	"NjfpJUP+7cQDxkM0KkABudABVUZVRZ4jOk646FrmyseZV3HeLeaZAEwzAEwCZARhcEDYSE0P/k0LYyCg",
+	"Aj/88Oj/MXxyRmW2Z35Ln2lhEKrucUigYH7v2l67Yo/SGzE36eNTBrl5TywqcyQUJawF8mvZz8pPcdjq",
+	"cGsQLRf/iSj2CKQb8HYGjMBaCMsCi5DtGnAZ2CEPERU4Ze8Evu61DCgoYNN4KIo6FkmYH4dX3AAnuZbp",
+	"vIKjHPAgh0Rc+ThQiMKgchUVZQOAyWjFpFp2+bevnQK5h5O7ro4b7yy8Q+NDQ0CXmjOjfF0vJg9D9Yub",
+	"mr0wGw7QS4Nv77brUEWggzOANfbzEWMbzoSpiszh864B1S7FyP5nKsrZ8JaXC/ujXiVgPHrAnsDJ45mq",
+	"sJvnJFPVvBeDgdo5A3CtQe9qqhqs/BV+kXFpT69PUW83HTL096RUI/HHPt6zk5EH8qDD47tc1l89xCsc",
+	"FnYHYz/+mjOBTjbBMx6sMCkC2YvPxaXjr6EDUiNdujMdXFfCmuUFiaViqwMc3uqLRtkLNGoA2EXVmbW5",
+	"ms9/cc+50+JFOwefCkQ1Mal72AC/fUh6Qk6Q0P1mdSsqqXpJzx7ndmfROM6kOplXxW1RionIT42alUEd",
+	"1L6LsNzsjsqmvDL7SLR7+VWXR34VCFcO6pG7V3UHAa3e3HqycN5CZxeYGdoc2FtvSJmrf9uQKYxyBoBp",
+	"prIbTITwZp4AMOMIOEyNcff5MbUL4Fv3/L9y3pBeYnvi0M32ETOHvqDxc4d7qCzXiwt00LkcT5QKIUYR",
+	"CQIFJubjCJdnKQlAMWHij0zMEdw2MnER+xBlzN2AUnx2uxL6IqTOIPTn8ScjKz6bKgiggB3Po0Jv+Na9",
+	"ACSmult/33rW64cLmeDb2pUdlfkmypMPiVfPT3bWj/SGD3Tgu/ntAkFyKS/uUJUpLHjwQPmWgUT5t0Ns",
+	"ZBSuaB9B3DGzUu+2xraYjS9j3qm5AVGvamaEvwFAjUIdnD0Da9CSAVyvnuK0a6DxyLSOGpi5ESRSWTh6",
+	"t1Zj5B9+6H/xTgr3ItvPhGiyD91WATjQvqb9WAdCl/SdfXT/3Bg1BGiREOQWs3nJjXC97FacXPY+tX8M",
+	"RyvvTzp0RlGWekAJAhC/AiBCpYLyCQ+0G+N2QW3npAOYy1fSu1W8Z53x8cWsSzm5FfCxqImSVFAD6Raj",
+	"cYcesoI/PHSTxG2t53d3waCQ1yOo66lDwq2l1IUpbsWlj/VNoBAJIUAXbqU76nOjRf4zLNXD9wPstoBH",
+	"jXVH87UlNu31hXU4Ogp/ER2YgH9P5ULJUz6fn3pNdXq96PefZFb3wr9ECjXBsWg5iYtjcxBAhEDmstBi",
+	"wAg3Swteijyh/zKjamGIL9DIvRGrwOJWaLbQFMJEJglAoiWc5p9DSNOrshEShF76aK/jkwAO+BqETkQj",
+	"Z00V3O7BFsaN1RXSXo8WNrfMA/Rf+EXxaFLwEr1BTyxOAMKGl3s1XLjXebhC4531uANugWjuQ2oKe37u",
+	"oiisdTAq1UifzQqtITr5scODDFZpFNiqVXp6phXcaSvRElX4rpD5T/iob+xzH7i1E0Zvp+NQlVi7x7fs",
+	"639LA/jMIl1bgA6Z9iurqOwwCSCNOfLh2j9g5oGW6gDd4frGV4JSsbIrsnWVjxsE+COO+NNWKM1331+d",
+	"XDx77t5gtDJCd+AIUT3cjkhCX51DX50Rlb3T/yWR+q1/8jU/GX/4+Pzpp3/rtQNstp2d7+wucgSjUFhd",
+	"Mc7mPLtZS+t+oX0hOLIBuWJQiPLEhd4BCe75U/ZT8Q3VfdspiKIyYWeH6hg7MS6t+46PBbDTAMx+R0eL",
+	"la6dm1hUZoQ5QbTnuhx7jtlRAUmT9Qn8rFsH3qpjy1g5/AwRj61DAKgxq4IPsSn/DjsP5A2Fqn0LUqhr",
+	"S0SD4n8BrCFxNVRWmIHOC/5ylY1tcYhvXJRlX4QpaKFshzOicUVEQqDrHDnmpAvYiKJ2eyLWdw/APRUQ",
+	"qHaHp9ooLfbOBEH1F8NRgqEfE0fJxbKPEu7viAZ2Bei/cSK4ToUV9P0Xa73zEwBrCw7VrCWCP2Acyrxy",
+	"z1pSwbGgrclmijHPTEBbXrmYfNJo3aCmlO6Q+x035iENOih0J0yOenr/N6hw38M6sy+zl8dxcRS57wxq",
+	"o3gdQlrhcbU6JStUG9T82Uf4bzf6F9bnLHlBpEuheRtSpwEqClSZN8RwHOjltoaDYKR7C9ivfA+N9g/q",
+	"oTi+Yus8wu2XB2SQGNGk3S9CBEP21Y11OThDwrj96xvDTbu04hW1DQGVrAIoIRQTFzEdF7LQ03WA93Ud",
+	"BWO8mwRtR029+IyykRDsmKfps/rczcNBklxw407RQQEobzq3/8/RcZrUuC5UdcOUXKvCjOikZnzFtMAQ",
+	"WFExKFUJgYUpkVW3WYXlzV87LWXfYHs+yk4886+vD2it1O7bWgLVCREIFf6MR7zcEqOqpXVC15Z6XJRG",
+	"VKwURrM519q1Wvoei2sZS4O9u7+1HngP9lm/T9RmUb0pEbKppRxQBBfu50dGiSe4KRb9WhFz1aarZgks",
+	"PR2HjzFZEM1rGSTT3lvYH1VqMZmuRUkwg4uE2GDc42l4iWFvNNmgg/o3PATjdegs2p0IkPjHe5bD0tu4",
+	"FLHnQKYiVqrS7SyUZXevk72WcaEs21Qn2xQR7ED1tXsgMd0Fs84WLW/ureaT/x8W2OLEr9vSyALowl+d",
+	"Fa2fouXwJMC9Pazu8uaBwvwgMZ11q1Ex+WVs0kKAjdaVAj0XRx/S+zU9cQlKL6ikuZC5A7a6b95Yhdqr",
+	"QiLHYxEK0tsLZe3orHVY3myHCC6MZwYFVWytPTg8EKgibPwuU6HdU4D9/9mlZX1pDmrJxzfuOqI3EsU0",
+	"7gFFLUXeEf0euUk8IIo+oMvrs4/w309nSAC1WykUpZUwWE0qlX6fMCBVc22YREB7K6piDL2r4zHAgjxK",
+	"R6Iy0xP4YpU+xuh3RDpF8AiYqZ4tDCdMEKAWxeMdjvCrX15fRlas/zng/xfGCEn4/YSz31VT9dL+6i3N",
+	"wZa1Q25NvJZ2jCPsRVSgTuI44APW4p/tkPb9JMTYC2meP+3BQhazxQy+pGUspBETawPvHkQ8KhhQPHMH",
+	"DQ/STa2yAxsuWDP2cHaChxxlB2lg5HR3rqcncFuR0zrHrleWCb0DQUaqqkkKOjTwqamldKwOQB3r7WXY",
+	"/NCEF7Oy1pUA/PAIWsBamFsCSBAd+htRqOcppdZdnSKCr9R6WjlwqutCdTiJhG55eHaKCAEM9INzN7q2",
+	"pPv+AJmD5qMr4TJ9sLqw5FS56Jm6CSSGxCDtGqW71QFHeYQEBy7qXzPDgWM/ZoqDJv5IOY7Mb6gWImD6",
+	"Es56ORG78QAT8IRvORDjscjIU89VtgA8BuwyoAy148ZG2AiE65qXXHq17XQCBQc6oEBxKXpHX+wuq5Ha",
+	"Zw9nLWbuhbbxBW+Dn4b7+NBvc1XPMj7XC3QeO9Fb6RqnvpUUJwjBAUESo9iogh5wD+eKyx55yh4UhLNv",
+	"3717xYS8FaWai4TpYiIdZlQ48/JCA8SxK+WTNenimk0qLo3IoZQQrb4iJ4ASrHxJfLmqBh76U/YPMBtZ",
+	"6p6duiYwxuExMNqVWrB5AdV+ZG565edm4eTkRqzSx5cshfdPA6otVi0mVmRVTlTvleDgy7Gn/acISYq3",
+	"Sdf4jBI6BOkt/eRJZfzrdgg/reExpZ8e0SX++PXB5B8cBpQMEjKAPCMwGz9HamGOv0O8Ato/QxLduhMU",
+	"MhTruGopE/V/xDsJ2+7BmmJSLQcOopZ2VwB8XAVgJi2EPGVXhANHaeVqDSoXHzPEV87TxBocdu9A6ZB7",
+	"Jg7zck1Enf0mlVfWNRReM/RG4Om1THmpVQpX5sKFB2tmEIUr4nC0/7AGRUG9DRTMydSt5xTJMjE3XGZU",
+	"Q+XBFelMgQPG0J4lkIjCTNvbFew4HzYtDu8HKG+w0L2kR+t1BCQ6osqJeaBxMa+wyX1HffEtCcIDwf3s",
+	"clgnJIOHocYhQGEe3VyuHEoKbMfC+ELyZop+g9l1Zn+z8XQGYfZniVHKlcFbe/SUvYPjT2O/OoQXKwTq",
+	"zvFMQlaNwKNBY2yNy/1ix3LEU8be/x3NaRckdMnlAeHVAQvQ2RUE73H8I8W+xJmphNi+sAWC3OopnyMg",
+	"H0a3sNV/wGYqR8SYik0qtZhrV+c7Q2tq9LvITONDbkxVjIBvGsQmHBtLKHyUOUHnBOGJxQay9JL95hQp",
+	"ZbnsVNVTXHY1H3t0WIdK3CqkmwSx3eaxN39vZ/DI4gjP6JBFu4JHlkUAQObwpM8glgDYcELgRuIo9s53",
+	"rTZuLmSBnTcevsG169jPwEekcC8NzpEKYKyscK6mD1F4jmt7AfFmDygQLeZoBRlrTUYupwduprI8SLQK",
+	"6bAuozZ297C6UVYWQKG0QqOG0HsJceYLzSYLXuUVL8pQEmHUAmC0Idx8GgwmnI+0xSOQilDxac6SNeMt",
+	"+EtkV9J+Ch7UF62MfW9oZiPMkgfEKzyagVPj6pYKlltIw6QQ0NyagM0MtP8iW1SFWYFMFdmNMOzpV+fn",
+	"uxtBCIDi5vVPaQrRxnNGS3DDadAHiTWJSLFB/h8k2e90MvpvhcwBSkyuOkwjxO0/+4j/2DEihZW2/sU6",
+	"AFQSSlYCSBuA2YGPoeNiCILekID4Dd2F0Ex7yuKCycI0CiWpDouQGimyv0NVrvXrXX36X71ikl6kyxw/",
+	"HBAyxc7cvN2vaBJHHY7Lhvid5cV4vFUGPQkDCaIas9So1B4nCZwpVjWDixC1u9oNgufYtUQJA3kLsHNR",
+	"ppK8YwLAcjD/LMDln17LbwXhMqpx1HUbSTt8Hky9UK3X5hEX4/FdCUnsb9+r4wqbfUZ3W5wnEbjEKnuX",
+	"a4sZDQ5Shalmc4DqXKojEI5sE81JxefT3dLyXOYj9YdXc+F5Ccou6Ek8HMkgqoQTugia1HgC/SKQMIZK",
+	"Ol8f6BkWfOf0bKP2+3d4k/2hE/kSElrHFDQcWoekwQoc0Dko4tNK1wCg7OLgFQeXKzJeN3IdOUTRAjn5",
+	"kLpfUpaHZ478CzhIsmkhY7hbqLtqzfX6J/+lOY/oLXZgPXLve3igmiyayrZ6hM6wNLKTaLaQxT8XIlTG",
+	"Trq4ft3rPqjnEIobTQFR04kq83Wwzj1X8KGMdzejXaYTfX+QEGYOmZWwhmvCUlMJZx/dP7cb4tAU6ofa",
+	"puvDU4++GT/HXDpDdMNk7q2a6V4NcChx6wBwO+OI2JdNGC50eNBOHgRKOoBCO/foRRNOsUS7dniGA/8P",
+	"hB8RuJu0lwuM0M2xVD6F/6QhqUrlnuhb6RvMjibX0v6dAlNSoWQ6gGsRW9B64SIQiy3mzCiIkkDNlZI4",
+	"YvDEojr6sSpLtWw2rvFoErSobkV1oq3TT2MOrLJEZgJ43IXRohxjwXARfMYCGbaoao9dSbxL9Bbobf6+",
+	"gNQyXge8U0K7rhoyjiTjhllP0FBY96LP9MAlkoGUdczJPsXx28kGCrXlVEiEDKd30IV1TJ31bs3alVrY",
+	"ycqUlCKjLE76I9fm5JX9ycnrb1MYCCxPoXUM5n4tJ8L4D4ATg3BtRHVbZIL4L9ywcNHH1quYFXJhEN1O",
+	"SHvvihl1YwcLMbdbzCu50BoQZSHHxCWUzeFY7dzAov4Ms6fZSJilFQhrTqsx3tYJXCVq62hfx9G3cX0D",
+	"U6Gg3hjB8V1/kpdRt7C4jFTkgMvmq9TsTScAeTZWhCtE049stSBpoY7VXp5ZF064zpkIO52wWuzmotfq",
+	"KjB9hZt7l9JSmoG2ytJL1nc0JiG+U+YeH6LQ7EbMzcYC1MMVnzb6pu24ojQEFukTS6FUS6bkpRUyJSfo",
+	"ZEi3bF3Dtb8cykZxnh8xYRrRwEZKlYLL3QeGKVEIMFMFDCu5sVPcPkZHVkNiE808Cls8/w04+j5LcU2H",
+	"4o+5tTZSQvjXiohFnfx6meysyLOqoTYfftVybrCYp7dDLeAVdQttVKad6wKKee9V2XIqwg75oZC53sXk",
+	"31oJGqEjFTrQA0d9DElH2W1z04CTv1fd5c5+zfoJX/jC5pLXZWvJrVBlorgV+baN1Oxeqh0VtbeJYHJ+",
+	"6598/eHjeXL+ogse52gGHQzt3tWX9EuYswjCxnsUvSIfsK/A8JFmEGqDPfbxtcy54QP28bqnxT+ve4Ov",
+	"kmtUmte9wfPkulfk173BdU/cmuHz8Xl23bPfG/jMMyr13587RiX4/qaQ+KuW59nvrQV23Rt8vO6RfdEb",
+	"PPn0CY6R8PItUDtd/ifuXawwj7a3mYoZGkD2HWMTiEsG83+wInoFXKSly4R6fRvczsiKpoMRXZJCZkW+",
+	"3QqGAB9faPBktbW3eKC2GzBeigptY2vx2vmngkZEtKGXwRPBfkQhfJgygNSsUzpT5wj7hepbrfZXmHmA",
+	"rD4OGbIJl1CFVCrtEvJW3yCjqx1Tl3Hw2r/2LvaBmiNdrqYBlyt8ZA4fdqkx+6s2kdpHRf+ZAjJuzo5Z",
+	"s+3F8UhV20W07t6rBOFt7oezj+6f2130WCi9ENL4L/p9tz2a/lyrN+9mufcZVvJbYXhRdvn07pUO59OH",
+	"aWqb/i07MZzV0X06OneKeBIP2LwT85ltzQ40mT9VNdm9kROV1B3JjzYCftWHVQRaqx2tsyguc9/WGD+U",
+	"I/TG0ORFzTGbBoAB96WqoLNDZDcYRLCD6hrOVPDSTHcez/dw+T9ElReZ2T4gNEBFJdgImi8NM8pTUrsM",
+	"OGU6PdI9hJvGxLTu6YQwtGO9hBTPrhiWpPGEGgd5x4tTP/y2k23LeruMlq9UJutJzKOqaDv/CdMLe6Vm",
+	"qauQToHUFK2E9JKlXK6w3MdaP8DIhkg4na9gn2AFs0OEn1zU0Cx/4yf/Gn74X//W21uu/Xan+ow5R6yJ",
+	"bctCkagu0cPb3GsFKNaB5Vec4iwQl3JBTF4vSHdb1Pq7VFj374rlC9RZoJYJnCR98dXz/pQoy4MrcPF0",
+	"2vE64KNvWI7z5ztM/HuXLh1YNZbaW6eX8E/cqGniIakXEj9aoXGBV8EgVmkSle3XpkUra+uZiMW2NpfO",
+	"2LWm5yVLcQ+lZL10yqFWldlbo9nf7GQ78pEoe385IxNe8rg2potG1PBqQsOVi7Af0OrcABqxhbZIxrDx",
+	"Hvq2ihIkSbA5XduqxpIs5Kh0URjUl19oJmSlyhkUbtnvPB0lAlJAZB2mwKhT9prqXCqB56Lw9F+uiOGU",
+	"vRk7RLvsRicsBdRdDI+nN4uRqKQwQqeM2FcrcRl5eZiNr11HTqPwWipTuYDSQiychgd9oZ3X2M3vmUFm",
+	"9Z29nEq1NtAmuRX5E4E4wriGgXcRLdgGD+M2CsY4dZv0/GJ7e9jODjStZPuA09NsPVBq10ciuzwX+PqS",
+	"pc66GBZ5SnBUULHsZuFASDFAsxi2aic4jFME1rmEf20koEGC55ozgbH9soAmzXEl6H0k5lFyQArUMfoG",
+	"e22IiDakqBR1hIbqal3ABlNUgbnW4xZxTESAY7loMNlCxyXYX9EXjrGiftOLCyzWhjKcaiby1D0kpY9S",
+	"l00KSCPglrRs4O9UNRHmrhv4JT6v7VzroPOO5mCsqokyRhykrwbfY5sgJd1xOoxCs/TVez5x8o7mp4+v",
+	"gRH0y9X7l99vxBsNk3nso37LJn541pltq7HncYG/rPMWAs7Z2oq+9BTkgo0L4WG6PTM2UYSDMb6cqtKX",
+	"U3s8usaG3gpA54vQgJuZuiKw+2kmuIQ2o1N2FcV0CQov9MhiuWNgudLLwkCfhhqPqU8Jm3QlFYG3E8lA",
+	"+/cMG9/RK/0jQCFS0QFc6zCLwpCgo15TBNoTmNMw2vTH3+f5fQyAQ1DHrBM6U8PqEIe0G6vzJnC6vTYl",
+	"zsgDUSn/iTXCS9dNBNTzBuRMje929J9Rm8TGzAtdE0C/fOTH1I5jKIkHbVDPgnQWiV5lDu30ePRB8IjO",
+	"+s2yDI0ixyAYjKaudX3u2Ai4rsA3L+/ZR/zHp7NqcRcchLXnJZ31po5YLDOEA9USGscvDxkY3x0bV40x",
+	"N5jiIIbVQkKZB0Zc7fQw7tJ6vhWQXgcr0drBEyLwqxbt/nYhr9xLP5xrF3y0W1GNlLZzaCd+D92Mb/F2",
+	"IR8InP9XB93VoZ8D9NcB0toLwMr20trS0ta25egUPcE2z26QNQePDOEUCPWH/iCjVOLKBovMiApBcgZs",
+	"pioHtsRLnWDUtlKlI3QcKeIJSphUTItyfOKuptYPapoZFdAtiZV0odDSmyrWB/B4QL4ZN9RTYa6fCr3g",
+	"qQsJdn8hh2NVZSLtaAshXXJFo8IeyyPTS8ZP6sIlgG8P2PBB3fLKwbtE/bu7nNcHsenbiK3eIgyAA6bm",
+	"sNbgILtOD1R/Cbb8A8O4dwJI5UGixAsi1YNaW9sh/FjBWdnbQsSf57NCajbjq1P2dg27RqphpmYzq4tV",
+	"KaL2ZxRrO1WujosMDWyuLwWC5ICvYOd7xj2WTgcpVrfs3dNk1r3BRdKTamh33NB96o41eBEgQbETsQcN",
+	"Sn2gD8fA+Hn3D1/df/t0KOd7YEG1brBWowNA8clK8Cz8vnKXmvoDfKbGUnnAW4YAWFRq7DfYQiIS1Ctf",
+	"vmU1NlT/OMR95CGKpshq+iYIU6ObD1BDINOHTEVR1T1h8turEFaEhuIAQUAPWO3QPJKwNtz/zvn9+PGq",
+	"G6PpzxD89siov7l/D4scYFgnw/757/nFH1/98+t/VS+WT26f3TyfPZV9M5nyIwI62bc5EKQTza9DdtIP",
+	"pE6aw+hEfR+JjBwKETbUIbGeXA3hNq2y2d7zmayj6pQrpgs5KcXJQgtq9XbGGNYwUG8mIf/oRnYrhlQ5",
+	"ZSlBAWkf387sfMmIbzLczvdLID/6wPd9eGJmVxVf+V9ZA3K6IHpxR3dREFSMAvYcsjU0W8hMVKaDbB7T",
+	"Yq/cFD+obnCT5rfIjlXObvAPlKfyz0csqK7zG2UqIXZtawAeMinlNwk9Z58ze1wJ8S+xKUQVMSI7ExEb",
+	"tOgLe0BaG5JwgAhaUcjc0YovpyLGVywkAxemu3IXHvIdDeyIyhIfYZ/ZtW40OweNWtE9P5eX0qrwfoUo",
+	"PaexxKtiHdtgXUUeBxG+YwwH2V+hbuaU/VJyqROM8RDKbFWMDZsopgjqwB0C1okYiQjxFkykmT0vgFde",
+	"zLQoEawT1SA+4Q14TOAMp9gON+QmtfZrai+wf0DJVboU4qZchc4iNWY5X0VFmaWyY9Q3xdwp55mCnWON",
+	"xWC0/b6YzROH/WHlNvAvaEBgXRZZNH/UP+YpoFwBEbYBGoomZ0q2Jieu8rwm8w8LLYXz2RtQ98XFSf/8",
+	"fd91X8QIUd+UPLth31VFzq2X59fF//T85OJ59NOddTrOwgMpdFqCjfrgIJlglJy7OVqkQs4+4j821hj8",
+	"Wo+kAu64dIBLFI1YjyS0RVkhWdeU1N3y6UHPUMrvMI0xMwQVpbt/BoW6vYIOJ8ZjhLQs3mb0GY+OsjUh",
+	"BFzOGlSsd3+Rc9SqHiyA9Pa9qxtzYEnrEDUckVJi7CQdQR1BNMkld2tZKXti0CA3ByUdWM3/HMgZX41X",
+	"l712zJlDnusdokUV65tk6xbr0wOiEZ7aWPLNCjOIimexb905ciMOdgA6QIVknFVqmTB/8YTbD2s/mSiV",
+	"U1vVQt5Ia/vSBUVJ4Ftt8vK9K7w/mqTQEzpEBV/poHDtYTse3ebbKBtn00IbVa12kRHCUbKG1CAwl4Uq",
+	"DCdCBJIVQK2wy8JxdjsMMe8gX93youSjogT0SALamvLKuxkoKWDA+ZpdErMBfuxDbFE0D39Frq8UBfgc",
+	"iLxe+ZLWTooMlIjvaXa2dCp9Zy1RMFGVxBwPyQnmMK0V6nz7FHAO00tfPP+0j3CrEBj0pK/HbEz/OyAt",
+	"2uGujVV20/jAuA/w9O/VEon15hxb5DDtNrdHR3f7QwUNfC3N8M/7SW/G/0AQhfN+vx9hKpy3YCp8OLoW",
+	"cTLTpUzw64NpE/i/07nhyFly/Xn1SVSSvKlPDku34GJfvTCfhxqWW14uxGWEuwgfbKVFBqsCBnDUYCo8",
+	"obNYyX774NWLxg/lIfOe1MsA7P2NXm8c3IACRoVkKS4xtgto4Wm07VcLqYVJ2USxkfUusWGtqJzOShr0",
+	"xavW0sLLtnpCB6gYD7HtLHgXSdYdywR359a9j6cOU2WXd6aMUb0PSQ/ntbVLYI88hn33h6oO3L7fGOJp",
+	"UV7NGqCq8lzPD7oZhdl9H3boVF/u2YkniX+5TiGsm7L+mnCQW9o1eY59HW76zau3778f/vTq/dvXL99R",
+	"1bjvjfqlgroYsdDANsDwlD9lVwxHEzAdtIAHYwlqEpOBAs9MhqSriCcmqkLoy5gTXDeKF6mjFWS2KxT8",
+	"E83HLhAO+EindOKxwyA2NTzDf+7f7EwjMD5M6pFy3Dqp7t5nXwd1j1EQAhFiwcGTwfCKwW/odHVhATdk",
+	"pUAe0kpkQpoNpIkZ5ona0a68Xfa8fyia1SO3LMble0bMULhoKTAn3Et69ZDmRcCisbNkRVWLanP++gbo",
+	"xXsTvgDSulDE/c+FWNiZmQFKg59n+HhY4uInvWohMVHOK7n5QbiejTt8hD/+dg1Pue596tFJYcXq0+7l",
+	"MrgZj9m3iaP3tcIR0vxBEzBBU3iV6bcs7FGIbjyQm05HwNlH/MduMP70Ru26tc12xrU8pu1MT+jMh9oB",
+	"HxBLdG1NHyr+i++9Kf7bXOGzuSo2wTNdMbigAb3oO2yqBZ0syJOP4REd1fktJCZjXeuQNmKOCKD4YCTV",
+	"X5jAoFtIgGnAY+KfC14yVCQJRlc8HOrXX/XttX9///KU/RLuBXB9XLNSyYn9LyHfbTzj8ec7HfQ0ane4",
+	"1pAGW4IxOaQc41jMseMtjVF6dEMa7EMEYewTcQ0xpmeXN0Gkr0zJHLxYfxY+ed7vdwG0iDXgPjzkL55/",
+	"9eLp1mDMn/vY33DM734C3+NktRJzzOMVRfJIuFuRPkEJQ0vkT6uFAWHlmDVlP/s6ikbxTL2sgnhwfFtm",
+	"JfQCm9jvWHBxyt4rhKHx7QaIJhN4ygFHguv2+Mcv9uI/Q7VojYqK4HUKeSu0KSbcQA6KENn25J2yL/iw",
+	"5Zlb+x/vvynhLe8YhrCyNtvMvvj21dW3P72KI7qPUvxZao+VmTA854afGjUrHycUtAksUeNmEvlaFiZh",
+	"lTVUqrie21myzZCiAwxAPDH2riV8fC2x2o5rlj7Sgpcif5wOXEGmqVQJvHbCdTIDBiQwrhDhogg5ckxz",
+	"X0t87cS3VsDj0xjAOIrHUyEQMTVieuzpxcW1pJkaSmWG7pVTV/KkmRGzubVm2JgXpQagbzvl37//6UeX",
+	"b8fl0AnTZlVal8maBQAYAYgAdqfMOFDjO2yYspA3aJ5NjZkn19L+RyP0d1EahVaJFREoni/yiTCaPUqv",
+	"F/3+k0wulDyxL7vQ8IFIfbKvLG5cNwtFhK4l/QoYwus/e5wAMJ5y1Eo/iWrGi5zlBZ9UfIYjRMRYt1AA",
+	"BIrrjsO6ltIVP0AaOs2LW0KVT+1PT/Cyv1335HVvS6PUWxT1I255ekJXYwefHJYXPGzMh/JgKzETecE3",
+	"dz5fsegyMNQdFHxUWp0XNZRZ6CHF47IwEP0XecgLQxmqsXvH+DYJYEX3bbMzlHG6uREEkWgVD1YlcGlP",
+	"ZLCWpEP0D4E84W+P3VkzRRTg7hLf64zaqyomE1GxNHrRtMsJehvP2S5OUAQlVy+53Rmrdn/Q9+jBR4Bz",
+	"jKYggnT8C0QJiaEBAoUoH+D8uD+GatwbPEl6IzHhcrjJySAwjtZrnvhrBIA5+bc8W4qRi0NWs3yzc1KJ",
+	"W1EZa+jQouMSASDVXOS9PXyWaLmO6bPEyuRInsuyResA46wW5Zj0T6iJQqP7c2tUKjPbQmTDs5tkjbau",
+	"yeQZmowLaxXcUg3/aYdeck8+6gmJD9mEI+Gn4KAOa0f93gOt7tlH98/uqG8wdNXCeOC+FkP30kGOxtay",
+	"vepGINw5sQu22UZuQT7HoncZRr5g9XAxYnfLz1QovG7w0ONrIMyX0NGQ3aQJS2nbpoiU65/UgfNRxat0",
+	"BAjsuoguZkeNlkRV6o3KdFff4bhvjAoNGY4LH+Ib7TXrduAHjWb85SMDOCeMu7DQXQIEqtxyGI0qwW9O",
+	"JiXX6OchFGEAHdhU2f6FwzZkPMvE3IgcctchitAw4K0eG7hWTcDgSIjvy7rUCbkM+G/0C1TALEO/AKCK",
+	"oAB1TJfH+InuaqTqs7dXMhrJF9q1Zl76elQoss+V0Fu63N7CTB7aKoVVrMScF1Xvg08/w5oMYU16SQ/K",
+	"ZZ3CiCBET+h3SS9AiIZQXET0nlDCZNDK02K/pjkejqzY8dxaoJjQqP/kIvyEIgi9Qe/jR3YqF0qeFjn7",
+	"9MkNag8DNZrgjYaFKsWR4Kki4JiaNNV7BZxsfV6jg/isN+DnEPUWFFX7TUalQw6XN/G9nb4kC+r53C5b",
+	"AGkLbExXcQdONQXprAsfQn1ufgYOdQT2EPEnku+OCABk9PDSuLAaGr0lRgX0+j2ZUWrLTnxHM3K4vZiL",
+	"rOTRqTzjuWhsuHw0nHOtl6rK7cEODEb+ELfr4v+JmyiiZrC6Gz787aMD7G9s5nnRS3o0773BuT2+/F8X",
+	"++8knKBNe4mE6ji7yTGwP6ClriWf66kyG6xzRAxMGGE4JoEICWsDY9pwbxAuuU7ik21NfL9w6JZJ1LfT",
+	"QA1CRPMYKa01Kt7mK2BzV0qV6kPsZk0Ro2QctToQ0AFphY7A6js3STuwvZjCGsB8BOgI2KrRmQrnZv88",
+	"+DENNv+emy02O9OIzXBYlp3Gza29jK06D7MlzvJiPN58mhBUgPZ7xO2I4IVb4fZRmPG4Rm3a6qx+W4zH",
+	"biH0LhIneFUW9jwoustBrchvdKruUYPBDT18V7E36s8p9nbmO8FlaPEuA5gAFSQ58xgs4wPsh5dqNodg",
+	"fLQlDNDg2qn53DYVAu3vUK/XntWkAF4MmVEYNp8C+PpUzdpL+YD84JiRGnxAVyGf/fKgvU0N4oiwsJCQ",
+	"LOQDrOmZs3ePGQFxHTSRUDRYMyL5wNxoLmKUoobBkJULbQA16EbEhAEDQqpcz4MX2qGP3YgVBFpGoizE",
+	"raBnLpU3wtDqUNVNlClzk4Q0BXRhQDhC6CT7IzMthdb3A0qCYADYOxH8TTfGUcwQ8pBFLX8ZXCOYsJcq",
+	"74zPEmPLEfCMULBd1/C6RO8TqKL81oZAlamEi0BR2QUUR+Wx9QxYmN3Wc4dWNmInE9g+v8WMY4/efveS",
+	"PXny5OvHxDsbKQa7nVaevzwyJCJ2t93M6E0y8L6YiTeV2zVHNivsfL2vRKe82Xk6aKEEQmXA9D+kS2lH",
+	"sc14tip5zs1UE1ZkDtBalC5OHKQKiAkKJba7R1UQMV9wsKitI/rHvOSFRLDid/jjuAMXuF6wB7cNWtKa",
+	"37tI+lVTpusi7YX5zib5PnKcdBEg77mVGqb5n2or3c08N7TRtGPygmk5pKFujQhvKAS7l3biQ+y92LZr",
+	"3X8ACusk1YdmcD+aMJ0YKYH2ZG+wxHVIEdPKAKI081KtoKTBO8IcmjXi3k4AMrMqCnr5chE4XNCPsieV",
+	"dsi2Mc/2jK+wMMhBsWAIX7dt8gzXJvc0hyMBJFKgMQbeTMtTR5mKxlklECrXE8MkkIzzthvhaJKwdUVf",
+	"QVr/4dZgixrxWBLB1sRKkSkenTPVvVtLKBVqrYC6aGBK3LuL4TPQKMbz1hmT9WU0IWB/tOL/P9OuXmzH",
+	"pQAwyhBFS//91XtGv00pPNFdNfoOn3H8dDA9aFuIUebgOmNVJLTz3H9hv69HGovPHEwxoqr4WFUzqB8W",
+	"+2WqnJSjDDqBjIqiPOxxneXKqhElyZ/F58aglJjfAvVJTfbtOauMy6iavEPxvXcv+A7f74jCVH/UxgwO",
+	"jOWgesE/3E3oA1rbTaHapeLqKs8robXQIa0JbCFY/K6ym1N2ZUxVjBaGIthxZRaek964irzZWhUDAGU9",
+	"Sk9OsM/lRAuhTwjMz988fZw4g7yR2OlIxdTX/fNJ2IZgoREHhOBrbHzelLWH6j6DSRgvylDjdgeB3IrU",
+	"9k5UBVACQKgb28AwPU7tGGocdJhjgie+gNMdVFInFtpfiGy6/Y02gxDAlB3RUIrXJCpKtGfPlOd/bZld",
+	"SKsRD0OBtv+Au0Lr36FLC9ra0VlitwT7XY1g5ksxNgSCiXq+4oV2QP/0hC80GwuZiQH+fFK4MkSExATA",
+	"KqRpIsx+5AghdB7lwVlXQOpxyn71aKp2FGVxa8UOSz89ADe6YrABRJ5QAByy9XC3YSGHCy3SQMGbqSrH",
+	"OA8Skky+0PZ2BbiSOILA/w8TgiUzGIIsWo+Sv8Oqrp0mf95iyj2Oo8RPhz/PD4Tu7G+4+9nUteOKmSgL",
+	"2R3Ifk0BhJBbd7hnOvERHjggHC8IVTDOkvXuJY/+ia0P2PhQq0/xGahmecol1noqOS4mofYFH33Lq4KP",
+	"qPyTOAMSVozZSi0gXFEJngfK+VfSAKIHGlERBwGgSTBtKsFnCVFiA6cRmVj4jd1vpZITUUUVZO+yqcgX",
+	"1nx3L02wrK6TuhKoCNTCdJrtbi32lf9Xdtw/FDLXvY7WKmfQOGa4Qsd9G6oKBeLd+Ey+JPy+YFbUFVNo",
+	"NheVVhKDy9VtkQmWF/kGGCtVHerxPmrthlLH+vgcMB71caxBeRwZtgND/4K2AuRPyR7paPKrclG1x7h6",
+	"aM/0kp6Qi5lVO/4DVeb2Hx9aB/RXMvZoa24PhxmqPbNXH7aPzIuKUQ/n5dKbnaG4nox5US6q7tPjO6uU",
+	"4rAJ/YA9CsyuibdKrM6N+uHotHicsIlyRpBHICQYaCg+gHASKHhpLwB97Rrll6IsXY2/zFlZaKPrYfOQ",
+	"txr4rvOysIPNAOgAtwUgHFnlmdIrpL7iCFnQQY3C2OgV7T2QY81MuWQXSb/f9xuuISnwch2u9jcw1d/R",
+	"TG8JY/+o1A0SjsQSE8H2/ZXrIusz0cWjQdO/lh7xhR6HDRM0bh/FNUeVuvnMEerltNupf3UrqhWx1PoT",
+	"OGBKOBYPexibxWxkbRl1KyrAcoIwrdEYevQGIKLoVWqBm28Wk4jD3CzkCFlx2rHRf52uQv/U0aTm1+mq",
+	"uxMQMleXTII75fRGgWrjEHLyax1Km7rKsEyqAAhqhJf9zGLiVvCYVWfvKV+ZK4Vg+aIhgNYyJ3c0TNHg",
+	"Wl7LE5bOK3UL/kQ6YCOrW0CJNWLtwJvph3kJP8Tsp/9V+Jo9AkHHWlEZGD4fw4HqPIrL+CHXkmGva0Sd",
+	"B7/BR1WqLK3i9g+rUS67RD+wiIZhJP4g47U2NfssZIEySG0Rca84fGKJW7Iqcn+EyEvvZaZ0u5ROSXtH",
+	"QGYFrgx00CM4GTqRoe+s8urL6U9w+6dcO5JSKOSzI7B3dZ858lCgfsG9Uy+sXNpTZkTN49z4Fw4sb/hq",
+	"9qa8EqFhPtowUCzoU+DIi0AdNXgf7IdAXy2CcE7caP1NXYW2G0WuBO5HTGdjf4/bmoVe5zy2d0ulGtKN",
+	"hn7CrQcF8fOhAwoPdMiYzHbGglERAjmKEUzBcAG42OmA0veE0CXGhLtMIhDCrVoYakV0/Iz05AFJkt8p",
+	"MPpo8yEiSWESJkotmPiDZ4b6uaPdYvzzmVF0y1nc4y+FANtOuU2D2jQAABsxj8ho8V1xsdJBWBS3fA3g",
+	"Js09uvD6DlJYwGt3GYAQgfwApL9iK2EG3t9V43HEDJWEz2UM6l5DLnAvhje2d6WXrxxsC0kPFZbGFG4x",
+	"7FQbY/aUaysgQub2PVIUzqIUMYG8vRWKIo4jehVKE/nb+SkZqvGYBC56Q/i9fUbj7ngzUmEiVrRuAzP/",
+	"oSv3ii8culjBoM7RYnenfRzyMvjBXSLLvFdmnaxTUyAVLYXWLNbPOFC9ktmQSn9r+jZT88igjuNGpCMo",
+	"Xhk6gF35Mor1sqVF2OkH7LJzagZrETzKNSDEY1FzrdvQ3tQNoykEFxdWf8BaDI0a2pfy6FzhcXA8ITO7",
+	"dHJWCZwHjKUNq4Vdr2oh44KeN5KqtjlLo45comcvtMML8/G6XOSORxHUeh0+MFBy+V5HDHhZxaCs1LpO",
+	"ZyX9gSiG+CmNDoJuGP5zaYm10B6KHN4RmP5O2c+Y8ub6BgQY2eUGdAI7Ymo7KT5MVxkdQasoqxc9rxBF",
+	"EHGICzlEK8XNnwO+Nx7SsDK4vqHDblLc2jWSLKXfJqE63Q6Qopd6aq3iAjxM+zqAeu9CmhLx08bETeJC",
+	"liSedmkS16UELx30sp02RJHyUdbLhsi6k5gpML8cVxFOHBW0wyErV8hx4WiZ7TGP8NSw2u6YgpMhNALW",
+	"zRorY3AU+j2ebv45JjIIciJGyvInMLbjo20Bo7Y2C5kVhUdjwHxs1MFS2UkL34McuBrVIA509Ahe5WoJ",
+	"+wbp/doPF3/hkJdlOlhXZ7TH3fEKynoHbb+m6mGSUMkrKZw+tiMbqmo+5VKHoTYPZs6s7mDGuvuqxn+T",
+	"ePoqsF5hpjxVyQhyM3nQ5ZgUcm8M6+HN6BZ9H02ce33YalJF9S6ePZAVZu1m4SaxRYKHTJgsDLr4HStF",
+	"FewjMNZaMR3sdnaXU81YShtOlGMr6nZKbkVVjAtRg41MmKncR74YfkExoxB9IpMOsN8A2NHwG5AFO8Ft",
+	"IiDVUC+yaRgNeNgNjBGwmcbW0w7H+8UFbDD63VDfiGXjx37rjAuz3nED0I4Iym3/HlovJnWi7FOA8XkA",
+	"ldhJ7dih3KDdhlbkrmVYY6wOBWNfxQzMYKG7hJ89IkNPkI+V6ORapjO+GuKfaSjrcwajVjD+q2YRVaGj",
+	"M2c8Jq1IvHAo4dYSjl/LR3003P9a0llRIFXvXOSXtQWJzjS3PlAUTwMKpD/Y18ErHe1o2EOPcJZrQh9p",
+	"ldS+fU3FJGvbHkbeugVxgawWJ/scIG2ildFAv78A+0qsyFWI5uwxnuHgU0E2rZpBJS792/dLhc0F7fbs",
+	"jV3lZaFF4xAO4moNm6G/JY00FVWlKp3GgVfrr0DYA0d/yn4mRr2UyJthVq6lrLP7tZ5y8DSENI4FHbUq",
+	"aCW4AuJG3T1cv9KqPigocXhCb/AbQCwEfBX0VCBKBvqqN+g93R2W2L3eXg1fF4cLwLnZ7YjChUSAZ5kA",
+	"joCDxGntbmch2RDF2b6zf2Ji/EasNmMOzRejssjYlEOxpuOSFCv/b1VNPB6uC7idsqtgOc8LhEVjeaHn",
+	"3GAnJEY10I6lU3zE25m8fyy0+cEOcxcIzzAyq+QX1VzpzoQifb1zv8kPYvUL/eS40X77oI5023ua/YRh",
+	"gvHApVS02jc43U5errJMaE0SswHDOu7G5hkY4o4DF47pSlgTp+BlgnG0apJ4vTjjK5Yr36hNkTo8YXOl",
+	"qrCq34jKACZVR9boJ3FcCpbO5k1elqI6TOhcsdeMz7qXANlYunGA8Qrk6gilBty3/qKvLP0qhcqm0w4+",
+	"Ecf/8tctW8R32J7Hptk90g6juzvfuKjYpOLI0rK21l35hasconR+9TyZHNxq4EIKtKjokMNmAyu6xIBN",
+	"IREAmtR0ApDswAaAoHidJgPO44MaDGQbUOlMXKoDNsLJCJBy7CQgSHPFjap6e1CH2Dd8oCZxmt4OJYPi",
+	"cwhpvMpzqxDcYm5SNGcf8R+fUBRLge3f9dF9W2gM68TaH6I64lY5tASjboTU5FYVBmCBMeSrJNVZnrbg",
+	"TVpj2YtdY+afttstQQNSCPwwKI/gv2+atn23Bb5WI3Gpqone6ZS1F0ZgeP6ARTDadl3+xt78iHr2TTXZ",
+	"ZL3YIR+09BvmwBkHYQr2UagBJkTmqvpCMyMkd4rVym1sukKtDs9nrhcc5N3++YUjpwApt6aN0r5js9Ae",
+	"3x2pO0ETWw9QUJ0Q6GzrypmxqmZptwJ+U00eVPvCy3rwSVK9hSyMAJ7e3cXkgTTsz2Jpp7BbPv2ywkL6",
+	"0lr72odD5LAW2aRL8c5VWWSrk0rMVbUBUPKNFAyvCSF//CnWDFNtGYjxNGrzxVJkl660p6lVxhN+G+en",
+	"XT5O5p7oP2DkYSzbB/YroRelaSksrr0I0eCyR8sJfn7zQp8W6jEFTBYSotydfA6/wG/e0pzsTujgdIMP",
+	"5Neworu8w1Bl2Fp2e9Hv71ru6kfh3OPAYTuf7zgaPp8fciSoK3ElO56I33Y99PnTOzxTBAUL618In9Fu",
+	"ZDAnC17lFTD1dBYk57t77ig574pc7DZM2kO7ER3jxZ3l2f19lyc8FQ+KTpGAb/ecAzQe/nJVyPHW3+7B",
+	"kdpM6otKVT8uN3cEvgsn1Jg78SLsKjroye2BuEpMCm2q1QmayFCettFW0VNVmZOyuIW66BuXnpkvrIIJ",
+	"sBnQq+Ru7vz+FXvz8jXLygKykq+B5SZGKwm3c0BnaEhbQx5UlfhjXlRC29/qzRbOJcVrboSY22FPuZ7+",
+	"f+xdi27bRtZ+FUL4gT/BT+vi2o5Do8DvbdJNgqJZJOkG2CprjciRNDXFYTlDK6oRYJ9mH2yfZDHnzI0S",
+	"KUsO5UtboEADSyLncubMuX5fs2nzTg/0gxrB/Ro5ea4O7IwrvTtnWQnt8if9HbhcvKnck6VTXc4mECht",
+	"rdoINGxni9BjKE4G/sfIYpPpY/qbetf6X9uxNZvKFVtsQwrJJiSW67AEDfQcmF7YKzsHvqKxJBc+bpWb",
+	"w8zJrnSe1/mo66wauJhgmsAVPV5CfAhypMiVTOC4j2Y0Tfn/H40a+TTcsrZIp7EuJD29RTdgWpAqC4II",
+	"XcpWgyTSgkZWeITfe6cWAZvBQ8MVaMWNFV7hCxrHc5KxCQQQeQo146CUmQxICrg+giNpApsC5I5Zc7XN",
+	"gHpgIuP4Ba3RWRMsgRau78wq7F+O7asawQzx89YEerWK2q0Z1MSJP4acb4S1Oxe2mJUUTFgYXFa4BlJb",
+	"alGnJb18euTT5RhIdIEB5HHJUqmLjbD0ixh/ImnCtNNis3sSQf34A9+vgdkE7Yb8CJMJLWgWU9MvYe4y",
+	"QebU0xUWE2euKwymbaO82eZfjWcGXuEfQOiV6Rk79svHPMPGphFj17NpRjFqjjOGUedECDTEOXT6kTTV",
+	"N5nwKuDQHod+ePDvaXzpyDzwNqm2QtvWD4xVXtKlrp8MHdPZOrzOZcYXkOM3cDsG5knXBgQ5gyoktPnR",
+	"OrOzMSWOUNOqi8nGFOrJMmwGDAx0JCSoUMmQGlPvyWG//xSGof/gAdYFg5M6PXSeJFoNvbMj6nyFl5CT",
+	"ZcqJejJdvpnFr87ZW3ZU/pD1vwUtBx9+QAnwn3SVJV3g8e2ajJVboO7V4P/gTWFHiQKRZUFRzC/pEhgp",
+	"aXJ4fDx4Hp1MBvF//vVv/GIn6sSHabYLmc97kDRAc5ir6d4xbfeN5rAVmQXRheCGsh3UaruO0jameeiX",
+	"8tv9aqVWhxdeW4DmZTf+drMh36AthdnSP4qytBOu1ZVGT672YdyttrTnDPu1Imcq7FHLucP9AJTcn5rN",
+	"g8gBaX2Ais0Orj29tljRa/rQYu/LRs22NUOvCE1VPjUuu60KrrbX+elyKNiCyjNBKSRi1ut/HZSRmcYS",
+	"E2Ub4GzO09Tn+N3N23k7sayV4RZfVsvVmE5gApJ7TRkEKKPxz5RBMRGa/kSvaSd0JboNiCY1r/e2AKrs",
+	"7f6Y/JN6jBqaVTWdGU3nF/EMib9r0cHVm1tISXltJXY4m3I8bvpfj8JTTcIh5EfTe/HTrXM8r+Drf8cE",
+	"792zzYPCfTvxWIgfV5bJDNwewf2SsLdNvl0l3k5Tq/IaYdHQQjm4Ea3dD7SvQlL7PiD0XACkOrkiLCXj",
+	"lGIHN45jFf+xlhwdHudhl+9vt/03qVc34fdqos52aUxx1dxi6k6oSnKQUrmhaOktcrktTGAuL8WMeqE9",
+	"W7xCsqDMlZEGGIs24ueufLyPU4bAQqSCVeA4jgJSxDN2RW0zlilVcnTSyKICCIvAcYSdqpFmZrRTxiY0",
+	"Jtc7o5VJrW1vUekgyGjSDc6TxNFw+A1rzFsG6FkC9Iezah8mKajtj7qkNMe4qGgyoH3puNdMJKYcIBlJ",
+	"Do9PoueT05Okfzo4PT2KnyUnx8/J4YQS0o+Pj0nSHxyTb8aTo8lgfDjuj08PD+NkcJycxIPjcX/S75P+",
+	"aSfsqK3uRJ3roW++DzvRcDsDftgJ7S/hV/Sb/rfwR2fXDzvRz5++qIXTUgJsAVn5+YLMk5MjMO1/oxfj",
+	"JeRVj04Hh98cHZ9sn131t+e+sqsVEWmwsA1FbwvKAw68y2BdWdlc1Rg1qr2HGuBr6grEjAqDBVDQnAsm",
+	"eeFRDetSg6piCw2CQMaxmSOsrUFoLgjw1/gnmMMeQFIfRMb9DKAmcFmZx9/m1rr1nLzksK+3lanrasfx",
+	"xvLwH3mAfcxgEEDkNxhTr2HVAPi+09Ea7PIsoQke1LV6mbpkmGwqEV/V2TdXir9ea0V2I2mjkYfJWVKQ",
+	"xTYLvCbVdRG2ynpvG2irc4w+uf0UGxBwEZ7EbIkpi8WT/peSpYn+bJMtt2cX+EE5EDDhvXoNuKR7QlIv",
+	"7IY1H3977Lesy/HYt21FA2GJjqtqgILaigb45f49gMbYmJbs9spxzIRuPPo3SDKO+/WLTuUY233p/cLH",
+	"zYf6R09wfPgnsNEZxMM3neY36tnb1F6rQewjyPCGjw0A+WNUDm/4eJ/6Qa16q44qbCN6hXclvpj32h2g",
+	"0Xtuk8+M5aoCfW6qC2FYpiwwniXCgIDYPtk5WQalQBANBo1FcokOaDd4p4aJBolO3xhgEuUL15m08Atq",
+	"9drDhfrfRjGGJj/ZTmOdetQmIVOSsiULWSXa76EUNAb+V7Bbbcv0ggDqEIcUHmrMqMoJZiCHVpDx8HIO",
+	"XVBCUOnB6vnwewaeXjM/swzgCQ35GKAyEyEd+gowbGzi/StvY2+ZLMJN6pSM6aMzyiqsbzc3D7hg5Xip",
+	"cwLt8L5VxJIUzWQVAAHSu1b/287GAvgg601aYNnEKXBLLa7hfWQDvzLN90t6T/PmpCjNW7S1YEng2mrG",
+	"P9n1mKjh21vL36ReQSVySt3ygU3X1d9SArXBGV2YbdXgR8jxblHXYVvpma4JRKQgJoJLmkvX1kEnExpL",
+	"o6MEghupJYpJFtNUPcSpGUBy0nh59mNY1TGdMjUquPIk5zXoXxrL0sqmGWIBytA+bxXVE3h5LuzHIw+H",
+	"0Q5MSJ6L+stVFkstwW3frPeBCDTlEFHP2rleZbHUCMe4D9U9rW9Jqoi4uGT5HiT8/SWDtiA9MpAW9Awd",
+	"m6/F+TQ8ThRQlfkUwRAdyC/+XDqIXibP8Ia1kHHq79Drqv7AM6w19KDNqLPioPcJ8x8Wt7UZ9DbywNBs",
+	"GmTOhFC24LYnZPVAZFxeAFYbGacUUfDQV3OV8AClWABtQ8A1jwOk731yodBAwoYGnYHmUkmATeJ5GR/A",
+	"SyBp7SFT2/XnGas9Y3/lgaayRun1JLr+eLlGvwaKzLlSs0JzXuG3zX75mC7qEAhd5M8XPkT4Ctd8PfUS",
+	"juJR8xGqKWzBTwMz3ROsjzTLuDPmhOuO4xlFCN8CupIcyoT60KBNagCYthsv77/hUreUXrDsIiFL0Yme",
+	"98OOxllZRfYxVTlse7iJ+2zDhHfjqbzfJsymnkuU3t41/H9jGseOFQ0x0KVKh1bjKHhBLRA5vj5OMsxM",
+	"oCRAFbRaQaKXAhHGp5wn0DGnG79wCDHJ7CU9zEQJU+LFWTBST7hQT7hgcmQRiDSuBbcwc6agT309VDoC",
+	"vHk1+GGGohfh4dMvNIhaBc+mwQxIwRvDPA0narW8RHA9PBcs8KcfBgkrKKBhA2NRI0uZP+N6srIJSQW1",
+	"maAx5yklWS2S4dGmfXeN4K0Gfhrlc1edBOtu3bQFHc84v9xcQkoMGzWK15RKL80F1Iir18Zud+xHM4jH",
+	"fMvqSdx8z5olbw9bwS2fkQ7gfdx0u76nVg0FcyJjtJWB5RI6aTO+MJ1Umdl/vHWD71JeJi+REBMro1yl",
+	"FF64BjG5FtDp3IzX0mQoMYo8p8MpTeOZm3jjjOPhZzJIKbmq5yDXwL34knuH4YPtMBZ1F43eTqgLV7u6",
+	"JbTzyaGlkCnEd8si7USdmZS5iHo9FBj96G7M5z0oPNoB6BeX454ueLMZTQ4HfrzP631hxWHtiPhqsHet",
+	"/3VDrQb6lrYpHio2TGGEDWsj4m+clkkd9/kLeLgT0+3uGO/s4OhauWVwLJuXKdwcZwWatMo+WkCthKbs",
+	"igKKvloUG7yHD8GgQRKNMq+NujYuUf+O5bPF8OvGdd5NYemxmyiS0uXru/SdLvQ06RTgtugGo4IDoTce",
+	"t5FGs8F4Kv7NJHCafCggnQ1GBZWscM9JCq4bW5VVAJ5b6ItBTAqIt9lySNNe3w1eZmScAvODlXXN2YFh",
+	"VZeGQg5LUeH/OsPQ79LBJjMh6vNBP0G1lS9ct9TylTW0unRHo0Ht2h13YW2rlH3Ohlb69XX+ZXed3HMi",
+	"tBnFZExjaBzUyDZo12i8JuA72KbSXq/PC/fObco6PCnfQ3FHdUzLx1nosTKJmy1mt6atlm54W4WZsP0o",
+	"5QZZRkW1e8pgRd9vsO51BsrS1/MJsm7qdQ+hB8ZFFcwlHDwZJZQko6ch5hMKOK6WiQUp8K2lNmGpGlY3",
+	"wLXyOgcClgiISZCgoDFV79T8NHA7GA09g/S/MvTh8oEDiwxa56aJt9/vBxjWYHO64mnWxhfUyj4EB0Ct",
+	"4+1uBJzDnfNx+C+nSd2pfGUMN/T7wcGHvCSYwq2YSDRLzNOBC7ViB+xwW0iKZ2Nv5ytzBwuQPViWBCNj",
+	"LOYsm45C4yIrzzlNTTKCGC+BXhmWIvzV/7oDtSbWH6iQrQr1/QnRa90EZcTmrEYfe6sCsSNUGGMac0uW",
+	"15q0kUDJSkXaGuVstuxd8/EvNJbNxScvP+cpgSKAzKHqVnnthaR5hd8++IWPtcItTVsapnUjR460gYt7",
+	"MeMQ8KUankG7oWjSr7GABak9UaEuyfosgwLz4LoyRmkvoKC3fCNIWMszUxiRcpNHxYTbryUtqedfvJzn",
+	"cunSskrVQ30WkmjX836/hbV9OLTfhrgQ1r4t4m+XC4fHblF7sz5WllQplb9Cws58SurqUxuwTLjbpRaR",
+	"rSrs4xvDDY5p3mSU0ebQ9FC19rx9+Nf1W9QY/W40+7D59cMfqbGvR7/Pom67/Htq+1h4klNTqGA/7l2b",
+	"f25Xl+ioCavsZgHSMyrVMNK+94ymiQ62ON0BDH/1MbPb0tZ9JDtIjm3tvAsBuqlapc3oXGslkWbwzhGs",
+	"kZWeJjc8UBpmd3vVf0UjIxK+wQUA84LnXNAEEj1espcJXyrT1HwxSImkBZaDGaZhvOY19FOZupJazfRV",
+	"1ziO4zgH3oD788syLgGNaVpQk746j5VrKVl8SWVw9Gww2D634ib1wGkUW6FFwsmCN2PgA26oI26Ueyyy",
+	"3JPIv0c2V2O+zXmBAkrEpbC9slj8zaFYIyDGiABbWJAJDXLOMgk5ywq7K1NuWsYATwLpmUyQtDYhCdNs",
+	"l0n03ksD0XlzZbK8sEvSSpAYHnw7scLYQeMN7Ke+0X9HsuAR/O9C0F9H7kL2AP6SELMMzgmDNuhh9mOJ",
+	"lHVAP53xYEpyAeDA0LtvKtJjnmU0NpDYox+IkAfgWR68fjHCPIUr+kGGBOrJr1wwiIlZXmMvqK0XvmpU",
+	"AFIxxcQcfndEs2TkKJkwjaMWQyOKIlsctP3QypeGGSVFymgRPNGw0kCV/PQMF8Q6hhnHdzjeJ70Ebva1",
+	"RbMQUzSip73tbWLtOkiEgAnBjE1ntNA71kgKYva4vgaoH3aQgwcIbiTgcMxZxublHD7UXgvLJJ0ampAm",
+	"z8z2Jnk7tSDCBEOTs0DIgmdTDItmvvzZ0c8oSaAcQA+/IjWVKeRESlqo3/zz5/7B80/Xg3Bw+uV/OrWg",
+	"kTcYa2Ciw6gPMN5buT47LImCZ8MMvhBp7uyESBIF18OOoL8OO9GzcNghErBPDvuHJweDwcFh/8OgH/XV",
+	"f/8ALJRLliE6CjxB/WXMk+WwE12bP0VDTW8ckJwhforygeADrcGHnS9fQKTcSqzOd02RoYTpmBORxOaJ",
+	"gA60IodtqLLvAd7eU2VByq5o8ESdN1ocQAUBSvLTuzI4JwWlv9EDfkWLgiV0Tzfw94ZyC1/nlwVNeBEr",
+	"XbkItVODegy/p1TSmQmVzngKDQkEVXY3gJNPsPh7TpbhCupCPCPMUCWqO7mee19eTAr+G81GJsZj3u0N",
+	"r05VvdUr9j18+15tWAxVdaLOhH3Wqp+X0jbpxdCOu6Mli9Myk9zJmn2cDt8P1KcAD+Ss4OUUa9lQIHTJ",
+	"o5bCHYyQW7a8bXWw3lEJUfLVph7TJKNumYRmrL6lLE2Vpcuhu6WAQCfm+LUShFxgAW9IAPQYESiC87o2",
+	"OLXhLCvBsQQjQIIpndOk5twtVo0FUcYzE6ZsudHtd2Zt76HZzeR+dR8Oy25nbC9my+Y0yAohyQ0ZjJU2",
+	"8zIbpzy+FLXduB9n/hb/nlMFnnqynXdTHqxgJLVgLKg307gsmFzCj7HiPPr5kzoDaKzgU11patTrDQ6f",
+	"dfvdfncQnT7r9+G86FGtV+ZwzWIP+xsBMW3o6MRN/5GBNRQh8Ox3nfWra97Xje6P2rIQM6Z0TwT47BOo",
+	"PVMPNMwu45KliQgtS4j/6FqY4I9GqRVlJiKv9V0XOGR5KeF5BlgUgHxN6F8/ujl38AqhEnQYJfLj2BAI",
+	"Ds1HoYu5hTpl4w8etr9u9Bwq7TSYJC9lZBCMKj+mVG5YU2jmiAKS0gLBot0qGCtD7WIpq+sJX296LJbu",
+	"qY1yNSU67QQ9e3Ab2DJ5+1DtGn759OW/AQAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

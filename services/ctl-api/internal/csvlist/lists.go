@@ -54,6 +54,9 @@ var lists = map[string]list{
 		"id", "install=install.name", "action", "trigger", "state", "created_at", "stream=stream_id", "error", "scheduled_at", "exit_code", "started_at",
 		"finished_at", "by=created_by", "numbers=metrics_kept", "numbers_left_out=metrics_error",
 	}},
+	"ListRemediations": {name: "remediations", next: pages, columns: []string{
+		"check", "action", "state", "attempts", "attempts_of", "began_at", "changed_at", "ended_at", "why", "reverted", "id", "resource=resource_id",
+	}},
 	"ListMetrics": {name: "metrics", next: pages, columns: []string{
 		"series", "action", "kind", "value", "at", "run=run_id", "id", "name", "labels", "help",
 	}},

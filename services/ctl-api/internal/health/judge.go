@@ -1,3 +1,5 @@
+// Package health judges the checks and probes of installs by package verdict, and keeps
+// the verdicts.
 package health
 
 import (
@@ -5,35 +7,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
-
-	"github.com/robfig/cron/v3"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/verdict"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// maxRecent is how many outcomes Judge reads and keeps with the check.
-const maxRecent = 20
-
-// silentTicks is how many ticks of its schedule a check may miss before it
-// counts as silent.
-const silentTicks = 3
-
 const (
 	// ProbeCron is when a component's objects are probed: each minute.
 	ProbeCron = "* * * * *"
 	// ProbeTimeout bounds one look.
 	ProbeTimeout = 45 * time.Second
-
-	// A probe looks at what Kubernetes says of objects, which is not as noisy as a
-	// script: one failure may be a roll-out, two are not.
-	probeUnhealthyAfter = 2
-	probeHealthyAfter   = 1
 )
 
 // Judged is an install that is judged.
@@ -57,7 +47,7 @@ func Judge(ctx context.Context, tx *database.Tx, j Judged) (next time.Time, err 
 	}
 	var verdicts []model.Verdict
 	names, probed := []string{}, []string{} // not nil: NULL matches nothing
-	for _, s := range append(checks(j.App), probesOf(j.Probes)...) {
+	for _, s := range append(checks(j.App), probesOf(j.App, j.Probes)...) {
 		v, silentAt, err := judgeOne(ctx, tx, j, s)
 		if err != nil {
 			return time.Time{}, fmt.Errorf("judge %s: %w", s.name, err)
@@ -79,14 +69,14 @@ func Judge(ctx context.Context, tx *database.Tx, j Judged) (next time.Time, err 
 	if err := tx.DropChecks(ctx, ctldb.DropChecksParams{InstallID: j.Install.ID, Present: names}); err != nil {
 		return time.Time{}, fmt.Errorf("drop checks: %w", err)
 	}
-	return next, setResources(ctx, tx, ctldb.SetResourceHealthParams{InstallID: j.Install.ID, Health: Worst(verdicts), Probed: probed})
+	return next, setResources(ctx, tx, ctldb.SetResourceHealthParams{InstallID: j.Install.ID, Health: verdict.Worst(verdicts), Probed: probed})
 }
 
 // source is what outcomes come from: an action that is a health check, or a
 // probe.
 type source struct {
 	name  string
-	rules Rules
+	rules verdict.Rules
 	// probes is the id of the resource that a probe looks at.
 	probes string
 }
@@ -105,20 +95,26 @@ func checks(app *appconfig.App) []source {
 				crons = append(crons, t.CronSchedule)
 			}
 		}
-		all = append(all, source{name: a.Name, rules: Rules{
-			UnhealthyAfter: check.UnhealthyAfter, HealthyAfter: check.HealthyAfter, SilentAfter: silence(crons, a.Timeout.Std()),
+		all = append(all, source{name: a.Name, rules: verdict.Rules{
+			UnhealthyAfter: check.UnhealthyAfter, HealthyAfter: check.HealthyAfter, SilentAfter: verdict.Silence(crons, a.Timeout.Std()),
 		}})
 	}
 	return all
 }
 
-func probesOf(probes []jobspec.Probe) []source {
-	rules := Rules{
-		UnhealthyAfter: probeUnhealthyAfter, HealthyAfter: probeHealthyAfter,
-		SilentAfter: silence([]string{ProbeCron}, ProbeTimeout),
-	}
+func probesOf(app *appconfig.App, probes []jobspec.Probe) []source {
 	all := make([]source, 0, len(probes))
 	for i := range probes {
+		name := probes[i].Resource.Name
+		at := slices.IndexFunc(app.Components, func(c appconfig.Component) bool { return c.Name == name })
+		thresholds := (&appconfig.Component{}).Probe()
+		if at >= 0 {
+			thresholds = app.Components[at].Probe()
+		}
+		rules := verdict.Rules{
+			UnhealthyAfter: thresholds.UnhealthyAfter, HealthyAfter: thresholds.HealthyAfter,
+			SilentAfter: verdict.Silence([]string{ProbeCron}, ProbeTimeout),
+		}
 		all = append(all, source{name: jobspec.Scheduled{Probe: &probes[i]}.Name(), rules: rules, probes: probes[i].Resource.ID})
 	}
 	return all
@@ -128,16 +124,16 @@ func probesOf(probes []jobspec.Probe) []source {
 // never reported, of which nothing is written: the deploy has just seen that
 // the objects are ready.
 func judgeOne(ctx context.Context, tx *database.Tx, j Judged, s source) (model.Verdict, time.Time, error) {
-	rows, err := tx.RecentOutcomes(ctx, ctldb.RecentOutcomesParams{InstallID: j.Install.ID, Action: s.name, Most: maxRecent})
+	rows, err := tx.RecentOutcomes(ctx, ctldb.RecentOutcomesParams{InstallID: j.Install.ID, Action: s.name, Most: verdict.MaxRecent})
 	if err != nil {
 		return model.Unknown, time.Time{}, err
 	}
 	if len(rows) == 0 && s.probes != "" {
 		return "", time.Time{}, nil
 	}
-	recent := make([]Outcome, 0, len(rows))
+	recent := make([]verdict.Outcome, 0, len(rows))
 	for _, row := range rows {
-		recent = append(recent, Outcome{RunID: row.ID, Good: row.State == model.RunSucceeded, Unknown: row.Unknown, At: row.EndedAt})
+		recent = append(recent, verdict.Outcome{RunID: row.ID, Good: row.State == model.RunSucceeded, Unknown: row.Unknown, At: row.EndedAt})
 	}
 	present := ctldb.Check{Verdict: model.Unknown, Since: j.Now}
 	if row, err := tx.GetCheck(ctx, ctldb.GetCheckParams{InstallID: j.Install.ID, Name: s.name}); err == nil {
@@ -145,10 +141,7 @@ func judgeOne(ctx context.Context, tx *database.Tx, j Judged, s source) (model.V
 	} else if !errors.Is(err, fault.ErrNotFound) {
 		return model.Unknown, time.Time{}, err
 	}
-	v := Evaluate(present.Verdict, recent, s.rules, j.Now)
-	if v == model.Healthy && recent[0].Unknown {
-		v = model.Unknown // nothing is wrong, and of something nobody can tell
-	}
+	v := verdict.Evaluate(present.Verdict, recent, s.rules, j.Now)
 	put := ctldb.PutCheckParams{InstallID: j.Install.ID, Name: s.name, Verdict: v, Since: present.Since}
 	if put.Verdict != present.Verdict {
 		put.Since = j.Now
@@ -162,27 +155,6 @@ func judgeOne(ctx context.Context, tx *database.Tx, j Judged, s source) (model.V
 		put.SilentAt = &silentAt
 	}
 	return v, silentAt, tx.PutCheck(ctx, put)
-}
-
-// silence is how long no outcome may come: some ticks of the most frequent
-// schedule and one run. Zero without a schedule.
-func silence(crons []string, run time.Duration) time.Duration {
-	var longest time.Duration
-	for _, expr := range crons {
-		schedule, err := cron.ParseStandard("CRON_TZ=UTC " + expr) // a zone without more makes the parser panic
-		if err != nil {
-			continue // validation refuses such a config
-		}
-		from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		first := schedule.Next(from)
-		for range silentTicks {
-			first = schedule.Next(first)
-		}
-		if d := first.Sub(schedule.Next(from)) + run; longest == 0 || d < longest {
-			longest = d
-		}
-	}
-	return longest
 }
 
 func setResources(ctx context.Context, tx *database.Tx, p ctldb.SetResourceHealthParams) error {

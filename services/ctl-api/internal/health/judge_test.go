@@ -171,3 +171,30 @@ func TestCheckIsJudgedByItsOwnThresholds(t *testing.T) {
 	w.want(w.judge(checked(1, 2)), map[string]string{"web": "unhealthy", "data": "unhealthy", "check answers": "unhealthy"})
 	w.want(w.judge(checked(1, 1)), map[string]string{"web": "healthy", "data": "healthy", "check answers": "healthy"})
 }
+
+// A component says itself when its probe changes its verdict.
+func TestProbeIsJudgedByItsOwnThresholds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	probe := jobspec.Probe{Resource: jobspec.Resource{ID: w.chart, Kind: "component", Name: "web"}}
+	probed := func(unhealthyAfter, healthyAfter int) *appconfig.App {
+		return &appconfig.App{Components: []appconfig.Component{{Name: "web", Berth: &appconfig.BlockExtension{
+			HealthCheck: &appconfig.HealthCheck{UnhealthyAfter: unhealthyAfter, HealthyAfter: healthyAfter},
+		}}}}
+	}
+	judged := func(app *appconfig.App, want string) {
+		t.Helper()
+		if got := w.judge(app, probe)["web"]; got != want {
+			t.Errorf("web is %s, want %s", got, want)
+		}
+	}
+	w.report("component/web", "succeeded")
+	judged(probed(3, 2), "healthy")
+	w.report("component/web", "failed")
+	w.report("component/web", "failed")
+	judged(probed(3, 2), "healthy")
+	judged(&appconfig.App{}, "unhealthy")
+	w.report("component/web", "succeeded")
+	judged(probed(3, 2), "unhealthy")
+	judged(&appconfig.App{}, "healthy")
+}

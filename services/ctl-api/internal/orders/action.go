@@ -106,12 +106,14 @@ func Scripts(app *appconfig.App) ([]jobspec.Script, error) {
 			script.Inputs = append(script.Inputs, input.Name)
 		}
 		slices.Sort(script.Inputs)
+		script.Heals = heals(app, a.Name)
 		scheduled := false
 		for _, t := range a.Triggers {
 			if t.Type == appconfig.TriggerCron {
 				scheduled = true
 				script.Cron, script.Unattended = t.CronSchedule, a.Unattended()
 				list = append(list, script)
+				script.Heals = nil // the first one's
 			}
 		}
 		if !scheduled {
@@ -119,4 +121,28 @@ func Scripts(app *appconfig.App) ([]jobspec.Script, error) {
 		}
 	}
 	return list, nil
+}
+
+// heals lists the checks that an action heals, or whose remediation it takes back.
+func heals(app *appconfig.App, action string) (list []jobspec.Heal) {
+	for _, r := range app.Remedied() {
+		if !r.ByItself {
+			continue
+		}
+		h := jobspec.Heal{
+			Check: r.Action, UnhealthyAfter: r.UnhealthyAfter, HealthyAfter: r.HealthyAfter,
+			Attempts: r.RemediationAttempts, CooldownSeconds: int(r.RemediationCooldown.Std() / time.Second),
+		}
+		if r.Component != "" {
+			h.Check = jobspec.ProbePrefix + r.Component
+		}
+		switch action {
+		case r.Remediation:
+			list = append(list, h)
+		case r.RemediationRevert:
+			h.Reverts = true
+			list = append(list, h)
+		}
+	}
+	return list
 }

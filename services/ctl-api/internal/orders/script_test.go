@@ -5,10 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -65,5 +67,53 @@ func TestScriptOrder(t *testing.T) {
 	s.Context = "egde"
 	if err := s.Fits(app); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "edge") {
 		t.Errorf("Fits of a context that is not there: %v", err)
+	}
+}
+
+// What heals a check is the script of an action, with the numbers of the check's table; an
+// action that heals nothing has the digest that it always had.
+func TestHeals(t *testing.T) {
+	t.Parallel()
+	table := func(attempts int) *appconfig.HealthCheck {
+		return &appconfig.HealthCheck{
+			UnhealthyAfter: 4, HealthyAfter: 3, Remediation: "repair", RemediationRevert: "undo",
+			RemediationAttempts: attempts, RemediationCooldown: place.Duration(5 * time.Minute),
+		}
+	}
+	cron := []appconfig.Trigger{{Type: appconfig.TriggerCron, CronSchedule: "* * * * *"}, {Type: appconfig.TriggerCron, CronSchedule: "0 3 * * *"}}
+	app := &appconfig.App{
+		Actions: []appconfig.Action{
+			{Name: "answers", Triggers: cron, Berth: &appconfig.ActionExtension{HealthCheck: table(2)}},
+			{Name: "by-hand", Berth: &appconfig.ActionExtension{HealthCheck: table(9)}},
+			{Name: "repair", Triggers: cron}, {Name: "undo"}, {Name: "other"},
+		},
+		Components: []appconfig.Component{
+			{Name: "web", HelmChart: &appconfig.HelmChart{}, Berth: &appconfig.BlockExtension{HealthCheck: table(1)}},
+			{Name: "data", Berth: &appconfig.BlockExtension{HealthCheck: table(9)}},
+		},
+	}
+	list, err := orders.Scripts(app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heal := func(check string, attempts int, reverts bool) jobspec.Heal {
+		return jobspec.Heal{Check: check, Reverts: reverts, UnhealthyAfter: 4, HealthyAfter: 3, Attempts: attempts, CooldownSeconds: 300}
+	}
+	want := map[string][]jobspec.Heal{
+		"repair * * * * *": {heal("answers", 2, false), heal("component/web", 1, false)},
+		"undo ":            {heal("answers", 2, true), heal("component/web", 1, true)},
+	}
+	got := map[string][]jobspec.Heal{}
+	for _, s := range list {
+		if len(s.Heals) > 0 {
+			got[s.Action.Name+" "+s.Cron] = s.Heals
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("heals (-want +got):\n%s", diff)
+	}
+	raw, err := json.Marshal(list[len(list)-1])
+	if err != nil || strings.Contains(string(raw), "heals") {
+		t.Errorf("a script that heals nothing: %s, %v", raw, err)
 	}
 }

@@ -49,7 +49,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *database.Tx, f Facts, now t
 		State: f.State.Tree, StateVersion: int(f.State.Version), Revoked: f.Revoked,
 	}
 	if f.Install.State == model.InstallLive && f.App != nil {
-		if s.Schedule, err = schedule(f.App, f.Probes); err != nil {
+		if s.Schedule, s.Remedies, err = schedule(f.App, f.Probes); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -82,25 +82,29 @@ func (p *Publisher) Publish(ctx context.Context, tx *database.Tx, f Facts, now t
 	return s.ExpiresAt.Add(-renewBefore), nil
 }
 
-// schedule lists the actions with a cron trigger, and the probes. A runner runs
+// schedule lists the actions with a cron trigger, the probes, and the actions that heal
+// them. A runner runs
 // those scripts only that it accepted with a release; the acceptance shows which of
 // them run by themselves and may change something. A break-glass action never does.
-func schedule(app *appconfig.App, probes []jobspec.Probe) ([]jobspec.Scheduled, error) {
-	out := []jobspec.Scheduled{}
+func schedule(app *appconfig.App, probes []jobspec.Probe) (out []jobspec.Scheduled, remedies []jobspec.Script, err error) {
+	out = []jobspec.Scheduled{}
 	scripts, err := orders.Scripts(app)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, s := range scripts {
+		if len(s.Heals) > 0 {
+			remedies = append(remedies, s)
+		}
 		if s.Cron != "" && (s.HealthCheck || s.Unattended) {
 			out = append(out, jobspec.Scheduled{
 				Action: s.Action, Inputs: s.Inputs, Role: s.Role, Cron: s.Cron, TimeoutSeconds: s.TimeoutSeconds,
-				HealthCheck: s.HealthCheck, Unattended: s.Unattended,
+				HealthCheck: s.HealthCheck, Unattended: s.Unattended, Heals: s.Heals,
 			})
 		}
 	}
 	for _, p := range probes {
 		out = append(out, jobspec.Scheduled{Probe: &p, Cron: health.ProbeCron, TimeoutSeconds: int(health.ProbeTimeout / time.Second), HealthCheck: true})
 	}
-	return out, nil
+	return out, remedies, nil
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // Settings schedule checks, and the actions whose scripts are accepted to run by
@@ -30,9 +32,12 @@ func TestScheduleOfAnApp(t *testing.T) {
 		}, nightly),
 		action("seed", func(*appconfig.Action) {}, appconfig.Trigger{Type: appconfig.TriggerManual}),
 	}}
-	list, err := schedule(app, nil)
+	list, remedies, err := schedule(app, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(remedies) != 0 {
+		t.Errorf("nothing is healed, and remedies are %+v", remedies)
 	}
 	got := map[string]bool{} // whether it may change something
 	for _, s := range list {
@@ -43,5 +48,31 @@ func TestScheduleOfAnApp(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]bool{"backup": true, "answers": false}, got); diff != "" {
 		t.Errorf("scheduled (-want +got):\n%s", diff)
+	}
+}
+
+// What heals a check is among the remedies, scheduled or not.
+func TestRemediesAreCarried(t *testing.T) {
+	t.Parallel()
+	eachMinute := []appconfig.Trigger{{Type: appconfig.TriggerCron, CronSchedule: "* * * * *"}}
+	app := &appconfig.App{Actions: []appconfig.Action{
+		{Name: "answers", Triggers: eachMinute, Berth: &appconfig.ActionExtension{HealthCheck: &appconfig.HealthCheck{Remediation: "repair", RemediationRevert: "undo", RemediationAttempts: 2}}},
+		{Name: "repair", Triggers: eachMinute}, {Name: "undo"}, {Name: "other"},
+	}}
+	scheduled, remedies, err := schedule(app, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One that is scheduled too is the same script in both places, the one that was accepted.
+	at := slices.IndexFunc(scheduled, func(s jobspec.Scheduled) bool { return s.Name() == "repair" })
+	if diff := cmp.Diff(remedies[0], scheduled[at].Script()); diff != "" {
+		t.Errorf("the scheduled remedy (-remedy +scheduled):\n%s", diff)
+	}
+	var names []string
+	for _, s := range remedies {
+		names = append(names, s.Action.Name)
+	}
+	if diff := cmp.Diff([]string{"repair", "undo"}, names); diff != "" {
+		t.Errorf("remedies (-want +got):\n%s", diff)
 	}
 }

@@ -99,6 +99,12 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 	exec(`update consents set state = 'given'`)
 	exec(`update consents set state = 'denied'`)
 	exec(`insert into policy_overrides (org_id, install_id, change_id, effect_digest, reason, actor, until) values ('org1', 'ins1', 'chg_1', 'd', 'x', 'ada', now())`)
+	exec(`insert into remediations (id, org_id, install_id, check_name, action, seq, state, attempts, attempts_of, began_at, changed_at) values ('rmd_1', 'org1', 'ins1', 'ping', 'repair', 1, 'waiting', 0, 2, now(), now())`)
+	exec(`update remediations set state = 'running', attempts = 1`)
+	exec(`update remediations set attempts = 2`) // started before
+	exec(`update remediations set state = 'helped'`)
+	exec(`update remediations set state = 'needs_attention'`)
+	exec(`update remediations set ended_at = now()`) // nothing happened
 	exec(`insert into components (id, org_id, app_id, kind, name) values ('cmp_1', 'org1', 'app1', 'component', 'api')`)
 	exec(`update resources set component_id = 'cmp_1', state = 'live'`)
 	exec(`update components set tombstoned_at = now()`)
@@ -160,6 +166,7 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 		`select count(*)::text from event_outbox`:                                                                                      "0",
 		`select (max(seq) = count(*) and min(seq) = 1)::text from events`:                                                              "true",
 		`select count(*)::text from events where kind = 'install.updated'`:                                                             "1",
+		`select count(*)::text from events where kind like 'remediation.%'`:                                                            "3",
 		`select count(*)::text from events where kind = 'check.changed'`:                                                               "1",
 		`select count(*)::text from events where body->>'alarm_kind' = 'recipient_trusted'`:                                            "0",
 	} {

@@ -43,13 +43,14 @@ const (
 	CodeRotated        Code = "secret_rotated"
 	CodeAlarm          Code = "alarm"
 	CodeAlert          Code = "alert"
+	CodeNeedsAttention Code = "needs_attention" // a remediation did not help
 )
 
 // Codes are all codes.
 var Codes = []Code{
 	CodeDecision, CodeRelease, CodeLock, CodeFreeze, CodePaused, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRoleOff, CodeRoleUnknown, CodeConsent, CodeHealth, CodeRunnerOffline, CodeRunnerDisputed,
 	CodeRunnerProblem, CodeRunnerQueue, CodeAtWork, CodeControlPlane, CodeFailed, CodeDenied, CodeSuperseded, CodeRollback, CodeNotProvisioned, CodeDeprovisioned,
-	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm, CodeAlert,
+	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm, CodeAlert, CodeNeedsAttention,
 }
 
 // Who can end a wait, for programs.

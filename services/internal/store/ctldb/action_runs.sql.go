@@ -14,7 +14,7 @@ import (
 )
 
 const actionRunOfChange = `-- name: ActionRunOfChange :one
-SELECT id, org_id, install_id, action, trigger, key, scheduled_at, change_id, workflow_id, runner_id, state, exit_code, outputs, inputs, error, stream_id, created_by, created_at, started_at, finished_at, reported_at, metrics_at, metrics_kept, metrics_error FROM action_runs WHERE change_id = $1::text
+SELECT id, org_id, install_id, action, trigger, key, scheduled_at, change_id, workflow_id, runner_id, state, exit_code, outputs, inputs, error, stream_id, created_by, created_at, started_at, finished_at, reported_at, metrics_at, metrics_kept, metrics_error, remediation_id, remediation_attempt FROM action_runs WHERE change_id = $1::text
 `
 
 func (q *Queries) ActionRunOfChange(ctx context.Context, changeID string) (ActionRun, error) {
@@ -45,6 +45,8 @@ func (q *Queries) ActionRunOfChange(ctx context.Context, changeID string) (Actio
 		&i.MetricsAt,
 		&i.MetricsKept,
 		&i.MetricsError,
+		&i.RemediationID,
+		&i.RemediationAttempt,
 	)
 	return i, err
 }
@@ -179,7 +181,7 @@ func (q *Queries) InsertActionRun(ctx context.Context, arg InsertActionRunParams
 }
 
 const listActionRuns = `-- name: ListActionRuns :many
-SELECT a.id, a.org_id, a.install_id, a.action, a.trigger, a.key, a.scheduled_at, a.change_id, a.workflow_id, a.runner_id, a.state, a.exit_code, a.outputs, a.inputs, a.error, a.stream_id, a.created_by, a.created_at, a.started_at, a.finished_at, a.reported_at, a.metrics_at, a.metrics_kept, a.metrics_error, i.name AS install_name FROM action_runs a JOIN installs i ON i.id = a.install_id
+SELECT a.id, a.org_id, a.install_id, a.action, a.trigger, a.key, a.scheduled_at, a.change_id, a.workflow_id, a.runner_id, a.state, a.exit_code, a.outputs, a.inputs, a.error, a.stream_id, a.created_by, a.created_at, a.started_at, a.finished_at, a.reported_at, a.metrics_at, a.metrics_kept, a.metrics_error, a.remediation_id, a.remediation_attempt, i.name AS install_name FROM action_runs a JOIN installs i ON i.id = a.install_id
 WHERE ($1::text IS NULL OR a.id = $1)
   AND ($2::text IS NULL OR a.install_id = $2)
   AND ($3::text IS NULL OR a.action = $3)
@@ -241,6 +243,8 @@ func (q *Queries) ListActionRuns(ctx context.Context, arg ListActionRunsParams) 
 			&i.ActionRun.MetricsAt,
 			&i.ActionRun.MetricsKept,
 			&i.ActionRun.MetricsError,
+			&i.ActionRun.RemediationID,
+			&i.ActionRun.RemediationAttempt,
 			&i.InstallName,
 		); err != nil {
 			return nil, err

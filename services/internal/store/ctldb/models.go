@@ -22,30 +22,75 @@ type Account struct {
 }
 
 type ActionRun struct {
-	ID           string
-	OrgID        string
-	InstallID    string
-	Action       string
-	Trigger      string
-	Key          string
-	ScheduledAt  *time.Time
-	ChangeID     *string
-	WorkflowID   *string
-	RunnerID     *string
-	State        model.RunState
-	ExitCode     *int32
-	Outputs      json.RawMessage
-	Inputs       json.RawMessage
-	Error        *string
-	StreamID     *string
-	CreatedBy    string
-	CreatedAt    time.Time
-	StartedAt    *time.Time
-	FinishedAt   *time.Time
-	ReportedAt   *time.Time
-	MetricsAt    *time.Time
-	MetricsKept  int32
-	MetricsError *string
+	ID                 string
+	OrgID              string
+	InstallID          string
+	Action             string
+	Trigger            string
+	Key                string
+	ScheduledAt        *time.Time
+	ChangeID           *string
+	WorkflowID         *string
+	RunnerID           *string
+	State              model.RunState
+	ExitCode           *int32
+	Outputs            json.RawMessage
+	Inputs             json.RawMessage
+	Error              *string
+	StreamID           *string
+	CreatedBy          string
+	CreatedAt          time.Time
+	StartedAt          *time.Time
+	FinishedAt         *time.Time
+	ReportedAt         *time.Time
+	MetricsAt          *time.Time
+	MetricsKept        int32
+	MetricsError       *string
+	RemediationID      *string
+	RemediationAttempt *int32
+}
+
+type Alert struct {
+	ID             string
+	OrgID          string
+	InstallID      string
+	Kind           model.AlertKind
+	Subject        string
+	State          model.AlertState
+	Text           string
+	Since          time.Time
+	Cause          string
+	ReleaseID      *string
+	RunnerVersion  *string
+	Hold           *model.AlertHold
+	HoldUntil      *time.Time
+	OpenedAt       *time.Time
+	TellAt         *time.Time
+	ToldAt         *time.Time
+	GoodSince      *time.Time
+	Relapses       int32
+	LookAt         *time.Time
+	AcknowledgedAt *time.Time
+	AcknowledgedBy *string
+	Note           *string
+	IncidentID     *string
+	ClosedAt       *time.Time
+	ClosedBecause  *model.AlertClosedBecause
+	CreatedAt      time.Time
+}
+
+type AlertMute struct {
+	ID        string
+	OrgID     string
+	InstallID *string
+	Kind      *string
+	Subject   *string
+	Reason    string
+	CreatedBy string
+	CreatedAt time.Time
+	Until     time.Time
+	RemovedAt *time.Time
+	RemovedBy *string
 }
 
 type App struct {
@@ -315,6 +360,19 @@ type IdempotencyKey struct {
 	CreatedAt time.Time
 }
 
+type Incident struct {
+	ID            string
+	OrgID         string
+	Kind          string
+	Cause         string
+	About         string
+	ReleaseID     *string
+	RunnerVersion *string
+	Installs      int32
+	OpenedAt      time.Time
+	ClosedAt      *time.Time
+}
+
 type Install struct {
 	ID                string
 	OrgID             string
@@ -511,6 +569,25 @@ type ReleaseStatement struct {
 	ExpiresAt time.Time
 	AddedBy   string
 	AddedAt   time.Time
+}
+
+type Remediation struct {
+	ID         string
+	OrgID      string
+	InstallID  string
+	CheckName  string
+	Action     string
+	ResourceID *string
+	Seq        int64
+	State      model.RemediationState
+	Why        string
+	Attempts   int32
+	AttemptsOf int32
+	Reverted   bool
+	BeganAt    time.Time
+	ChangedAt  time.Time
+	EndedAt    *time.Time
+	ToldAt     time.Time
 }
 
 type Resource struct {

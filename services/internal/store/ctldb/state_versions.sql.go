@@ -45,7 +45,7 @@ func (q *Queries) InsertStateVersion(ctx context.Context, arg InsertStateVersion
 }
 
 const lastActionRuns = `-- name: LastActionRuns :many
-SELECT DISTINCT ON (action) id, org_id, install_id, action, trigger, key, scheduled_at, change_id, workflow_id, runner_id, state, exit_code, outputs, inputs, error, stream_id, created_by, created_at, started_at, finished_at, reported_at, metrics_at, metrics_kept, metrics_error FROM action_runs
+SELECT DISTINCT ON (action) id, org_id, install_id, action, trigger, key, scheduled_at, change_id, workflow_id, runner_id, state, exit_code, outputs, inputs, error, stream_id, created_by, created_at, started_at, finished_at, reported_at, metrics_at, metrics_kept, metrics_error, remediation_id, remediation_attempt FROM action_runs
 WHERE install_id = $1 AND state IN ('succeeded', 'failed') AND trigger <> 'run_script'
   AND (trigger <> 'cron' OR action = ANY($2::text[]))
 ORDER BY action, created_at DESC
@@ -93,6 +93,8 @@ func (q *Queries) LastActionRuns(ctx context.Context, arg LastActionRunsParams) 
 			&i.MetricsAt,
 			&i.MetricsKept,
 			&i.MetricsError,
+			&i.RemediationID,
+			&i.RemediationAttempt,
 		); err != nil {
 			return nil, err
 		}

@@ -14,32 +14,38 @@ import (
 )
 
 const runnerAddRun = `-- name: RunnerAddRun :exec
-INSERT INTO action_runs (id, org_id, install_id, action, trigger, key, scheduled_at, runner_id, state, created_by)
-VALUES ($1, berth.current_org(), $2, $3, 'cron', $4, $5::timestamptz,
-        $6, 'queued', $7)
+INSERT INTO action_runs (id, org_id, install_id, action, trigger, key, scheduled_at, runner_id, state, created_by, remediation_id, remediation_attempt)
+VALUES ($1, berth.current_org(), $2, $3,
+        CASE WHEN $4::text IS NULL THEN 'cron' ELSE 'remediation' END, $5, $6::timestamptz,
+        $7, 'queued', $8, $4, $9::int)
 ON CONFLICT (org_id, install_id, key) DO NOTHING
 `
 
 type RunnerAddRunParams struct {
-	ID          string
-	InstallID   string
-	Action      string
-	Key         string
-	ScheduledAt time.Time
-	RunnerID    *string
-	CreatedBy   string
+	ID                 string
+	InstallID          string
+	Action             string
+	RemediationID      *string
+	Key                string
+	ScheduledAt        time.Time
+	RunnerID           *string
+	CreatedBy          string
+	RemediationAttempt *int32
 }
 
-// The first report of a run makes it; its key is action and scheduled time.
+// The first report of a run makes it; its key is action and scheduled time, and the
+// remediation that it is an attempt of.
 func (q *Queries) RunnerAddRun(ctx context.Context, arg RunnerAddRunParams) error {
 	_, err := q.db.Exec(ctx, runnerAddRun,
 		arg.ID,
 		arg.InstallID,
 		arg.Action,
+		arg.RemediationID,
 		arg.Key,
 		arg.ScheduledAt,
 		arg.RunnerID,
 		arg.CreatedBy,
+		arg.RemediationAttempt,
 	)
 	return err
 }
@@ -63,20 +69,26 @@ SELECT (EXISTS (SELECT 1 FROM action_runs r WHERE r.install_id = $1 AND r.key = 
         CROSS JOIN LATERAL json_array_elements(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'schedule') AS s(item)
         WHERE v.install_id = $1 AND v.expires_at > $3::timestamptz
           AND (s.item #>> '{action,name}' = $4::text
-               OR $5::text || (s.item #>> '{probe,resource,name}') = $4::text)))::boolean AS known
+               OR $5::text || (s.item #>> '{probe,resource,name}') = $4::text))
+    OR EXISTS (
+        SELECT 1 FROM settings_versions v
+        CROSS JOIN LATERAL json_array_elements(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'remedies') AS s(item)
+        WHERE $6::text IS NOT NULL AND v.install_id = $1 AND v.expires_at > $3::timestamptz
+          AND s.item #>> '{action,name}' = $4::text))::boolean AS known
 `
 
 type RunnerKnowsRunParams struct {
-	InstallID   string
-	Key         string
-	ScheduledAt time.Time
-	Action      string
-	ProbePrefix string
+	InstallID     string
+	Key           string
+	ScheduledAt   time.Time
+	Action        string
+	ProbePrefix   string
+	RemediationID *string
 }
 
 // Runs that a runner started by itself and reports.
 // Whether the run was reported before, or any settings that were good at its
-// time schedule a thing of this name. Their payload is what was signed; runners
+// time schedule a thing of this name, or name it as a remedy. Their payload is what was signed; runners
 // never write here.
 func (q *Queries) RunnerKnowsRun(ctx context.Context, arg RunnerKnowsRunParams) (bool, error) {
 	row := q.db.QueryRow(ctx, runnerKnowsRun,
@@ -85,6 +97,7 @@ func (q *Queries) RunnerKnowsRun(ctx context.Context, arg RunnerKnowsRunParams) 
 		arg.ScheduledAt,
 		arg.Action,
 		arg.ProbePrefix,
+		arg.RemediationID,
 	)
 	var known bool
 	err := row.Scan(&known)

@@ -59,11 +59,17 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 // putRun returns the run as it was known before this report, if it was.
 func (a *API) putRun(ctx context.Context, tx *database.Tx, s *session.Session, req apigen.PutRunRequestObject) (stored runnerdb.RunnerRunByKeyRow, _ error) {
 	r := *req.Body
-	key := jobspec.RunKey(r.Action, r.ScheduledAt)
+	key := r.Key()
+	var remediation *string
+	var attempt *int32
+	if r.Remedy != nil {
+		n := int32(r.Remedy.Attempt)
+		remediation, attempt = &r.Remedy.Remediation, &n
+	}
 	// Whatever settings were good at that time may name it: reports come late,
 	// after newer settings have dropped an action.
 	known, err := tx.RunnerKnowsRun(ctx, runnerdb.RunnerKnowsRunParams{
-		InstallID: s.InstallID, Key: key, ScheduledAt: r.ScheduledAt, Action: r.Action, ProbePrefix: jobspec.ProbePrefix,
+		InstallID: s.InstallID, Key: key, ScheduledAt: r.ScheduledAt, Action: r.Action, ProbePrefix: jobspec.ProbePrefix, RemediationID: remediation,
 	})
 	if err != nil {
 		return stored, err
@@ -74,6 +80,7 @@ func (a *API) putRun(ctx context.Context, tx *database.Tx, s *session.Session, r
 	}
 	err = tx.RunnerAddRun(ctx, runnerdb.RunnerAddRunParams{
 		ID: req.Run, InstallID: s.InstallID, Action: r.Action, Key: key, ScheduledAt: r.ScheduledAt, RunnerID: &s.RunnerID, CreatedBy: s.RunnerID,
+		RemediationID: remediation, RemediationAttempt: attempt,
 	})
 	if err != nil {
 		return stored, err

@@ -705,6 +705,15 @@ type RegistryTokenRequest struct {
 	Actions []RegistryAction `json:"actions"`
 }
 
+// Remediation All that a runner did about one check until it stayed healthy (`pkg/jobspec.Remediation`).
+type Remediation = jobspec.Remediation
+
+// RemediationRecorded defines model for RemediationRecorded.
+type RemediationRecorded struct {
+	// Hold Why the next attempt should wait; absent when it may begin.
+	Hold *string `json:"hold,omitempty"`
+}
+
 // RenewRequest defines model for RenewRequest.
 type RenewRequest struct {
 	Leases []Attempt `json:"leases"`
@@ -1159,6 +1168,9 @@ type RenewLeasesJSONRequestBody = RenewRequest
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
+// PutRemediationJSONRequestBody defines body for PutRemediation for application/json ContentType.
+type PutRemediationJSONRequestBody = Remediation
+
 // PutRolesJSONRequestBody defines body for PutRoles for application/json ContentType.
 type PutRolesJSONRequestBody = RolesReport
 
@@ -1221,6 +1233,9 @@ type ServerInterface interface {
 	// CreateRegistryToken Get a short-lived token for the org's registry
 	// (POST /registry-token)
 	CreateRegistryToken(c *gin.Context)
+	// PutRemediation Tell what the runner does about an unhealthy check, and ask before an attempt
+	// (PUT /remediations/{remediation})
+	PutRemediation(c *gin.Context, remediation string)
 	// PutRoles Tell which roles the customer has switched on
 	// (PUT /roles)
 	PutRoles(c *gin.Context)
@@ -1453,6 +1468,31 @@ func (siw *ServerInterfaceWrapper) CreateRegistryToken(c *gin.Context) {
 	}
 
 	siw.Handler.CreateRegistryToken(c)
+}
+
+// PutRemediation operation middleware
+func (siw *ServerInterfaceWrapper) PutRemediation(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "remediation" -------------
+	var remediation string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "remediation", c.Param("remediation"), &remediation, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter remediation: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutRemediation(c, remediation)
 }
 
 // PutRoles operation middleware
@@ -1812,6 +1852,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PUT(options.BaseURL+"/jobs/:job/result", wrapper.PutResult)
 	router.POST(options.BaseURL+"/leases/renew", wrapper.RenewLeases)
 	router.POST(options.BaseURL+"/registry-token", wrapper.CreateRegistryToken)
+	router.PUT(options.BaseURL+"/remediations/:remediation", wrapper.PutRemediation)
 	router.PUT(options.BaseURL+"/roles", wrapper.PutRoles)
 	router.PUT(options.BaseURL+"/runs/:run", wrapper.PutRun)
 	router.GET(options.BaseURL+"/sealed", wrapper.ListSealed)
@@ -2251,6 +2292,46 @@ type CreateRegistryTokendefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CreateRegistryTokendefaultApplicationProblemPlusJSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutRemediationRequestObject struct {
+	Remediation string `json:"remediation"`
+	Body        *PutRemediationJSONRequestBody
+}
+
+type PutRemediationResponseObject interface {
+	VisitPutRemediationResponse(w http.ResponseWriter) error
+}
+
+type PutRemediation200JSONResponse RemediationRecorded
+
+func (response PutRemediation200JSONResponse) VisitPutRemediationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutRemediationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutRemediationdefaultApplicationProblemPlusJSONResponse) VisitPutRemediationResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2890,6 +2971,9 @@ type StrictServerInterface interface {
 	// CreateRegistryToken Get a short-lived token for the org's registry
 	// (POST /registry-token)
 	CreateRegistryToken(ctx context.Context, request CreateRegistryTokenRequestObject) (CreateRegistryTokenResponseObject, error)
+	// PutRemediation Tell what the runner does about an unhealthy check, and ask before an attempt
+	// (PUT /remediations/{remediation})
+	PutRemediation(ctx context.Context, request PutRemediationRequestObject) (PutRemediationResponseObject, error)
 	// PutRoles Tell which roles the customer has switched on
 	// (PUT /roles)
 	PutRoles(ctx context.Context, request PutRolesRequestObject) (PutRolesResponseObject, error)
@@ -3423,6 +3507,50 @@ func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context) {
 	}
 }
 
+// PutRemediation operation middleware
+func (sh *strictHandler) PutRemediation(ctx *gin.Context, remediation string) {
+	var request PutRemediationRequestObject
+
+	request.Remediation = remediation
+
+	var body PutRemediationJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutRemediation(ctx.Request.Context(), request.(PutRemediationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutRemediation")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutRemediationResponseObject); ok {
+		if err := validResponse.VisitPutRemediationResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // PutRoles operation middleware
 func (sh *strictHandler) PutRoles(ctx *gin.Context) {
 	var request PutRolesRequestObject
@@ -3945,222 +4073,233 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3H0Lc9u4luZfQWmnqhMPLcuOnYdcW1O+/ZjuntzuniRze+e2sxZEQhIjCmAI0Io65ar9NfvD9pds4ZwD",
-	"EJRAPWwnc2umpuqmTYp4nXNwnt/53EvVolRSSKN7w8+9kld8IYyo4L9+VuOfvrP/yIROq7w0uZK9Ye+n",
-	"jKkJ4+yDGtt/mFmuWVVLKap+L+nl9pWSm1kv6Um+EL1h74Ma95JeJT7WeSWy3tBUtUh6Op2JBbefF5/4",
-	"oizozZvB6XzAz8bP0vPsQjyfvJi+nL36MF/I8mMvsR82orJD/G/77h+D41f8+M/3n8+e3/1TL+mZVWk/",
-	"o02Vy2nv7i7pvRFa1VUqti2kondwNYIW841mudSGF0XHstzP9lxbJfTea7Pv7rG2WnYvixaSsAXPBBuv",
-	"gpWxJyNeyZv/93/+7+hp19pqueey7Jf2XZZ9d9ey7uywulRSCyDC3yo1LsTC/jNV0ghp7D95WRZ5yu2K",
-	"T0p8458/aLv8z8Es/6kSk96w9z9OGio/waf6xH0XRmxv4Du7U+JjLbRhS66ZVIZpUd2K7BJ2cayyFdN8",
-	"pdlyturDUdBX7aBXWudTuaCJtr/8qxTMbseiNIwbpqSwXGTPoKxUKSqT46LpHftP2p9cGjEVVe8u6U2E",
-	"TMXmt+2spxWX9rN42ESfl4yPtZCGLWcCn1jOXdSGGwGLm+VyaucwUdWCGxzs+XlzNsHYlunyLJiXO7ek",
-	"VwiuxY34VOaWejlM3n8x40Ycm3whNk886RVqemPUXMjNRf0+44YVanqcy6k9DsPnQrOJqlhuEjYaFwbI",
-	"uB/7rN1Qjt9Z/+y4zossYWXBZcIsLa2Yqix34AFrvhCMW/7H/yxFGh+hykS1i9C+l7eiUKWwP7Bf2vX+",
-	"z2r81r5mXzeV4Ava8M3TLtTUC2CimOg0TcWRYLYN+w5eQvZzXP+HO+/EU2S4rbSeyNGHUw/P183lvZ+l",
-	"Gn8QqbGzvGponmdZbkfgxW8BW0x4ocUWTlnwT/miXvSGpwP4v6S3yCX9ZTstH3yrbN2i2OK+nfFcXpWl",
-	"kNmBC6xEqqoM/pkbsdC7zhFGegM/sgMv+Kef8GcXtCP0n82W8Kriq41luXE7V/Oj4Lh5renOuJ5tUuuP",
-	"XM/cpVRwbRh+/ZLZDVt5wVQJlluJJEWUjrX42BIqXWJqbSX2ZwlOrHMxwS3Di+LXSW/4x57XR7LHccBW",
-	"3b1fv2euGF1dzFgxxwut3LVitwJEj1GVyFhqv8KEzHTfT5nO+DBqsldXXJjgiXyjmfjEU8PGKyN0wpa5",
-	"manasCKXgk2EyFr3hH3pkIPyHPpqMHhx+urV2cX5i/PBq1en21k1ep6wks7zfNNwzaOy0/1ZpuD5YnM6",
-	"H9R4/7kEmsWuqcB3O+fxBpWbA2kntT/dlJhWWl4d/50f/3lz/P7zy+T5eUxowscci63f8S3lFK94qZgU",
-	"S7ZU1Tyxd3PKpVXDMsVyo+nPVg0ohSoLMWScTeqiYFmu6QFpqH125ZSfvBCMF4UVMUtRFP1riST5Wsip",
-	"mfWGZ+7OcH84jZF2odBUWhNwaskWXK6saqVZbux8YSVMquUlGzAlC9IZgddzY6fBi/wWRJ1njLOL5wEv",
-	"DGLXll7mJp3topW3+JZ//6YSnPTj3T97g+82P9a53K1B4G/fwqt3SW/Jc3OjRaoksptf48XF9iWukbIn",
-	"O7f5a5/2OxIld2tHyN2Uvk6Rwt5GQJVprY1agDmo80wwPq2E0Mwoxq1YllMRU99jVE7KN5d6KSowLOwm",
-	"FsKIllDdqiqPV7EvK5xVZhklEzIXWeIsPmvPabp684rNxUpfMs604TLL5ZRVdQHWoeUqtZTwPtiETiC1",
-	"GSQypUbDOBusS6Wkh1u0KTXS2XSXnpX0xGQiUnOT5VOSVhHjIDwj2FQ9U0vZbxueesbPLp4PccDJ+89d",
-	"Mkpbm2hzoJEUIhPZaBjKKW14ZUBQkQExsVw9FhNFd3eccuzMhLSk/0cPP9tLetP8FrRjPLyAksOp5UWx",
-	"RfAs7LD2eNmM3wqgTzteW7oMdgmXWpo8Msp/2D839iORcKpqaXTi7U3nNkkLlc73p+nlbNV9KfijteJS",
-	"zy1lq4rMWyukUJzac4c9BIUlmGO/LeJPBxESXpc3nmLXCdDRxxZBo9+IUlUH36z047hmJsUSPBGqyuxW",
-	"C57OSPLQXaKZKoXEY2j74vbScEhEtli5tVFxFcNPOrYd3+W6rGOsdCUViNayUqnQms1Ukek2+czFqs9+",
-	"QbeEXRxYl5ml6Oa1hHGZOd8F04IXIrPvIhEYBe4BIGbGacQFT2dWi0X9wsq7suCpQDVgXUl0d2VE4Fj5",
-	"YgczoQISt1fcrbkPH6wrufDbxE0ltsffA3F2kxr67Na2vyiQaDJhRLXIpbDWhhOjSFSZEpo9GZXz6UnK",
-	"S10Xoo9DobdwjXSRW+a5jHuFPMFFn5KDtculpKpp1yPn3Io/X9tM+k5rvKQ19Y39TXqfjqfqmP7Y3ofw",
-	"4XG+cAwPHtRhb5qbWT3up2pxMhaVmR1n4hb/dRJsKczxe1mpYrGPftLe9AlPzU6+/gFeurOWr8zU7WGO",
-	"qrIeF3l6Mxdd1qJj1u+zs4uL01eWaRP27AztRpZLNuZaPD+/tHeitVo0ySa0PNbE8vPzqBHJi5tKpHmZ",
-	"R32pyIwirYRBjyAMQCfMeCWcWDAKvXplld9yI9iMFxN7e1tD290WjcwM3dVTcep1lIuXHSoDzGBNuxkL",
-	"dHSjXfT+8/mz+I9vRaWjDsq/4YN2RGL3rm1YyjC31nFubGwzi4QIKypsHKn+pnTunKoHkOwugrLGHkno",
-	"NlU9iILufTR7bGR8l4iFNu89WIPIWKbS2u4je/Ld27ffP+2z7+19/kGNrTUgiCRBG68yCNWEcvhX+7eY",
-	"GC75qlC8w09MI6+xZvTKou+8W+EaIlfaVHJTV6LttWhPZi5WHVJb59Pd0hp/ji/HNnmrVhIuwC+n15r4",
-	"vrLeneVjSfsfnNTe/7r2Fo6zOazQAkNDO24JtZBLrxHlmmUizTM4dpY7dgnHC1im2dsfRZG9Vuk86qm6",
-	"6TCPgMbsIyeuLDWDlmGUmrPcDNnoYy1qkY1AbRuhRjdCS0Uqw4TM0LXYxBUnPC/ANoqEi3B+2+4yWMM6",
-	"bcAPk2AlMer6KRPS5Ga1uQNtZWWNvdHJZI/iL3VeZOwNHJiOMplTlrYtAH//b/bNHYoQvLiXGtS8mjQq",
-	"UVz9uUt6P6vxb5WaVkLrA90nP3iCZMuZYktu0hm6ktlcqqX0t3YlMp4akW2n20cL+GTK7so+Po1MSbFj",
-	"hMFjhpTgrnKOss3NnKklK5Sc2j2Ratmy6WlmO6dmlOERy36AVj36Iy0rwgnFRtg1gDUj4rLhnagqbm0g",
-	"H5L2RjySG6ZhpEWtzYaWc7bbYo8EKWEy7sSb3aWTdbvRQfZvhK4Lcw9JnfKFQPGceNoGiUeaKF7mH9QY",
-	"Iso4TOw23xr+F1WlqqgoEJ9yc5OqrE26Z6fnL85fPnt+/iI4wWP/15cHhvlVbayiAkkg5MbSdZo6T5YX",
-	"25WY1Br+lXKZigL/WstUVIbnVtmUytyAEw2eWNkqop6vbmvcSgi8O5hWiQ+bgXlrhQjZtjNelkJqJsUn",
-	"02ejmdLmBn41Gl5LqSCdY8mlPSx/eyn73YSNa7x/+VRIk6DXQIGfNbiCr2WWU2oImdA5OBek1br4lOey",
-	"z0b07k0lwO2QjYZ28kuuIUHnWk6II7ybAq/+XEOWiPsVe9KohujahfeURJbi1/KWF7XwQYZK8Ezb6RAF",
-	"YubE00tieMgNwhleS/By6htcAk7PnmaTBmGpe8lX5FfRaiFg6/AHgR8BKJSm9wR2rywTxiXLZVmbxM6y",
-	"yqezZhpW7rT2izzSopj02ZVcMfTgkMcvBxWIX0splqJqOYRyzUwlOLAdBZLXozxW7QmjV/z4z5v3R1GZ",
-	"XImFwHDpwfLHcUnIlDv0zrZYeJDWSZ+Cibp0knvonYplKrEb2RJb9msjhu+PwZPWZ2+FtFbhrWCF4LcY",
-	"cBiBjjVqW+JAHy6tjtnLoU3LgqGvlTRJLditqFZouoD3fQXfK7nWAryhXONfl5b1MVoe8+jtcDRtkXed",
-	"nq1WetEhriuTL4SqW7GxTQkceAZ2xMca693TYVu5a6fsrI++iyq1kv03fPlXoTWfCroh3+4yBIyTBVaY",
-	"zoAXl2HkA80BlzoE8n/fSyR2RfxcZ1Ox3ZG21by6FTJT1TdWuBd5mgsN0mQtiDOteZVVIBE1XzlbB3PI",
-	"/G2PVzx8ZtX30xo97bPXYmKYqo2VbdwHu+F+Ah+4/ZBG8acNkwpCczpGzBjaCG9gXhRqCYHRyr7O9RyD",
-	"Savobgk5zaWIy7VttLC+qgfJKPwYjPna0sDVxqLU3J87JJFpE11N3FzdL4Nyj4zHXE7ULqraUCK3pUmq",
-	"dL7tmcgOyJ2MGLjI+JErCRdNCwrHimnBdlMflBO1lhWmij0yJaNGO/10c5KHpFOpIM6EwUla4/0yYR5g",
-	"g3aT3j7JUYP7UuianHYG2TcY9Ldb4h2TgcsiRtCHGrYBvYeB2LOXO1JtdutYjqAbqoediJHzX1GpDn3X",
-	"G2GsXN7MKKVxz4S+nfErp/NHvd5Nmv5c+Nukpf3nmpIi6fI8LD6WKqs67RrbvQeTgFEXtUaHe5M3TkmA",
-	"XXmZD3VBtaJy4Z4l4bnEzvW3mZLiRzJHD2BgVZuyvp8zVizKAhLnrWkFyrGbvjY8nffp06MoG8UjEuXs",
-	"AREJt5To9hRcfj3Rlja5VnvmGwgfwd4al8S39swHIscjL8tKYXLdPfKAPoT65NZkff/iXdIrc2vBbs7r",
-	"u9CkcbbQuFBjZ1kTBZE0rsQ016YiduSS8ovAOm9lTDunKRnga2t9Elns03+Jp2YWXN6AjbVHrhVGNNgy",
-	"Lwo2zklNxikadf856Hqx4NVqZ9lOweVbenWdJ5qrQbg4/XoCDx1RbMnNFLpY6W0zxQOlhiNKa6PO7Blv",
-	"Mx6coR0MGc28AEdHXMHNRCG6nklFLp7g8VipQnCJj80NzBF3pyPjrE5n4LsqnFEDHly7nObqUgqd1kax",
-	"sSV7VC32ULnJ2RWfvhGf4rkkdZl17McamTQbkLhN9L9uBvebuKfbJiSQx/Ld/NaVMv09XNnoZ1MTJuA/",
-	"K1VDdgMFysE39+TND9+yV+cXLxI26qqZs8YpRHr4QrNxxWU6Y0qyUaoyMbp0tAvX3SgThucFhfHQPzbq",
-	"syvJ8gwPfizsmWN+LCVeGSG5xHxnsPFExop8LsCvic5ahXVoTHzKtYlZvM6pHWGtJWgolZLThGnDx5bN",
-	"0kppe0GDc0EnrFBLUd1oyeeiHWRMlZwUOZzpZgwIlrpzVNxsa56t54M1w7iklOseTxfiusd4YbdzhQvW",
-	"0dRXe7YR7rsqCqZzOS0Em/C6MOgLlSyXt7zIM5cekcB+QtK5lTOTvMKUib0yAonsfjJgy22k9DZu0S6n",
-	"IeNjKxNyk7icURQJPrYUnMBMKS08rUi+QE92rUV4NeInureLlh2Nzf6Qy6ydPOLu3UJNdXMtV7d5unZw",
-	"lfh4Mzj9kA3SZ/MXi66M4bojcfPHd+9+Y/hC67Png1fRCF1uCrHzS3buS1Vl7U/2vt1CyWYVzUgpltY4",
-	"HsFZDccFl/MRBjHm9lZXE29O55qEQXvI4Ic71VWD+Ri4RL9rSS/uGG9EH9BgtIwWqD9p0mVAaruDBdmn",
-	"KvufnE3ywmcm8LJkE/Ao9PcUMpjtVogm0XhcqbmQW6RKLYHQyYSJpEQW9SISz/oW/u5pE3I7IMVaZGxS",
-	"qQU7bQ3zLOpeyGMk9Bs3vvwOdoPGaO9GKBa9TOBl3jdqUURNe/Iitgd7be1XGsAOtnURp+exVSzI2dwq",
-	"NKddBUP1GurUdZmK696QZXnGVqpmC8Glf8Tts3+JarvKDlXFcrR+fvvrL4yes1y6lGOSGpaq2ht1AhEt",
-	"fWJVdvSub+UCt64Ywb8hQ/zfxOrAdAtLoZiXhqmNdNCB5zo08oeoLaDl4ARzEB0MhW7zBDKqrUpHcbYm",
-	"Jc9qHJhfGt75ZMVjiAduH7juIevSJWb7+5++BknVWhSTfVK052LV4VWKuUKaHNKD0zvzqczlNO5G2ZH8",
-	"enC+Ji2qPWq4gB26qDvn/m9ADg/SQ923CEUDTdJIva+KWYs/Km2AUOyYjiBVNQVaxE/1OwzRXN7MjClj",
-	"Qr9YAe0ya2ZB7I8VSpVjjsUm66bMhh8ZDcBmhDgX4uyuUucndNGIsi4KSABtlRE3U3e/fOeADNr7dB9c",
-	"hCrY9a25Yu49SPOJ4iiMxtUUkBIStDu51lhPYpXHldW2Kl/6teMmp0L+VrW/n+m2PYWduafDHY5j/0rZ",
-	"tWNsV6ltq4JPerXMP9aCHltK2/Ay0FziS5Vieb8loq2yfy0w+TrWqnbOzjf19TLI4oto7BgN1FZth6wM",
-	"JtUy8cX6MCsKU/JbAVkfdHcoZkRR9NlPDpaDPBoIpLN06pJRRUZlcZeWZe0X/cVjrZQc0s8wSNz6NHN1",
-	"bXgB7LUvYdbirr0JxaOe5+WxKvGwjr2KECMAOqnO88c0uwedLnxHZBAY3ZnyvGs+7jubMVIfct0alQui",
-	"s3fJjty0lpSLpsiCQVgobfYvEOyMpu6OEdES43uj68JcpakojYggWfhk511gLfDehn++M8EYx71XneBj",
-	"xB03dUfuYQW+0W2sIGDLzANyPF7IsvIZljs2l5Khuj299KWujV6I7Gc1PjA94ECQo/aOvhW0eRUOvz+Z",
-	"b4FBumKTSugZg8deTUeMnUumI0N2lzZvlzvwASLprQBEb3cPups9t3OJn8mmOkODjoZsqpiSfTa6Vbn9",
-	"T0EBCbzVQAetgNVCoCun09FXeknP/jqu1qlC+EkcwKqt+X5er0GO5pznuiz46gYR2D7vLFtuUtPccsaV",
-	"4PObacE1uFbA/osuCgzpuG+RikvsJFoeu0iggOYZUSkwqzPlBVTlylZlHiQUTniFmXtrfsGNNe9C40B4",
-	"ii6ALHzMxiu2nOXpjOal5GUTt0BYEHowmazFryq93J3hsKxyY2Jc+5PbSExSBHeLfRmTJg9e7noYg4MY",
-	"wbNsZrGlogNo2aOHHHTv7G+0jDsK/MDE2HRN+ComVTE0Q6O1jvEyjY2MlL3Oq5PBdhBbKxszYIQmP303",
-	"y1aqy8Vrn3zzqPTSiebwO93tUwWZupMg23rPy2qNFEGqw9ISR5bgDQPbcLzqJMb7oSXYgQ5Qpb0A30RD",
-	"W7eUUF6IqDtf6SCrlbI3K7EQi7GoNFrVqsiENgcGWwKmPBSBATcimHZ0n2t5oD/xyi4PA7p2klltpTha",
-	"vesVLLWMlq+ksWtvZ8ZXUNoS/O588Op58iVrXSa5zPXsoLTLpLcQpsrTLsCOGojCOTc1wxc0W1bKiLU9",
-	"/Ct8afS0z351/lC4x7W1lfMF3kzuukp8XrI9Ikhu1KpFagelqa7TP63qxp9DLPK5FvU3zYL3AVtJ9s29",
-	"2sydcrR40EFRgdGhv4kqnVTDSoU7udF4HCPYrpHLNeVQBtpno0WuNb2umcnTuStbcPl0HAF6I99YRXPl",
-	"rdSherZYsjyOF1H4og6s3tqOdirjHVUqABD8OGkOb2pC2IuZ4VusImuCGDVFrC4P5eCsIg6YAkoKRMzB",
-	"CL1jHyWFdlhN2vAVmyqVdSU3duqXLunBMeSM60u24KtxkNxg+QUtEOHcYB32Waep9TsiYxoNiK/21vZm",
-	"ujUFgYxwMAn+8bGYcrnbHqOVdVwarvo4sC9Ig7d3ep0XcXvpLcSLIsXTB1bXOCVtm/jYCkYH8/iVXt7X",
-	"/sVfxT06YUGNU3K25F7ip17n6AhexxfCMtj9tRj8mgMzj8luDNTdaF7EfG+6gV7VQgO0yLhS9XRmL6i2",
-	"00da0s3yfZA+N/Av3bK6N+TX+2Te0o+g/Nnqx09GTgzRk9FTzFyA4kdI6dC+Ig1YPShCwwq1zfTcuJxz",
-	"830sWbd2kIfySXtfNJfZWH0CfExHM/1tJs8eanxI4d3HeB+XSBx7Fr+3F6xsV27qW15Y4dqqHGQQ6DPi",
-	"04bhFI0RF7kUlHGw810tqhx9/JsO0f1hLekrzdB+fVuwbXGzfrc24f0z3g8Sm/S7G7y5vr7UXRt/l8xN",
-	"K2Hu5a7bSlou69retlY6NgocCJxNvXdPr8OmSRRWJmM9wOD4Vf/m+P0/d6BGmJjbCYJpweQ2fRZamMNU",
-	"YmFu0LPjlAHnw+m5+g/ImIWsrKhi0Al19S2gSIbi2yWF2FXMeBaFu9gV8Yg7y5paWQ3FE03qN67Pb0w3",
-	"dd3PZ0GIJwfc9w0lH+oWcGPF16B1tAAqQ8DGneVPDtjRmuClSmNY7/kUsXNdLjjlGHi9w+vA+/Wb0PH8",
-	"PyFNhRwJ6r3rqpFLNiI7abS/D6aJFEU0K4z5dAK0/OjAWVxs22pZoX4RLMcaM3VVdKn4QaOLPA4dtMjl",
-	"TScnvWt8UGF5cY542WR4hrKMy3gazn0STyohxXL7LqmJQXBOeDe+Q0QlXfE3LYzJ5VRv3wRCTKV3fGeB",
-	"SzaAZXfGM2OoOVHL0w4yFrxClzYvCjapK8KogOQPnbDRuNJdzUk2ONYvOmkSbIC91slvfaOJRSI7Exxj",
-	"Q3htCtoiIe6XxNJoCRHKLIXlylYbCCcTGrATItypwsonBBqeqKqxeCu1aHLaoSaR/d6GMIp83hLAkoPD",
-	"Zh/82SGlhOPPFaDHgINh5OTkyCHQIvCyZbAW/my4mENwaNu4+lAz9ewsHsdo16zuV6K9rR3F777rRIPk",
-	"7PtOtPe/jXHWeC7tmy0IbFWumP0sxHeyfDIRlcZPAEYSzzVgLTBe8GqxBq+tSo1dinIlNW2i3S4PCU0g",
-	"P3bn7pIDQVGJGmOh9orLzE4w8811iBA2ka6zXM/denPDuJ7rPrvSc8qlJSybZj8cRS25ZrUWWeIaAbjC",
-	"mMaLZe1c97qlNHRngXDos6s25zSfU9UGEwA2ENQ+AJYGDnE+eMVGtAc36lZUI98oAU4HVwiWNN3XB5On",
-	"TyDdeYk0ic9h4TKmBB8CWtuqQw6jgrLaHRV0ztUvkIC31TXTQtO1ryStnGvIh/ZO/yCPO2FzUToHYBs0",
-	"ak2wREzrMCv54uLZ8wc0urCST0M2riW19L9tOwtT1drsbqJlX2pbOwdlgIf18YGxQn0vcA5+z5zMa4g3",
-	"fqGjYvC3ZkprqckBaO2+rBas79B2TM2y/MDRaRuezq9Sk9+KXVCcsQBOOu9WEX+BcJUv/LIvB7oiaswc",
-	"Rl5DXuhaUgvAoD14x9JMZFHdvZkQU4lrhxhHuR5OUhzoPNvm/HoA2OpWx1iE7+2a9krr9G8m93Sa2d8/",
-	"IpjNPWZ+T/SaBhUNK0vwshfQ6KM0fb+4t4B7Fklh/VoH0rnt93FVPiDLdQcLJXEgOsJdmIvVg9zQGzf5",
-	"hk8a+TiXLC0Er/rsreAFlmE5hQ/B05Z5KsCU0KQzW70MSOCSyo1FUWgfe0RMPPeRPvuFIC3JS4kPCuxJ",
-	"Na2t1UMa+IZSty8+xhdAMXoAwtABvvv7ohFt9/rfd8363oASC74CUAUHJmGtKV2nMwZdpcChqiYebhci",
-	"Z3b4CCjNfXCW7ieGvaK3yTZhqyTM2eShUc7UWKw0AolXtRxdslHJay1GSdgn7pKNKsGzGyWLFTwJahyp",
-	"2+0lG1m78kaqpf2IFmj5/GTQQMIoPdbOc2fFtaxSchdANWSTNXctw6TiGpmq1tS/BWcEmgEODTt42ypL",
-	"CALoocq6T8sryCmCyC25gJDh4TMJUQjJO4Q5dDXTTWu8Nr7ToVmGoaLc3fbMT1gLE8ww6M8XAAV4IGoI",
-	"64Jvh6h6zf0DzeHwZz7Jwsm1/SIb71xz3LV5P/uWQa9aBl2nPwGyAeSawxQ8Do+PBMHLm7lw8OeSV10d",
-	"cOC5j5LtwmOE+daxy2eUa1VwIzAHHiu6OCkKzaYBjDG6uBDiEp6AAx2cU9A2rtaQ0ehrAqGWWjNVsVJl",
-	"rf5lmQAFnrAg3QyiZP0fsvivgNv7R8Stc19+H5PFWqR1lZvVW6uGOi1Od7u66eE3mmpDnni389ME4A9o",
-	"m1m7lh160lFHjD6lgkHjd/RqNxsClbLQI93BDEaSRUFE+/LclFvlRNUGBOvRkZCVKvTREbgHEvKmcnZ0",
-	"RHM/OgIKvJaWRdFvQc5ZbLGXkNQ9OgJutx8qhSSHoO8ajC1BwTkOzo9rSbWLPsMfPBVJUBKi26Ej8F5c",
-	"y2t5dAQtFfVc94+OGGLteAyA2rBR6WDnRlAij7Xra72EvtHXMqgPd0g8Z6cMauUXwsxUlrCSm1nCPtZ2",
-	"DDuzb7HH/TFihhG+hd2Ya4n+ZpmKS5fCxjhVrzFA18+1D7hBiqk9O51PRwmzN6DShj0fMM1UkT3tX8ur",
-	"olhfTcJGcFiE72O3mcIBIzRIUl5Vq9CT6ejuWkLEGakHq/7totGHyhtaI0zDRk/Os0vwYdHACVZqXMsZ",
-	"4XezlTDOS2ow5S5ATfT3rz00miocWuMghVC4ZBBNSWDTZq0ApfOSYt0LFR9cyyvNtEJ8afC8Coz8U6+9",
-	"xMd5fHF7kdErVup6f+754PRajlx8x5684XMhR8PNQATfDEMkDDxV+Fkruq8lZvjBy0vlFqmB09Bjblfh",
-	"LwCZeXbzvuQpz6XfZqseONxtCGwAWpcyM2hZqSm0shG6UGrenix4Gq8lntP54JT5NUNdVpN46ZYLvazZ",
-	"FavErbKKlov7CKNp08gVRi/YT1gKBESX1CMC5ZqNhdV5ZqLIiA7eiFJwqwg13As/IJ25gseWYVGz0GFH",
-	"VihMZVeoV1zLHLEzpjLXriOJZiPXkdbOiWEBonuWEdtyMuXGK4bKMrJv87iqHcg9HjSnWAv2kHaPwObz",
-	"MikOr0U71wbROjoasvPBOfz0CkC4CzAnAXjLmpBDdoR5xUcJO0IQ7iP7VUDpIFJx6S5HRyQij46u5ROQ",
-	"IRxUHkiprbDGmEDIzgas6QgKjUAdh2Tc8DHX4ikUS9gl+SxmOwdMY7b/okDFkdU4jjzu9xHAjGHlZUaR",
-	"9lyzkT0x1PavZSZ4Ngz4GI4c5ofRGYrTN4XmyNjQPbSCBhD27KVYXkt3KVCXV7jd+MRQU2BVZJgI5PrN",
-	"Mjt0gtDerdCMPZZraF1d5BohsYJuu0g8WPxE/U4RHVNkruUD9ArDLbyWDlYF9NsiT4XEum5MLupdlTyd",
-	"ieOz/qCX9CDPAO5vPTw5WS6XfQ6P+6qantBv9cnrn779/pe338NvGgyq3l9EZWa0i8e8zAN39LB36gJo",
-	"9sGw96w/6D9DP8IMFJYTIGX7r6kw27rNa9rSEfzPCBQW6AfQ3FgXg4GPLLCrtUCHFUNwmxIvOEFElU1B",
-	"N1hkLtB2rcKAG+hh8X/KesPevwoD0VFYScUXwohKg5uwq8KjFcomxjUNTmZRoKReTzuwW9ODG9/lWQ57",
-	"sAG9UHVE0x+9kYfnGr6HyujSEhMcydlgQI1mjUPJD9AAP5Ct2Yy2Z0t8japhe4PokTORXFMQmfURVg9z",
-	"xDoG8bNuHLCho6T3RvCsCS3TATR+PKQ8AHmKWUk0tcCQQwQj/ChhIYEztYlaWwIreAkaZBidvZYonbGB",
-	"X27HFulcgAAK1MLxKnKtN45dmjpeD74JN5AXXppW5cqFQ1rSsxC4ufIVBeyKTe0c7eX56lqOMDdgysvR",
-	"JTVPQQ9yLa2awh0Be6xOq5SA5gKBYfz1RFXzUXItsXZ2I1Zv5R/Nxaois9xunJ1prhmYcTEmuypLITPH",
-	"Z6RE/YW8to9HnTgMEmebpe6+NGNgcsUmV7xzdNbcIiQEgS3OB6+2zCOE6zxwPg0bbUzpO6cyTHJyySDp",
-	"w/Ffhkwy0uKjFc8Tl69gqe0x2Plby8XuMuji5ruErpQTl+wSvVfeWmqy6vIAEyYkCSDgmhZgMvbeL3OR",
-	"WfOi33kVwFn+VxPMY2xzk9qzRWyCTk67HTQkL+uOOxwiFgSu4PzRVlmhjldX603KMSulQQL4RoN8RQMN",
-	"hRTCNXs12UrReV6WVi/7lrpMUcJLbjwMhvcsEhQE6hcwLdcGzB28d9m2nLqFUnNQaRu1DAmSMnccBHdM",
-	"oP1WG9f6/WCB5nEEww7wf2C5fe9scPb8+PT0+Gzw7nQwHNj//ztWUw//6PGM994nQav6YS+dTQGq9OzT",
-	"i4+v/qxeLp/dXsyfL87lwExnfAMKe9ijWM9gcirOsmfp+fiCP3/14uXLF6+e84vxefosOxOnk8Gu575w",
-	"cNiD5Lfe3fu7ZF/6bzfN30tcn3fd6uJROOWdKIqgI3oQl8ihVVolIHyIbAI+C+CRqLbxFwKeFYTYe1xr",
-	"Qb0vnTuOcBt984VIo2NLz9cSmM2+hiaNNWEvPduAK2Qjw+sZOVWsBXEzVrXE9qtW1cA7HH5jr/WsZVvR",
-	"DEGXaH2DXhiBVekd+/S662RnV3Z0RMbL0VGrq8WTFrt6U+dpci0N9YCGndhEEwuMriHk2zrPR/jQt+Oz",
-	"isytyjNnOWDjPvIHQl8/uCDQxCORYvcVEM6QqbJr2UCd2e9VRGTQ8sG3MRzFZAL0yn6INPCpjLxKZ9Y6",
-	"WGSg8s+UNmQwFLw0qrRDa/tfuaw/rfdt7z2f//vZ4tni5af5s/Sns+Vz87efz8YfB4tX3w5WH+fP/vz4",
-	"fPFSnk7O9dl//s/NvuDDHp+K04/Fsz9fzD6sLs7L5bPZarm84KvVZPriz4/T2/TF8tmHM1EsX/65qD6c",
-	"zacXeiJf8Y+LlKcvy17T7qI3FvLmfP7x9O8/D9J3L5av6r+drf6XvFj85aX+7tnkX5/PXg/Kf6/emv+4",
-	"/f3Tf/552rI2B/1TtE33kylNT/2vrP35xsEdd3lOzxsT0dK6VEt7Az5AdFHAoDf8430oyP6SN0gBEsFZ",
-	"ydkUyK6TMuyIExViV86VSRJri6gCrkJfPcesaeaFh5d7FKorIKbE20Cx6+K2wZhFF12yVu4NSEUoNHQS",
-	"OOBbaZLYfxUlMScbjrzNOCrNDLBpYdadPN3qf/9lzJfNcb4yGa+3Suqg5o1GRYp8q9Cm9PHJGbyffBvW",
-	"MDrFMWkKSfyDGusTcNbuIm/tbgoXhg6CSqRn+nT+hIlCQzaeCxC415NriY/QqWWVVFenMUK68zZJkdub",
-	"/TXeSHVp5z2CLM8RJNYm17IFJsP+yueCUsAb93NT/YRhcIpsCayeA5elW4699FtO7mGTdJRnlGvk/wK5",
-	"vZi8jtEzMxN55S5QXolr2cUn39qZ/IwlKffXhmmFVq09HZ+JF9n5ZMBfnafPhc+GHT5rcocp5yLc8N7w",
-	"4mJ/PdSO52LTX9tpAPTZwWXomIfzaHX+8QQaIKZm6lH0X0toGEtVVWNn5YYyzygMNxO8MmPBTcBpnz+o",
-	"8d1JST2n1nyosbk0r5z8rMY/fQdZkVFz8y0kwDV1FBR0aZrOfFBjFOZkQUITs7GgRhQw8w9q/I23PYlX",
-	"XDdyuLis8hd0oHWSDawaYvrzszO6MyybwMgblm+jlispGqxGwPVyRYoa/WzQhIiqYkYd1iX08Poydw18",
-	"+qFGVwIqDKC3YV3nw2nwR/CFSjTD6ICXqi4ylqkNemugRB+V4tYdHCgNw1IdrgPnK72FvVjcMTeOj2tZ",
-	"KDklt19ZCaAW17Tb+WQhz27NWyKQbMMCnmvZVPDouhSVFpnIRq6XNiT8cM3ErVU4U4TAdC26HQamNeB+",
-	"DW7vDAKiC2QvLtkFW+SyNlbYg8/SEuzZGRvBeze5vJnUpq4EWoKjoJH7iAFQh+v8O+bpvOmjAAHHfmg9",
-	"YcEYx5brM26uJSXqIUhkXgiy1TZ7BUGIJ/b9OBv5rtpfgpFakL5f+f5YgzGOXCTu2RfgVFwym6llSPfQ",
-	"Wz8BfQrZFRWHE4jEdqtiliAhUA81TUXBqKrFG+oJxZhHrRLYUROBcbw5vJYjNR8l6BG8ZCOMIrs/OFNG",
-	"ik+GaT4R2PID49KQRhEkCV1eSxdj9h3v4S6wgh/0QyUhMxV+B9jpa4CzEYIEXG7U/h6iJzlU8T+CHLnT",
-	"JukN/jE4nQ/42fhZep5diOeTF9OXs1cf5gtZfkTh58Hh1z6SKaiGww5piDqWKSl6w/P9BwB1HrWx01eD",
-	"pGeU4UVveHqW9Kxs7w17fKlvsvEN3MoyFf0FOPz39yC2APe/Ouch2HuE5X6VzmRlpSDFOXFNcbDjvQ/j",
-	"oZfvEZjx34QogW9c2zNLxIXglST4W1DrjQJKRcZ0FeLHvs49zpqjsi4KsjcsC1ouSNiorPUM/9oqCEbT",
-	"4wl4D+0rN3RzjYBxnqIGhemKIP+bsCo69aJ2BTTqazfZeADn+IYS1NjjEIqLdLP46pQXbkOH7QAb7LQC",
-	"KhSw5wL5D49Abv8qrHKmZ6oyx0V+Cx6iEJ283e6F6M1Bt0Z1LshIrASfHwOGNWou4BICdFzd8EzQRMIa",
-	"tD4NsuA6wMhEDAACR4V6CPsVui6ozoDSA3PSM1ztBChOhVYeBz+oD3BqvhX+kwLz58KYFIdx8KppJkMU",
-	"R9VdbnhKL+IIQ2i/3qW/ENbrvSmetv6Pz4QltoYWTpDgmHXiklLShTiuRMnzqtfC2u5Verk92OQxsXuf",
-	"P7O+rJXs5xm7u3Ofs1dPg7a7R8wLQl6I+Lx79Oj8lV+eqx3umTydC8POX5yeOgDjrgl7MOXWJM/cJA+5",
-	"sgLg43+giBfkeACXtYI0lj/ooKwWTmxcS33yuarl3eF215ta7rT0gelC9GFAuyVWkZl3TSFr2jsEM3W8",
-	"xyv3Sij64rhkqjZ8irZaLT3ovEvGI3hj8BX7UU2+EJDNg30nKZSE5poJ4D9bEJ/gsKP82sB1jSk/JHuc",
-	"TUm+x6WPzhfK46PYWVobh/zaPOwAAQAQWEuoCfMTM3isPdSkFmMvBMpy9vErSmMG+7Gq5Y3DPx4FOB5S",
-	"uWIiHeyHswJxs26oId8oCTq5PciUjMq9+hHu+d6wNxO8MLNeCzh6sAb+HJM//Vd/X0fK7ZRTIdZw9Fun",
-	"fw+i5Q2G7/6io/7q4YAQm7dD0fCU5dGMlxuAtY9obAZwty24GI4Iuy7DAyWV9nC0W1JRXZFk0+WKs3ei",
-	"qjhUVSCjqcrVDhMAYXOz0981LwyJF8SG5xj8X4DKLXiB/0H595BbTYhRFHHVrmMpsa8dPcYVr3NtCGb3",
-	"Cx58gF/bee60cYkDZn2cVCXe+LHaiUpU3WKlfAsHKKVoY3jkJ5/d9O6C099I8/pa+xjbw7eI6iADknJ4",
-	"Do+YJ6v9KKCUE5IueM6rAE74wEucfrntJnduJ3ct54Vo8rBcWToVwJMPfBjM2NXDYE7itcQyioRRyTFr",
-	"yik2EF+TjeU2wAmWLa/lk1EbV3T0lFTwHKjMZ0IqKcLAMjiE4SJPgjTgNtRwIBfs2wRp2dT8X0nqvQpO",
-	"JJ+wSxhBC3ULJZzQbR0T6eL3YkC4j+/PDGFm76uiIibFo0gEO4+Ajt2hWmXHIzrAXjkB4LE2O81MJJnF",
-	"0J0mpZugetnCbtAJaVh4kn0WtAKxNEMdDLFls6b7Qyp8HY1t9nuHpWj1Jkxa7DpkXMkDFCC/GX80ILe9",
-	"2YKnx5T/dzE5TRuTKRvfuN6gBJLqChEIMLZT9yGA2BAX1ufwnB1gHrVRVv/BDCTazRYiANeO7DAjrduL",
-	"9hYqAgCzAAslh6xU2qMMBmWNZIRVAnKGeNFnf1O5yyXE96+liz55vFMqK0AnuXPGL4FcqR1arhkvQFJV",
-	"9ADDZ1DpRtLPJXKAOXPZ5BgEtgx1qcBMHHSO+I5s1/KJT7bDhTQAet9oJtXyqR0d+7WxJ+1+bc53DhVT",
-	"Vko+7bOrVpqeZbkjqcwRLDZzyCeVGK+CSqwhxg4pmOS/ZueDVW9NGWSY+pfvTO37tSmJfZQEv82MvjaO",
-	"Xa+S1XYPu8ete0AQgDIqzjcyKgj0rCntf0Bi3hqw6Fe2Y9yhdeiyzvMcuKYf1WvakdX01lot0OhnIgLD",
-	"n2pqsVTWSRc0xztNGZfIZBr8W2/Cr3/Z6dMulySvPP5Zrlv10ViZ59DMRgn2vSEfLzcudamV6oQaEGZC",
-	"0aTOBueUnkGQb3Yc6oaDOVSEbIZFU5ehgIWyKngBCuC9twMaJCkrjmh2HUV9Dv9un7q+FgpcW8jvXcUX",
-	"APA2pOmpZvB4bVTvkk4o6kBWU37KTBQZc63SY3NvJU91Td3P9OLiv7AAcR3RMMLTv0Bhr2MAYNyonvBL",
-	"WAj8WFERzPiH6j83g3Y2lccTcMxteDrXJwDEcDxT2CggrkO884iFCLMB1ys6JoMwWpNqC72nxKK04ptq",
-	"CbMghcnp0uhRbUEX+PwWqiDUlAa/jiILs76xs76BIF+f/aIMrb9VZtOuUIfKq5ja69AoHnK/Bt0uYjnz",
-	"Dq8xy6vesHdyy6uTIh9TxxaCvj2xN+/piet5dBdms5ezg7LZ974im7V/7dsxANvsrOh9zAySrvuQB+nx",
-	"SOYQ37MLs8P7rG93wI59jNBxj09HMjvc6ZBD3CjKlKALeeuovtqrCXKTHBC0G+GSnQ/O7e99NBzuu64b",
-	"CDy+e1w/Lg0KnYddktpDCnUXix8GdrR5kfxkRQLuS+ddF7Tg7prGYWhNX/bOoO4yUe0vrSuAWARC6r4s",
-	"QqcnQ4AacktAFeljOu3QqbHhhP6KXjunGzLA8LBqIWgQK2SEEYFYjRIg2qCcCj1jmMuYayzssi9/owkw",
-	"H0FMlmtutoQ8KOjcy/XaYyxcw62pcl40eipdZvgmPWw77MhLCGXLmB4/ZGeDAWKjRLxxbIQApy5rBUfA",
-	"+nkwP49cjqWqyhmXIjs6upY+3zIoQ+FaSec+yipVlhCR9GkFxmV4OwWdthCscdDj1K2oLt18rL3sgQMW",
-	"XS4jkjVfxC3YILp+/fvJo9x2WXAuHmoChgbC2ryzvkSxfQtlOHqHThCi33LBepLu47lJ95ce0ZvzxOE9",
-	"Z6IQsSaoP1QC8JaWFKaZVEIwXtgLC/xWYOldMQf8006ZhBKrITs/e9bc5DNAzopRM0IGfkmCboMS3tfX",
-	"aLcEyers2aOT1WuVzrdQ1dvW/mLtXf4od5FdVSP/mwYtTl2Csew4UUXrh/Xa/HYkj/IjQDCC0qPUnHqc",
-	"x7UngBj/ggLmR1FkCGPeUYijrOXcbUXCGTzm9ltNeDlTQX8ax1IND3+jkbMfrgl05GMX2CYK80Ybhyql",
-	"dkplbrA/i5y2Ujvh1g2hv1rFL76Swt7BTlSgb1cSjB5qD9BleixmucwajBq8EblcsabGBlJKNkUK+/5T",
-	"mVcr3DO8Z/EqtjILvUfpfNhkgrsJWjs1Gnf/wtLo9aGyaPCoQ8dI3/6dgij/rYTba6Q5EbsZfWTOWTh3",
-	"axZrgMj6x3twn4vq1jFeg7o2PDk5PXvRH/QH/dPhyxeD097d+7v/HwAA//8=",
+	"3L0Lc9vGkjb8V6b4bVVsLURRN1+o+mpLJyfZJJuTZG3vybcn8icOgSEJE5yBMQPRjEtV7695f9j7S96a",
+	"7p7BgBzwIsnerd3aquMIIObW3dPXpz/3UrUolRTS6N7wc6/kFV8IIyr4r5/U+Me/2n9kQqdVXppcyd6w",
+	"92PG1IRx9kGN7T/MLNesqqUUVb+X9HL7SsnNrJf0JF+I3rD3QY17Sa8SH+u8EllvaKpaJD2dzsSC28+L",
+	"T3xRFvTm7eB0PuBn4/P0IrsULyYvp69mrz/MF7L82Evsh42o7BD/v333j8Hxa3785/vPZy/u/6mX9Myq",
+	"tJ/RpsrltHd/n/TeCK3qKhXbFlLRO7gaQYv5RrNcasOLomNZ7md7rq0Seu+12Xf3WFstu5dFC0nYgmeC",
+	"jVfBytizEa/k7f/5X/979LxrbbXcc1n2S/suy767a1n3dlhdKqkFEOFvlRoXYmH/mSpphDT2n7wsizzl",
+	"dsUnJb7xzx+0Xf7nYJb/VIlJb9j7f04aKj/Bp/rEfRdGbG/gO7tT4mMttGFLrplUhmlR3YnsCnZxrLIV",
+	"03yl2XK26sNR0FftoNda51O5oIm2v/yrFMxux6I0jBumpLBcZM+grFQpKpPjoukd+0/an1waMRVV7z7p",
+	"TYRMxea37aynFZf2s3jYRJ9XjI+1kIYtZwKfWM5d1IYbAYub5XJq5zBR1YIbHOzFRXM2wdiW6fIsmJc7",
+	"t6RXCK7FrfhU5pZ6OUzefzHjRhybfCE2TzzpFWp6a9RcyM1F/T7jhhVqepzLqT0Ow+dCs4mqWG4SNhoX",
+	"Bsi4H/us3VCO31n/7LjOiyxhZcFlwiwtrZiqLHfgAWu+EIxb/sf/LEUaH6HKRLWL0L6Td6JQpbA/sF/a",
+	"9f5PavzWvmZfN5XgC9rwzdMu1NQLYKKY6DRNxZFgtg37Dl5C9nNc/4c778RTZLittJ7I0YdTD8/XzeW9",
+	"n6UafxCpsbO8bmieZ1luR+DFbwFbTHihxRZOWfBP+aJe9IanA/i/pLfIJf1lOy0ffKts3aLY4r6d8Vxe",
+	"l6WQ2YELrESqqgz+mRux0LvOEUZ6Az+yAy/4px/xZ5e0I/SfzZbwquKrjWW5cTtX84PguHmt6c64nm1S",
+	"6w9cz9ylVHBtGH79itkNW3nBVAmWW4kkRZSOtfjYEipdYmptJfZnCU6sczHBLcOL4tdJb/jHntdHssdx",
+	"wFbdv1+/Z64ZXV3MWDHHC63ctWK3AkSPUZXIWGq/woTMdN9Pmc74MGqyV1dcmOCJfKOZ+MRTw8YrI3TC",
+	"lrmZqdqwIpeCTYTIWveEfemQg/Ic+noweHn6+vXZ5cXLi8Hr16fbWTV6nrCSzvN803DNk7LTw1mm4Pli",
+	"czof1Hj/uQSaxa6pwHc75/EGlZsDaSe1P92UmFZaXh//gx//eXv8/vOr5MVFTGjCxxyLrd/xLeUUr3ip",
+	"mBRLtlTVPLF3c8qlVcMyxXKj6c9WDSiFKgsxZJxN6qJgWa7pAWmofXbtlJ+8EIwXhRUxS1EU/RuJJPmz",
+	"kFMz6w3P3J3h/nAaI+1Coam0JuDUki24XFnVSrPc2PnCSphUyys2YEoWpDMCr+fGToMX+R2IOs8YZ5cv",
+	"Al4YxK4tvcxNOttFK2/xLf/+bSU46ce7f/YG321+rHO5W4PA376FV++T3pLn5laLVElkN7/Gy8vtS1wj",
+	"ZU92bvPXPu13JEru1o6Quyl9nSKFvY2AKtNaG7UAc1DnmWB8WgmhmVGMW7EspyKmvseonJRvLvVSVGBY",
+	"2E0shBEtobpVVR6vYl9WOKvMMkomZC6yxFl81p7TdPXmFZuLlb5inGnDZZbLKavqAqxDy1VqKeF9sAmd",
+	"QGozSGRKjYZxNliXSkkPt2hTaqSz6S49K+mJyUSk5jbLpyStIsZBeEawqXqmlrLfNjz1jJ9dvhjigJP3",
+	"n7tklLY20eZAIylEJrLRMJRT2vDKgKAiA2JiuXosJoru7jjl2JkJaUn/jx5+tpf0pvkdaMd4eAElh1PL",
+	"i2KL4FnYYe3xshm/E0Cfdry2dBnsEi61NHlklP+wf27sRyLhVNXS6MTbm85tkhYqne9P08vZqvtS8Edr",
+	"xaWeW8pWFZm3VkihOLXnDnsICkswx35bxJ8OIiS8Lm88xa4ToKOPLYJGvxGlqg6+WenHcc1MiiV4IlSV",
+	"2a0WPJ2R5KG7RDNVConH0PbF7aXhkIhssXJro+Iqhp90bDv+muuyjrHStVQgWstKpUJrNlNFptvkMxer",
+	"PvsF3RJ2cWBdZpaim9cSxmXmfBdMC16IzL6LRGAUuAeAmBmnERc8nVktFvULK+/KgqcC1YB1JdHdlRGB",
+	"Y+WLHcyECkjcXnG35j58sK7kwm8TN5XYHn8HxNlNauizW9v+okCiyYQR1SKXwlobTowiUWVKaPZsVM6n",
+	"JykvdV2IPg6F3sI10kVumecy7hXyBBd9Sg7WLpeSqqZdj5xzK/58bTPpO63xktbUN/Y36X06nqpj+mN7",
+	"H8KHx/nCMTx4UIe9aW5m9bifqsXJWFRmdpyJO/zXSbClMMfvZKWKxT76SXvTJzw1O/n6e3jp3lq+MlN3",
+	"hzmqynpc5OntXHRZi45Zv8vOLi9PX1umTdj5GdqNLJdszLV4cXFl70RrtWiSTWh5rInlFxdRI5IXt5VI",
+	"8zKP+lKRGUVaCYMeQRiATpjxSjixYBR69coqv+NGsBkvJvb2toa2uy0amRm6q6fi1Osol686VAaYwZp2",
+	"Mxbo6Ea76P3ni/P4j+9EpaMOyr/jg3ZEYveubVjKMLfWcW5sbDOLhAgrKmwcqf6mdO6cqgeQ7C6CssYe",
+	"Seg2VT2Kgh58NHtsZHyXiIU27z1Yg8hYptLa7iN79te3b7973mff2fv8gxpba0AQSYI2XmUQqgnl8K/2",
+	"bzExXPJVoXiHn5hGXmPN6JVF33m3wjVErrSp5KauRNtr0Z7MXKw6pLbOp7ulNf4cX45t8latJFyAX06v",
+	"NfF9Zb07y6eS9t87qb3/de0tHGdzWKEFhoZ23BJqIVdeI8o1y0SaZ3DsLHfsEo4XsEyztz+IIvtZpfOo",
+	"p+q2wzwCGrOPnLiy1AxahlFqznIzZKOPtahFNgK1bYQa3QgtFakMEzJD12ITV5zwvADbKBIuwvltu8tg",
+	"Deu0AT9MgpXEqOvHTEiTm9XmDrSVlTX2RieTPYq/1HmRsTdwYDrKZE5Z2rYA/P2/2Td3KELw4l5qUPNq",
+	"0qhEcfXnPun9pMa/VWpaCa0PdJ987wmSLWeKLblJZ+hKZnOpltLf2pXIeGpEtp1unyzgkym7K/v4NDIl",
+	"xY4RBk8ZUoK7yjnKNjdzppasUHJq90SqZcump5ntnJpRhkcs+wFa9eiPtKwIJxQbYdcA1oyIy4Z3oqq4",
+	"tYF8SNob8UhumIaRFrU2G1rO2W6LPRKkhMm4E292l07W7UYH2b8Rui7MAyR1yhcCxXPiaRskHmmieJl/",
+	"UGOIKOMwsdt8a/hfVJWqoqJAfMrNbaqyNumenV68vHh1/uLiZXCCx/6vrw4M86vaWEUFkkDIjaXrNHWe",
+	"LC+2KzGpNfwr5TIVBf61lqmoDM+tsimVuQUnGjyxslVEPV/d1riVEHh3MK0SHzYD89YKEbJtZ7wshdRM",
+	"ik+mz0Yzpc0t/Go0vJFSQTrHkkt7WP72Uva7CRvXeP/yqZAmQa+BAj9rcAXfyCyn1BAyoXNwLkirdfEp",
+	"z2Wfjejd20qA2yEbDe3kl1xDgs6NnBBHeDcFXv25hiwR9yv2rFEN0bUL7ymJLMVv5B0vauGDDJXgmbbT",
+	"IQrEzInnV8TwkBuEM7yR4OXUt7gEnJ49zSYNwlL3kq/Ir6LVQsDW4Q8CPwJQKE3vGexeWSaMS5bLsjaJ",
+	"nWWVT2fNNKzcae0XeaRFMemza7li6MEhj18OKhC/kVIsRdVyCOWamUpwYDsKJK9HeazaE0av+PGft++P",
+	"ojK5EguB4dKD5Y/jkpApd+idbbHwKK2TPgUTdekkD9A7FctUYjeyJbbs10YM3x+DJ63P3gpprcI7wQrB",
+	"7zDgMAIda9S2xIE+XFods5dDm5YFQ18raZJasDtRrdB0Ae/7Cr5Xcq0FeEO5xr8uLetjtDzm0dvhaNoi",
+	"7zo9W630okNcVyZfCFW3YmObEjjwDOyIjzXWu6fDtnLXTtlZH30XVWol+2/48m9Caz4VdEO+3WUIGCcL",
+	"rDCdAS8uw8gHmgMudQjk/76XSOyK+KnOpmK7I22reXUnZKaqb6xwL/I0FxqkyVoQZ1rzKqtAImq+crYO",
+	"5pD52x6vePjMqu+nNXreZz+LiWGqNla2cR/shvsJfOD2QxrFnzZMKgjN6RgxY2gjvIF5UaglBEYr+zrX",
+	"cwwmraK7JeQ0lyIu17bRwvqqHiWj8GMw5s+WBq43FqXm/twhiUyb6Gri5up+GZR7ZDzmcqJ2UdWGErkt",
+	"TVKl823PRHZA7mTEwEXGj1xJuGhaUDhWTAu2m/qonKi1rDBV7JEpGTXa6aebkzwknUoFcSYMTtIaH5YJ",
+	"8wgbtJv09kmOGjyUQtfktDPIvsGgv90S75gMXBYxgj7UsA3oPQzEnr3akWqzW8dyBN1QPexEjJz/hkp1",
+	"6LveCGPl8nZGKY17JvTtjF85nT/q9W7S9OfC3yYt7T/XlBRJl+dh8bFUWdVp19juPZgEjLqoNTrcm7xx",
+	"SgLsyst8rAuqFZUL9ywJzyV2rr/NlBQ/kDl6AAOr2pT1w5yxYlEWkDhvTStQjt30teHpvE+fHkXZKB6R",
+	"KGePiEi4pUS3p+Dy64m2tMm12jPfQPgI9ta4JL61Zz4QOR55WVYKk+sekAf0IdQntybr+xfvk16ZWwt2",
+	"c15/DU0aZwuNCzV2ljVREEnjSkxzbSpiRy4pvwis81bGtHOakgG+ttZnkcU+/5d4ambB5S3YWHvkWmFE",
+	"gy3zomDjnNRknKJRD5+DrhcLXq12lu0UXL6lV9d5orkahIvTryfw0BHFltxMoYuV3jZTPFBqOKK0NurM",
+	"nvE248EZ2sGQ0cwLcHTEFdxMFKLrmVTk4gkej5UqBJf42NzCHHF3OjLO6nQGvqvCGTXgwbXLaa4updBp",
+	"bRQbW7JH1WIPlZucXfHpG/EpnktSl1nHfqyRSbMBidtE/+tmcL+Je7ptQgJ5Kt/Nb10p09/BlY1+NjVh",
+	"Av6zUjVkN1CgHHxzz958/y17fXH5MmGjrpo5a5xCpIcvNBtXXKYzpiQbpSoToytHu3DdjTJheF5QGA/9",
+	"Y6M+u5Ysz/Dgx8KeOebHUuKVEZJLzHcGG09krMjnAvya6KxVWIfGxKdcm5jF65zaEdZagoZSKTlNmDZ8",
+	"bNksrZS2FzQ4F3TCCrUU1a2WfC7aQcZUyUmRw5luxoBgqTtHxc225tl6PlgzjEtKuenxdCFueowXdjtX",
+	"uGAdTX21ZxvhvuuiYDqX00KwCa8Lg75QyXJ5x4s8c+kRCewnJJ1bOTPJK0yZ2CsjkMjuRwO23EZKb+MW",
+	"7XIaMj62MiE3icsZRZHgY0vBCcyU0sLTiuQL9GTXWoRXI36ie7to2dHY7Pe5zNrJI+7eLdRUN9dydZen",
+	"awdXiY+3g9MP2SA9n79cdGUM1x2Jmz+8e/cbwxdan70YvI5G6HJTiJ1fsnNfqiprf7L37RZKNqtoRkqx",
+	"tMbxCM5qOC64nI8wiDG3t7qaeHM61yQM2kMGP9yprhrMx8Al+l1LenHHeCP6gAajZbRA/UmTLgNS2x0s",
+	"yD5V2f/kbJIXPjOBlyWbgEehv6eQwWy3QjSJxuNKzYXcIlVqCYROJkwkJbKoF5F41rfwd0+bkNsBKdYi",
+	"Y5NKLdhpa5jzqHshj5HQb9z48jvYDRqjvRuhWPQygZd536hFETXtyYvYHuxna7/SAHawrYs4vYitYkHO",
+	"5lahOe0qGKo3UKeuy1Tc9IYsyzO2UjVbCC79I26f/UtU21V2qCqWo/XT219/YfSc5dKlHJPUsFTV3qgT",
+	"iGjpE6uyo3d9Kxe4dcUI/g0Z4v8mVgemW1gKxbw0TG2kgw4816GRP0RtAS0HJ5iD6GAodJsnkFFtVTqK",
+	"szUpeVbjwPzS8M4nKx5DPHD7wHUPWZcuMdvf//Q1SKrWopjsk6I9F6sOr1LMFdLkkB6c3plPZS6ncTfK",
+	"juTXg/M1aVHtUcMF7NBF3Tn3fwNyeJQe6r5FKBpokkbqfVXMWvxBaQOEYsd0BKmqKdAifqrfYYjm8nZm",
+	"TBkT+sUKaJdZMwtif6xQqhxzLDZZN2U2/MhoADYjxLkQZ3edOj+hi0aUdVFAAmirjLiZuvvlOwdk0N6n",
+	"h+AiVMGub80Vc+9Bmk8UR2E0rqaAlJCg3cm1xnoSqzyurLZV+dKvHTc5FfK3qv39TLftKezMAx3ucBz7",
+	"V8quHWO7Sm1bFXzSq2X+sRb02FLahpeB5hJf6kJkOd8rP7qjMMOHBu2thnq0FZTpTKRzEpxWXhq+Ehmb",
+	"CV6Y2WojscjPIppd5Gn7IIc8hBU7S5Q+GQ9sYg09mLdRWCQX407vyNcbrsZd8Y6xmHJ5ECOhuZ8d+BuB",
+	"ccVwky53FwhDYtFBI6nJwVuwVv0STPFiEBUkdwLSrKIen85q/a3eXp8L7ATkkucGs+0sAeO/ZqIoKZAP",
+	"twn8G9OM7PFLyknIKlWWHaF9qg5sLfH1i91FfAJyfYnWEwINwEkHtAe7H5BUi1b2TthpmP6pPD/BNxF8",
+	"QMSwNlSRdVdOtnhSz1RdZMyeURsOKDdswVdsLKa5jAv/iJCTYvkwOY4Omf0BD8ihu1aaeHax6ZQog1Tl",
+	"iFsCUx40yxSD1DMm1TLxiCQwK8rF4HcCUttIQVbMiKLosx8d9hC5bREtbOlsQqOKjGp/r6xeYr/otWup",
+	"wOOQG8qEaX2aueJd1HL32pcwNXvX3oQUqed5eaxKPKxjbwfFbjk6qfdd54+5xI86XfiOyCD7Y2ddx675",
+	"uO9sJoL4vJKtqQdBCkpzN3Uk4LZUuWgdALBWobTZvwq6M2VkdyCclhjfG10X5jpNRWliIsRL8V2IVPDe",
+	"RhCys4oCx31QMfRTJFdsaijcY6d8ozck4IxnHnXo6fIyKp9GvmNzKeOzO5xFX+ra6IXIflLjA3OgDkRy",
+	"a+/oW0GbV+Hw+5P5Fqy3azaphJ4xeOx9EQgkdsV0ZMhu/Ibtcgc+QCS9FWXt7e5Bd7Pndi7xM9m02WjQ",
+	"0ZBNFVOyz0Z3Krf/KSjqircaGNoVsFqI5uf0MvpKL+nZX8dtV1UIP4kDWLU138/rQAvRwppclwVf3SLM",
+	"5Oed2AxN/q1bzrgSfH47LbgG/zE4uaKLAm9hPIBCFXR2Eq2wRCQaSvOMqBSYup7yAqAHZKv8GLKmJ7zC",
+	"9OS14MfGmndBDiEGTxcKID5m4xVbzvJ0RvNS8qoJziL2ET2YTNaC9JVe7k7jWla5VdgjqURuIzETG3zK",
+	"9mXMDD94ueuxWg5iBM+ymcWWsjWgZQ+RdNC9s7/JNu6oYgY/yqb/1Zdqqoqh5h8t6I7Xom2k3e11Xp0M",
+	"toPYWinnASM0RTi7WbZSXXEs++SbJ6WXTsia3+lunyooR5gEJSV7XlZrpAhSHZaWOLIEgw+sxvGqkxgf",
+	"BgljBzpAlfYCfBPycd1SQnkhop4cpYPUffJDVWIhFmNRaXQdqiIT2hwYUQ6Y8lCYGdyIYNrRfa4P9rfZ",
+	"5WHWip1kVlspjt6CdW9a/bReNF+/t8ul8ZQFfZNc5np2oGNqIUyVp10uvxqIwkVwNMMXNFtWyoi1Pfwb",
+	"fGn0vM9+dUEfuMe1tZXzBd5M7rpKfPGFPSLI4NaqRWoH5eKv0z+t6tafQyy9Yy21yTQL3gdRKtk3wXRj",
+	"sk1uxQG0bLVUqy6D65h8r1yyWjr3MHjDErYE/h55er/lZgRoiA7XK0Q2g2jc/uXXO5NDH+hO3e4cPY3b",
+	"XS0nfHhzLrLdNyc6S3XsGtzA+wwdf97l2BQBTqLCKtz//ZmRDuXQ30QNCwJjoArU3GhkuRGwxMgVTXCg",
+	"qj4bLXKt6XXNTJ7OXf2dSwzniDQf+cYqWvTVOIijVV84XkSpj0Ziems72mlwdXhv6yf02tZbvLVbLF/L",
+	"wEZNEXTSYxI5y5cDOI6SAqHfMNXMiUglhXagg9rwFZsqlXVl6XfaEC57zwndGddXbMFX4yBLz8pEtDKF",
+	"c3V22OCd5vTvCPFsNECXW83Mu2Ia+QWDSQj0glt+t81NK+tQDByMRmBDkpVm9bY6L+I28VtIfIiggBxY",
+	"JuoU8W1XxFZUVZjHr/Tyvj4O/FXcaxdWhjpFdksRAX7q5xyd/etAeRiH2l9Txa+5rhyx+xkzTm41L2L+",
+	"Vd1giGuhASNrXKl6OrNKSNuxJy3pZvk+kNUbgt0tq3tDfn1ICQn9CHA8rA30bOTEED0ZPccUPKjih9xE",
+	"7UurgdWDamostd6sM4nLOTffp5J1awd5KJ+090VzmY3VJwB6djTT32bW7mGqhRTefYwPcXvFQdTxe3vh",
+	"o3cVWbzlhRWurRJ4BhkrRnzaMI6jyU5FLgWlzu18V4sqxzhOd+x3sAccO3ylGdqvbwtIO27W79buf3jp",
+	"1kFik353izfX15e6a+PvkrlpJcyDXLJbScuVD9nb1krHRoEDgbNp2+zpWdo0e0OIDSxsGxy/7t8ev//n",
+	"DvgjE3MtQsA0mFwsecEcphILc4veO6cMOD9dzxUyQukHpBdHFYNOzMZvAQ45FN8uu9GuYsazKG7TLnsm",
+	"7hBtQB80VAE2NUy4Pr8x3dT1ML8UQXcdcN83lHyo68eNFV+D1tFK3gyRh3fW8TqE4vukJ0qVxpqW5FME",
+	"gXdFTZQs5/UOrwPv1zhJxxPZhTQVciSo9z6LSrIR2Umj/f1sTTQwollhXK8TaewHhzLm8heslhXqF8Fy",
+	"rDFTV0WXih90bMrjGHiLXN52ctK7xs8Y4mTk2PiBDM9QlnEZzyd9SAZlJaRYbt8lNTGIMg3vxneIqKQr",
+	"xqqFMbmc6u2bQNDf9I5vkXPFBrDszph1DP4tannaQcaCVxi24EXBJnVFYEuQ4KMTNhpXuqvL1gbH+kUn",
+	"TaYosNc6+a1vNLFIZGeCY2wIr01BWyTEwxKVGi0hQpmlsFzZ6mfkZEKD2kWEO1VYwouI+RNVNRZvpRZN",
+	"cRYU17Pf21h8kc9bAlhycNjsA6Q+pNom/LkCGDRwMIycnBw5KHXsIGAZrAWkHi7mEED1doMYKP49P4t7",
+	"3NrgC/thjWzrq/S7b5/UtCTwDZTa+98G62y80/bNVi8HVa6Y/SzE8LJ8MhGVxk8A2B/PNYAGMV7warHW",
+	"J0KVGtvt5Upqn8Orm94GhFZnd+4+ORDdm6gxlk5RcZnZCWa+SxwRwmbLhizXc7fe3DCu57rPrvWcikII",
+	"lK3ZD0dRS65ZrUWWuI42rsKz8WJZO9e9bikN3VkgHPrsus05zedUtcEEAHIHRXwACoVDXAxesxHtwa26",
+	"E9XId/yB08EVgiVN9/XB5OkrIXZeIk0FT4jAgbUth6CvtwA1Qv+1rPbwX5Nz9QskWW51zbRg4e0rSat4",
+	"CAp7fGAnKEhK2FyUzgHYRj9cEywR0zosr7m8PH/xiI5NVvJpKCuxpJb+j+3LZKpam93dIO1LbWvnoFKm",
+	"EOglMFaogRPOwe+Zk3kN8cYvdFQM/t5Maa3GJkBf35fVgvUd2lewWZYfODptw9P5dWryO7ELUzoWwEnn",
+	"3SriLxCS9BXM9uVAV0SNmcPIaxBCXUtqIfG0B+9YmoksqrvJIIIDcu2gTymfx0mKA51n25xfj0AN3+oY",
+	"6yiE2Ct117+ZPNBpZn//hKhsD5j5A2HYGnhPLJHEy15Ax6rS9P3i3gKAZyRN+WsdSOe2P8RV+YhM5h0s",
+	"lMQRVQlAaC5Wj3JDb9zkGz5p5ONcsrQQvOqzt4IXWE/sFD5EAV3mqQBTQpPObPUyIIErws0QRaF97BHB",
+	"Xd1H+uwXwmYmLyU+KLC54rS2Vg9p4BtK3b5AT18Aju8RUHkH+O4fCqu33ev/0DXrByMjYfFRg4pkrSld",
+	"pzMG7RHBoaomHjceImd2+Ai62kMAAx8mhr2it8k2Yc8/zMvloVHO1FisNHbEqGo5umKjktdajJKw4ekV",
+	"G1WCZ7dKFit4EhTrU9v2KzayduWtVEv7ES3Q8vnRoIGEUXoEgeHOimtZpeQugLL+JjPyRoaJ4zUyVa2p",
+	"ERnOCDQDHBp28K5VehIE0EOVdZ/ejZA3BpFbcgEhw8NnEqIQkneI1+vAP5oer22gwkMzSUNFubt/p5+w",
+	"FiaYYdBoNkC88R0VIKwLvh2i6jX3D3Q5xZ/5JAsn1/aLbLxzXd7X5n3+LYOm6yxVEEa0ewj1BDAFDyjn",
+	"I0Hw8mbiF/y55FVXKzd47qNke5QRvnN2yFpyUq5VwY3AOges2uOkKDSbBnj86OJCrGZ4Ag50cE5B/9Na",
+	"Q9aqL24HUBDNVMVKlbUacWYCFHgCNXYziJL1f8jivwI39r8jAKv78vuYLNYiravcrN5aNdRpcbrb1U0P",
+	"v9FU//PMu52fJ4DjQ9vM2qAs0FyVWjv1KRVsATFC8Go3GwKQD/f3AV5uJCEYRLTHmUi5VU5UbUCwHh0J",
+	"WalCHx2BeyAhbypnR0c096MjoMAbaVkU/RbknMVesQlJ3aMj4Hb7oVJIcgj69vfY2xqc4+D8uJFUn+qr",
+	"OMBTkQRlP7odOgLvxY28kUdH0BtYz3X/6IghaJwHs6kNG5UOPxXyQAmEZa0p3jf6RgZAJw5S7uyUAejL",
+	"QpiZyhJWcjNL2MfajmFn9q2VNtIcI/glATXZjbmR6G+WqbhyKWyMU4UigzYxufYBN0gjtmen8+koYfYG",
+	"VNqwFwOmmSqy5/0beV0U66tJ2AgOi4Dq7DZTOGCEBknKq2oVejId3d1IiDgj9SB8jV00+lB5Q2sEztvo",
+	"yXl2BT4sGjjBapwbOaNGFGwljPOSGky5C+B//f1rD42mCofWOEghFC4ZRFMS2LRZK0DpvKRY20QFJjfy",
+	"WjOtsFECeF4FRv6paWzi4zwepaXI6BUrdb0/92JweiNHLr5jT97wuZCj4WYggm+GIRIGnir8rBXdNxIz",
+	"/ODlpXKL1MBp6DG3q/AXgMw8u3lf8pTn0m+zVQ9cAwkIbADspDIz6L2sKbSyEbpQat6eLHgabySe08Xg",
+	"lPk1Q+1dk3jplitkpvvsmlXiTllFy8V9hNG0aeQKoxfsJywFAjRZ6qHtcs3Gwuo8M1FkRAdvRCm4VYQa",
+	"7oUfkM5cwWPLsKhZ6LC1OBQfs2vUK25kjiBQU5lr11pLs5FrrW7nxLDI1D3LiG05mXLjFUNlGdm3eVzV",
+	"rlsLHjSnWEsFibDuEdh8XibFcSId7kkLDfLoaMguBhfw02voJlGAOQkIktaEHLIjzCs+StgRdpM4sl8F",
+	"uCkiFZfucnREIvLo6EY+AxkCiCuYUlthHTmhaZ4NWNPaGjpaOw7JuOFjrsVzKIixS/JZzHYOmMZs/0WB",
+	"iiOrcRz5BhZHgJeJ1bUZRdpzzUb2xFDbv5GZ4Nkw4GM4cpgfRmcoTt+ACSBjQxvsCjoZ2bOXYnkjPQIE",
+	"tiuH241PDHW3V0WGiUCucTqzQyfYo6IVmrHHciPtuRS5RmzHoG08Eg8WuFHjboR5FpnrXQRNL3ELb6TD",
+	"BwP9tshTIbF2H5OLetclT2fi+Kw/6CU9yDOA+1sPT06Wy2Wfw+O+qqYn9Ft98vOP3373y9vv4DcNmGLv",
+	"L6IyM9rFY17mgTt62Dt1ATT7YNg77w/65+hHmIHCcgKkbP81FV1+EiBzTVs6gv8ZgcICjW2aG+tyMPCR",
+	"BXa9FuiwYghuU+IFJ4ioei1oa47MBdquVRhwA31/lx+z3rD3r8JAdBRWUvGFMKLS4CbsquJphbKJcU0D",
+	"+FwUKKnX0w7s1vTgxnd5lsMebEAvVB3R9Edv5OG5hu+h+r20xARHcjYYUMd049q9BLC2H8jWbEbbGUPG",
+	"hH2NqmF7g+iRM5FcdyuZ9REfFnPEOgbxs24csKGjpPdG8KwJLdMBNH48pDxAK4xZSTS1wJBDKD78KIH6",
+	"gTO1iVpbAit4CRpkGJ29kSidsRNtrrFcSIAACtRC4uv2td44dmnqeD04sYDkhZemVbly4SAD9SzsQFD5",
+	"igJ2zaZ2jvbyfH0jR5gbMOXl6Iq6gKEHuZZWTeGOgD3otFVKQHOBwDD+eqKq+Si5kVgfvRGrt/KP5mJV",
+	"kVluN87ONNcMzLgYk12XpZCZ4zNSov5CXtuno04cBomzzVL3X5oxMLlikyveOTprbhESgsAWF4PXW+YR",
+	"4k4fOJ+GjTam9FenMkxycskg6cPxX4VMMtLioxXPE5evYKntKdj5W8vF7jLo4ub7hK6UE5fsEr1X3lpq",
+	"suryABMmJAkg4JoW8v8SvKRlLjJrXvQ7rwI4y/9qgnmKbW5Se7aITdDJabdRC6EW5B13OEQsCEDD+aOt",
+	"skKtG69dV8fQqReiPXyjQb6igYZCCvsOeDXZStF5XpZWL/uW2iVSwktuPNSJ9ywS3AfqFzAt18/SHbx3",
+	"2bacuoVSc1BpG7UMCZIyd1wviZhA+60237rNOlSgeUDcz71mw/9ASIXe2eDsxfHp6fHZ4N3pYDiw//8P",
+	"rJgf/tHjGe+9d6Br4KXqpbMpYG6ffXr58fWf1avl+d3l/MXiQg7MdMY3ejoMexTrGUxOxVl2nl6ML/mL",
+	"1y9fvXr5+gW/HF+k59mZOJ0Mdj33hYPDHiS/9e7f3yf70j+tmlKq9xLXF123ungSTnkniqJpyRnGJXLo",
+	"+VkJCB8im4DPAngkqm38hRDUBUHPH9daUBNn544jAGLfRSjSsd/S840EZrOvoUljTdgrzzbgCtnI8Don",
+	"p4q1IG7HqpbYR9yqGniHw2/stZ61bCuaIegSrW/QCyOwKr1jn153LVntyo6OyHg5Omq1Z3rWYldv6jxP",
+	"biRC7y1xJzYR4wKjawj5ts7zET70fWWtInOn8sxZDtiBlvyB0KAWLghCM6QIEV8hih0hGd7IBs7Ofq8i",
+	"IoPeRb4f7ygmE74DsniENPCpjLxKZ9Y6WGSg8s+UNmQwFLw0qrRDa/tfuaw/gdoL9ISwy70X838/W5wv",
+	"Xn2an6c/ni1fmL//dDb+OFi8/naw+jg///Pji8UreTq50Gf/+f/2ME3tNkB97vGpOP1YnP/5cvZhdXlR",
+	"Ls9nq+Xykq9Wk+nLPz9O79KXy/MPZ6JYvvpzUX04m08v9US+5h8XKU9flb2mb1NvLOTtxfzj6T9+GqTv",
+	"Xi5f138/W/1/8nLxl1f6r+eTf30x+3lQ/nv11vzH3e+f/vPP05a1Oeifom26n0z5zpHr19b+fAf8jrs8",
+	"p+eNiWhpXaqlvQEfIbooYNAb/vE+FGR/yRs0CIko4+RsCmTXSRm2dosKsWvnyiSJtUVUAVehr55j1jTz",
+	"wsPLPQrVFRBT4m3E83Vx24Clo4suWSv3BjQqFBo6CRzwrTRJbCSOkpiTDUfeZhyVZgYg6zDrTp62C/HN",
+	"8L6M+bI5zlcm4/Wefx3UvNFxT5FvFfptPz05/44gz1tA89EpjklTSOIf1FifgLN2F3lrd1N4UI8mqER6",
+	"pk/nT5goNGTjuQCBez25kfgInVpWSXV1GiOkO2+TFLm92X/GG6ku7bxHkOU5gsTa5Ea2AIPY3/hcUAp4",
+	"435uqp8wDE6RLYHVc+CydMuxl37LyT1sko7yjHKN/F8gtxeT1zF6ZmYir9wFyitxI7v45Fs7k5+wJOXh",
+	"2jCt0Kq1p+Mz8TK7mAz464v0hfDZsMPzJneYci7CDe8NLy/310PteC42/bWdBkCfHVyGjnk4j1YLO0+g",
+	"ASpupp5E/7WEhrFUVTV2Vm4o84zCcDPBKzMW3ASc9vmDGt+flNQ8cc2HGptL88rJT2r8418hKzJqbr6F",
+	"BLimjoKCLk33tA9qjMKcLEjoxjkWDlHdzvyDGn/jbU/iFUyPwjsClL+glbqTbGDVENNfnJ3RnWHZBEbe",
+	"sHwbtVxJ0eBxAnZbA/UOfjbopkdVMaMO6xKaUX6ZuwY+/VijKwEVBhD6sK7z8TT4A/hCJZphdMBLAOLO",
+	"1Aa9NXCxT0px6w4OlIZhqQ7XgfOV3sKmYu6YG8fHjSyUnJLbr6wEUIsiaEPnk4U8uzVviUCyDQt4bmRT",
+	"waPrUlRaZCIbXZFrDhJ+uGbiziqcKcKcUqtLj3NqDbhfg9s7g4DoAtmLS3bJFrmsjRX24LO0BHt2xkbw",
+	"3m0ubye1qSuBluAIeh8iztKIAVCHa2E/5um8aQgEAcd+aD1hwRiHd+1cbiQl6iEQaF4IstU2m95BiCf2",
+	"/TgbEVjwl2GkFmzzV74/1qCqIxeJe/YFOBWXzGZqGdI99HJIQJ9CdkXF4QQisd2qmCVICNRDTVNRMKpq",
+	"8YZ6QjHmUasEdtREYBxvDm/kSM1HCXoEr9gIo8juD86UAah/zScCe1dhXBrSKIIkoasb6WLMWi0EZFbD",
+	"XWAFP+iHSkJmKvwO8PHXQIUjBAnY66j9PUZPcsjxfwQ5cqdN0hv8Y3A6H/Cz8Xl6kV2KF5OX01ez1x/m",
+	"C1l+ROHnGwCsfSRTUA2HrT4RdSxTUvSGF/sPAOo8amOnrwdJzyjDi97w9CzpWdneG/b4Ut9m41u4lWUq",
+	"+gtw+O/vQWw1VfjqnIeA/hGW+1U6k5WVghTnxHV3gwh3E8ZDL98TMOO/CVEC37j+nZaIC8ErSRDHoNZD",
+	"dxlVImO6CvFjX+ceZ81RWRcF2RuWBS0XJGxU1nqGf20VBKPp8Qy8h/aVW7q5RsA4z1GDwnRFkP9NWBWd",
+	"elG7AjrOtrtFPYJzfGck6lB1CMVF2jJ9dcoLt6HDdoANdloBFQrYc4H8hycgt38VVjnTM1WZ4yK/Aw9R",
+	"iEDf7lvm6M1DP+qTz8F/3UcUOMiTAIQtnybRho7sTpY4DLxyqxK4nClo4+sHTho8QchLR3cxpgqAvgXW",
+	"P5dM1YZPRZ/9OoEAucs5dbmbnuopHxFirJTmfgW/9ymF6+pbU3A/4nquR5sl5MvZirxj8W42Tf4hBena",
+	"IUEMzLlS3/DUgq50CAWMHbesRjYTRUnRN3Q5AkYmXKp99rtLlPegDh5kGtN0SDi28HGh1M3nuHqXH0Hm",
+	"DoOPpVyC5xE1QsyURcvYihwMRop0TiiJypVKaLT6OC4RQVGcrgs/uKX2maNOtXKdIB8hjoDAS55XYasl",
+	"exc3rbu6woJhq671d879O4Al20N4WwRaBS+K+Ij/S2E8V0x8gEhsNuGrS8LNhk8ReegKfL5UnDDMwewG",
+	"EoagUwMY0WjMJBwddnlUFkG6diX4/BiaOKBZB/5ygIfXjUIRdFFact3wT8F1ABKNACmEDg7FYvYrpEtT",
+	"ERblTudkhLnCMpByhVa+EUxQPOV8IFYznhSYXBwG7DmMg3p4Mxm6jl0rPxqeci85YrTar3dxIYGdP5j/",
+	"aOv/+ExAi2vtMqgnBt4yLmMvXYhjz65Bs4lepZfbI/G+KUTv82fWl7WS/Txj9/fuc/Y+auDm90gIgHwA",
+	"bHmwe/To/JVfngNW6Jk8nQvDLl6enjoE/64J+24CrUmeuUkeos8HyP//jdIBIAEOuKwVwbb8QQeVMUWZ",
+	"SlUNuk0d1Wl2OKXe1HKnGxSYLoTfB7h3YhWZeb89sqZVsEk3ceGA3FvoG6oKwvu7risuU5nw/SGQ5ke1",
+	"+g+kOmJ3eYqzoy/LBNjILfxjiGZQ8UEQ18N8SJI9zuFGgZmlT10qlAePsrO0ygMF/XjYAgnQcbDQWhMg",
+	"MqY3WtWg0XuwGRCVgPjgPtV4gHOtquWtawAwCnSuUH1o9sOpDbhZXm9Ign7Nj/KzReVe/TRah9cIgs4J",
+	"g7XuBzH503/9j3UY8U45FQKxR791+o8glagBON9fdNRfX/uot2od70LK8lDvyw007yf0xAVY4JHOBD79",
+	"DSWV9ljdW/L0XQV50+aRs3eiqjiUnCGjqcoBKxA6a3Oz0981LwyJF2yOwjEzagH+CMEL/A8qToLCE4LT",
+	"o3QUqD/Nm1IkO3qMK37OtSEM8i948AG4d+e508YlDrX6afI4eePkb5tsVPpnpXwLJC2lVIzwyK3pjdO7",
+	"D05/Iwf2a+1jbA/fIuSNDEjKgd08YRGB9qOATUsw4xBWrAKs9QMvcfrltpvc+eTdtZwXoklSdZgdhA5C",
+	"AcJhMGNXLIgJ2zcSa8wSRngMrKk124DDTjaW25jali1v5LNRG3R59JxU8ByozKeJKynCrBuIlsFFngQ1",
+	"Em0c9kAu2LcJ77cBRLmWq8Zqb6oZCEBtoe6gvr2CNHrIMo7fiwHhPn2wJ8TgfqiKioA9TyIR7DwCOnaH",
+	"apUdD3cDe+UEgAci7jQzkWQWQ3ealIuH6mUL2EYnpGHhSfZZ0AvL0gy18AXtLdd0f0iFr6Mnkv3eYSla",
+	"vQkzursOGVfyCAXIb8YfDQJ4b7bg6TElR19OTtPGZMrGtyXXeqmqjBCkneOR0LQ7dR9Czw5Bs32C49kB",
+	"5lEbgvq/mYFEu9mCS+HakR2m63aHGN5CuRQAumAV+ZCVSnsI1qDmm4ywSkBCJS/67O8qd4nW+P6NdKF5",
+	"DwZNNVcYQXQeUWztRP1Ac814AZKqogeYWwBlwCT9XJYbmDNXTQJWYMtQCx9MU0TniG9JeiOf+UxkXEiD",
+	"LvqNZlItn9vRsWEpe9ZuWOoCi1BOaqXk8z67buUwW5Y7ksocwWIzBwtVifEqKFMdot+KIu3+a3Y+WBLc",
+	"1IiHedH5zrznXxu8gCfJft5Md26DfPYqWW0PP3pQz0dESCnd7GIj3YwQIRvck0dkLa+hLn9lO8YdWocu",
+	"68JyQdzuSUNKHSmfb63VAp3uJiIw/AlwAHEEnHRBc7zTlHFZnqYBB/cm/PqXnT7tEu3yyoND5roFHoFl",
+	"yw7qcZRQwAMDYNy4vM5WHihqQJgmSpM6G1xQ7hrhYdpxqFUYJpgS7CNWlF6FAhY8y/ACxDy8twM6BCor",
+	"jmh2HRXPDhx0n6LnFkRmW8jvXeIcoJM3pOmpZvB0fcTvk06c/kBWU/LeTFDkqGvurczSrqn7mV5e/hdW",
+	"Z6/DvUZ4+hdAPXAMAIwb1RN+CVESnipkjOVQUBrtZtBONfVgK465DU/n+gRQao5nCruoxHWIdx7OFTGI",
+	"4HpFx2SQY9DUIUB4UixKK76p0DoL8judLo0e1Raui0/+o/JqTTVC6xDbMOtbO+tbyIDos1+UofUPN0JH",
+	"Hr4DylJjaq+D6nnM/Rq0AooVFDkw2yyvesPeyR2vTop8TO2sCBf8xN68pyeuIdx9WOpTzg4q9dn7imzW",
+	"/rVvxwCJuBPu4CnT67ruQx7UDiGZQ3zPLswO7+Pj7oAd+xih4x6fjkofuNOhwKJRlKl6AYp6UH21VxMk",
+	"bjqUfDfCFbsYXNjf+1QhDMJ33EDg8d3j+nE5oug87JLUHm9tr+SQPZDgNi+SH61IwH3pvOs82Fv3NA6D",
+	"svuydwa13opqf2ldAf4sEFL3ZRE6PRmid5FbAkrsn9Jph06NDSf0V/Ta+da/AHBk1ULQIFbICCNC+Bsl",
+	"QLRBrSl6xjDRO9dY9Wpf/ka7nBVAeFquudkS8qCgcy/Xa4+xqhe3psp50eipdJnhm/Sw7bAjLyFgOmDt",
+	"0JCdDQYIHBXxxrERoj+7lD4cAcFFwPw8cgnoqipnXIrs6OhG+mT0oEaPayWd+yirVFlCRNKnFRhX/uIU",
+	"dNpCsMZBj1N3orpy87H2skdVWXS5jEjWfBG3YAN3/fXvJw8B3mXBuXioCRgaCGvzzvoSSCQtCPboHTrB",
+	"/iWWC9YrGJ7OTbq/9IjenCcODD8ThYh1iP6+EgBGt6QwzaQSgvHCXljgtwJL75o5VLR2PjnUnw7Zxdl5",
+	"c5PPIAcwRs2Ip/olCbqN2PpQX6PdEiSrs/MnJ6ufVTrfQlVvW/uLhcn5k9xFdlWN/G+6Vzl1Ccay40QV",
+	"re/XgUvWky/BnwqCEZQepebUVD6uPUH/hS8oYH4QRYY9HjqqFJW1nLutSDiDp9x+qwkvZypo3uVYquHh",
+	"bzRy9uM1gY5ilQLTRTGpvnGoUt67VOYWm1fJaSvvHW7dEBexVRnoy8zsHexEBfp2XUIwag+FmFhdYZbL",
+	"rAHwwhuRyxVrChAhpWRTpLDvPpV5tcI9w3sWr2Irs9B7lM6HTZmMm6C1U6Nx9y8sjX4+VBYNnnToGOnb",
+	"v1MQ5X+UcPsZaU7EbkYfmWsyV9sWawBX/cd7cJ+L6s4xXgNJOTw5OT172R/0B/3T4auXg9Pe/fv7/xsA",
+	"AP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -48,6 +48,7 @@ var Routes = map[string]Route{
 	"PutResult":           {LiveSession, 16 * mebibyte},
 	"GetSettings":         {LiveSession, kibibyte},
 	"PutRun":              {LiveSession, 4 * mebibyte},
+	"PutRemediation":      {LiveSession, mebibyte},
 	"PutSecrets":          {LiveSession, mebibyte},
 	"PutRoles":            {LiveSession, mebibyte},
 	"PutConsents":         {LiveSession, 8 * mebibyte}, // a thousand answers with their reasons

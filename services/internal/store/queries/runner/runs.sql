@@ -2,7 +2,7 @@
 
 -- name: RunnerKnowsRun :one
 -- Whether the run was reported before, or any settings that were good at its
--- time schedule a thing of this name. Their payload is what was signed; runners
+-- time schedule a thing of this name, or name it as a remedy. Their payload is what was signed; runners
 -- never write here.
 SELECT (EXISTS (SELECT 1 FROM action_runs r WHERE r.install_id = sqlc.arg(install_id) AND r.key = sqlc.arg(key))
     OR EXISTS (
@@ -10,13 +10,20 @@ SELECT (EXISTS (SELECT 1 FROM action_runs r WHERE r.install_id = sqlc.arg(instal
         CROSS JOIN LATERAL json_array_elements(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'schedule') AS s(item)
         WHERE v.install_id = sqlc.arg(install_id) AND v.expires_at > sqlc.arg(scheduled_at)::timestamptz
           AND (s.item #>> '{action,name}' = sqlc.arg(action)::text
-               OR sqlc.arg(probe_prefix)::text || (s.item #>> '{probe,resource,name}') = sqlc.arg(action)::text)))::boolean AS known;
+               OR sqlc.arg(probe_prefix)::text || (s.item #>> '{probe,resource,name}') = sqlc.arg(action)::text))
+    OR EXISTS (
+        SELECT 1 FROM settings_versions v
+        CROSS JOIN LATERAL json_array_elements(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'remedies') AS s(item)
+        WHERE sqlc.narg(remediation_id)::text IS NOT NULL AND v.install_id = sqlc.arg(install_id) AND v.expires_at > sqlc.arg(scheduled_at)::timestamptz
+          AND s.item #>> '{action,name}' = sqlc.arg(action)::text))::boolean AS known;
 
 -- name: RunnerAddRun :exec
--- The first report of a run makes it; its key is action and scheduled time.
-INSERT INTO action_runs (id, org_id, install_id, action, trigger, key, scheduled_at, runner_id, state, created_by)
-VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(action), 'cron', sqlc.arg(key), sqlc.arg(scheduled_at)::timestamptz,
-        sqlc.arg(runner_id), 'queued', sqlc.arg(created_by))
+-- The first report of a run makes it; its key is action and scheduled time, and the
+-- remediation that it is an attempt of.
+INSERT INTO action_runs (id, org_id, install_id, action, trigger, key, scheduled_at, runner_id, state, created_by, remediation_id, remediation_attempt)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(action),
+        CASE WHEN sqlc.narg(remediation_id)::text IS NULL THEN 'cron' ELSE 'remediation' END, sqlc.arg(key), sqlc.arg(scheduled_at)::timestamptz,
+        sqlc.arg(runner_id), 'queued', sqlc.arg(created_by), sqlc.narg(remediation_id), sqlc.narg(remediation_attempt)::int)
 ON CONFLICT (org_id, install_id, key) DO NOTHING;
 
 -- name: RunnerRunByKey :one
