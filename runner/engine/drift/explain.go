@@ -1,0 +1,179 @@
+package drift
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/berth-dev/berth/pkg/visible"
+	"github.com/berth-dev/berth/runner/engine/kube"
+)
+
+// Explain says how one object differs from what the release wants of it. It
+// changes nothing that it is given, and may be called concurrently.
+func Explain(o Object, secrets Secrets) Finding {
+	f := Finding{Object: o.Ref}
+	whole := func(d Difference) Finding {
+		d.Path = WholeObject
+		f.Differences = []Difference{d}
+		return f
+	}
+	switch {
+	case o.Unread != "":
+		return whole(Difference{What: Unread, Class: Unknown, Why: "the object could not be read: " + string(o.Unread)})
+	case o.Wanted == nil && o.Live == nil:
+		return f
+	case o.Live == nil:
+		return whole(Difference{What: Gone, Class: Real, Want: there, Why: "the object is not there"})
+	}
+	m := read(o.Live)
+	if o.Wanted == nil {
+		if m.berth == 0 && m.broken == "" || o.Keeps != "" || o.Live.GetDeletionTimestamp() != nil {
+			return f // it is somebody else's by now, stays on purpose, or just goes
+		}
+		return whole(Difference{What: Extra, Class: Real, Have: there, Why: "it was of the component, and is no longer wanted"})
+	}
+	if d, ok := recreated(o, m); ok {
+		return whole(d)
+	}
+	if o.Live.GetDeletionTimestamp() != nil {
+		return whole(Difference{What: Gone, Class: Real, Want: there, Have: "being deleted", Why: "the object is just being deleted"})
+	}
+	w := &walker{
+		managed: m, ref: o.Ref, isTried: o.Tried != nil, secrets: secrets, hint: hint(m),
+		releases: releases{releaseOf(o.Wanted), releaseOf(o.Live)},
+	}
+	m.shape(o.Tried)
+	want, live, tried := compared(o.Wanted), compared(o.Live), map[string]any(nil)
+	if o.Tried != nil {
+		tried = compared(o.Tried)
+	}
+	root := at{n: &m.root}
+	for _, key := range slices.Sorted(maps.Keys(live.and(want, tried))) {
+		w.walk(root.next("."+key), three{want[key], live[key], tried[key]}, 1)
+	}
+	f.Differences = w.out
+	if w.more > 0 {
+		f.Differences = append(f.Differences, Difference{
+			Path: WholeObject, What: Unbounded, Class: Unknown, Why: fmt.Sprintf("%d more differences are not listed", w.more),
+		})
+	}
+	return f
+}
+
+const there = "there"
+
+// recreated tells an object that Berth did not write to.
+func recreated(o Object, m *managed) (Difference, bool) {
+	made := o.Live.GetCreationTimestamp().UTC()
+	d := Difference{What: Recreated}
+	if !made.IsZero() {
+		d.Time = &made
+	}
+	kind, uid := o.Live.GroupVersionKind().GroupKind(), string(o.Live.GetUID())
+	switch {
+	case kind != o.Ref.GVK().GroupKind():
+		d.Class, d.Why = Real, "an object of another kind is in its place"
+	case o.UID != "" && o.UID != uid:
+		d.Class, d.Why = Real, "it was removed, and another object has its name: its uid is not the one that Berth wrote to"
+	case o.UID != "" || m.berth != 0 || m.broken != "" || ofHelm(o, m):
+		return d, false
+	default:
+		d.Class, d.Why = Unknown, "Berth never wrote to this object: somebody made it again, or it was there before"
+	}
+	if len(m.entries) > 0 {
+		d.Manager = m.entries[0].manager
+	}
+	return d, true
+}
+
+// ofHelm tells an object of a release that Helm itself deployed, and that Berth
+// took over without a write.
+func ofHelm(o Object, m *managed) bool {
+	release := releaseOf(o.Live)
+	return release != "" && release == releaseOf(o.Wanted) &&
+		slices.ContainsFunc(m.entries, func(e entry) bool { return strings.EqualFold(e.manager, "helm") })
+}
+
+// releaseOf is the Helm release that an object names: "namespace/name".
+func releaseOf(obj *unstructured.Unstructured) string {
+	notes := obj.GetAnnotations()
+	if release := notes["meta.helm.sh/release-name"]; release != "" {
+		return visible.Line(cut(notes["meta.helm.sh/release-namespace"]+"/"+release, maxName))
+	}
+	return ""
+}
+
+// hint says who of the others wrote last, for what leaves no trace.
+func hint(m *managed) string {
+	var last entry
+	for i, e := range m.entries {
+		if m.berth&(1<<i) == 0 && e.subresource != "status" && later(e.time, last.time) {
+			last = e
+		}
+	}
+	if last.time == nil {
+		return ""
+	}
+	return fmt.Sprintf("; of the others %s wrote last, at %s", last.manager, last.time.Format(time.RFC3339))
+}
+
+// serverMetadata are the fields of metadata that the API server keeps, or that
+// name the object; plans do not compare them either.
+var serverMetadata = []string{
+	"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink",
+	"deletionTimestamp", "deletionGracePeriodSeconds", "name", "namespace",
+}
+
+// table is what is compared of an object.
+type table map[string]any
+
+func (t table) and(others ...map[string]any) table {
+	t = maps.Clone(t)
+	for _, other := range others {
+		maps.Copy(t, other)
+	}
+	return t
+}
+
+// compared is an object without what is not compared. stringData of a Secret is
+// what the API server makes of it.
+func compared(obj *unstructured.Unstructured) table {
+	t := make(table, len(obj.Object))
+	for key, value := range obj.Object {
+		metadata, isTable := value.(map[string]any)
+		switch {
+		case key == "apiVersion" || key == "kind" || key == "status":
+		case key == "metadata" && isTable:
+			metadata = maps.Clone(metadata)
+			for _, name := range serverMetadata {
+				delete(metadata, name)
+			}
+			t[key] = metadata
+		default:
+			t[key] = value
+		}
+	}
+	if plain, ok := t["stringData"].(map[string]any); ok && isSecret(kube.RefOf(obj)) {
+		data, _ := t["data"].(map[string]any)
+		data = maps.Clone(data)
+		if data == nil {
+			data = map[string]any{}
+		}
+		for key, value := range plain {
+			if text, ok := value.(string); ok {
+				data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+			}
+		}
+		delete(t, "stringData")
+		t["data"] = data
+	}
+	return t
+}
+
+func isSecret(ref kube.Ref) bool { return ref.Group == "" && ref.Kind == "Secret" }
