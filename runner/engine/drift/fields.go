@@ -231,7 +231,9 @@ func scalar(v any) (string, bool) {
 		return strconv.Quote(v), true
 	case bool:
 		return strconv.FormatBool(v), true
-	case int64, int, float64, json.Number:
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true // as a whole number is written
+	case int64, int, json.Number:
 		return fmt.Sprint(v), true
 	}
 	return "", false
