@@ -43,7 +43,8 @@
 //   - After ten writers the API server merges the oldest; they are unknown.
 //   - The order of a list whose items have keys is not compared.
 //   - Engines record no uid: only where the caller knows it, an object that was
-//     made again is certain. Else one that Berth never wrote to is unknown.
+//     made again is certain. Else one is unknown of which Berth has nothing and
+//     that somebody else wrote to in the second in which it was made.
 //   - status, and what the API server keeps for itself, is not compared, as in
 //     plans.
 package drift

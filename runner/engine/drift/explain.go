@@ -33,13 +33,18 @@ func Explain(o Object, secrets Secrets) Finding {
 	}
 	m := read(o.Live)
 	if o.Wanted == nil {
-		if m.berth == 0 && m.broken == "" || o.Keeps != "" || o.Live.GetDeletionTimestamp() != nil {
-			return f // it is somebody else's by now, stays on purpose, or just goes
+		if o.Keeps != "" || o.Live.GetDeletionTimestamp() != nil {
+			return f // it stays on purpose, or just goes
 		}
-		return whole(Difference{What: Extra, Class: Real, Have: there, Why: "it was of the component, and is no longer wanted"})
-	}
-	if d, ok := recreated(o, m); ok {
+		d := Difference{What: Extra, Class: Real, Have: there, Why: "it was of the component, and is no longer wanted"}
+		if other, ok := recreated(o, m); ok {
+			d.Class, d.Manager, d.Time = Unknown, other.Manager, other.Time
+			d.Why = "an object of that name was of the component; this one somebody else may have made"
+		}
 		return whole(d)
+	}
+	if o.Live.GroupVersionKind().GroupKind() != o.Ref.GVK().GroupKind() {
+		return whole(Difference{What: Recreated, Class: Real, Why: "an object of another kind is in its place"})
 	}
 	if o.Live.GetDeletionTimestamp() != nil {
 		return whole(Difference{What: Gone, Class: Real, Want: there, Have: "being deleted", Why: "the object is just being deleted"})
@@ -57,7 +62,11 @@ func Explain(o Object, secrets Secrets) Finding {
 	for _, key := range slices.Sorted(maps.Keys(live.and(want, tried))) {
 		w.walk(root.next("."+key), three{want[key], live[key], tried[key]}, 1)
 	}
-	f.Differences = w.out
+	if d, ok := recreated(o, m); ok {
+		d.Path = WholeObject
+		f.Differences = append(f.Differences, d)
+	}
+	f.Differences = append(f.Differences, w.out...)
 	if w.more > 0 {
 		f.Differences = append(f.Differences, Difference{
 			Path: WholeObject, What: Unbounded, Class: Unknown, Why: fmt.Sprintf("%d more differences are not listed", w.more),
@@ -66,37 +75,45 @@ func Explain(o Object, secrets Secrets) Finding {
 	return f
 }
 
+// NeedsTry tells whether a dry run may say more of an object than what is known
+// without one. One in which all that the release wants is as it is needs none.
+func NeedsTry(o Object) bool {
+	o.Tried = nil
+	if o.Wanted == nil || o.Live == nil || o.Live.GetDeletionTimestamp() != nil {
+		return false
+	}
+	return slices.ContainsFunc(Explain(o, Secrets{}).Differences, func(d Difference) bool {
+		return d.What != Added && d.What != Recreated
+	})
+}
+
 const there = "there"
 
-// recreated tells an object that Berth did not write to.
+// recreated tells an object that is not the one that Berth wrote to. Its uid says
+// so, where that was recorded. Else it is one of which Berth has nothing, and that
+// somebody else wrote to in the second in which it was made. That Berth has
+// nothing is not enough: who changes all that Berth set leaves it nothing.
 func recreated(o Object, m *managed) (Difference, bool) {
 	made := o.Live.GetCreationTimestamp().UTC()
-	d := Difference{What: Recreated}
-	if !made.IsZero() {
-		d.Time = &made
+	d := Difference{What: Recreated, Class: Real, Time: &made, Why: "it was removed, and another object has its name: its uid is not the one that Berth wrote to"}
+	first := slices.IndexFunc(m.entries, func(e entry) bool {
+		return e.subresource == "" && e.time != nil && !e.time.After(made)
+	})
+	if first >= 0 {
+		d.Manager = m.entries[first].manager
 	}
-	kind, uid := o.Live.GroupVersionKind().GroupKind(), string(o.Live.GetUID())
-	switch {
-	case kind != o.Ref.GVK().GroupKind():
-		d.Class, d.Why = Real, "an object of another kind is in its place"
-	case o.UID != "" && o.UID != uid:
-		d.Class, d.Why = Real, "it was removed, and another object has its name: its uid is not the one that Berth wrote to"
-	case o.UID != "" || m.berth != 0 || m.broken != "" || ofHelm(o, m):
-		return d, false
-	default:
-		d.Class, d.Why = Unknown, "Berth never wrote to this object: somebody made it again, or it was there before"
+	if o.UID != "" {
+		return d, o.UID != string(o.Live.GetUID())
 	}
-	if len(m.entries) > 0 {
-		d.Manager = m.entries[0].manager
-	}
-	return d, true
+	d.Class, d.Why = Unknown, "somebody else made this object: again, or before Berth came"
+	return d, m.berth == 0 && first >= 0 && !ofHelm(o, m)
 }
 
 // ofHelm tells an object of a release that Helm itself deployed, and that Berth
 // took over without a write.
 func ofHelm(o Object, m *managed) bool {
 	release := releaseOf(o.Live)
-	return release != "" && release == releaseOf(o.Wanted) &&
+	return release != "" && o.Wanted != nil && release == releaseOf(o.Wanted) &&
 		slices.ContainsFunc(m.entries, func(e entry) bool { return strings.EqualFold(e.manager, "helm") })
 }
 

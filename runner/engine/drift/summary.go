@@ -100,8 +100,8 @@ func (r Report) Lines(limit int) []string {
 // said is how people call a class.
 var said = map[Class]string{Real: "drift", Unknown: "not explained", HumanEdit: "edited by hand"}
 
-// Line is about the worst difference of an object that alerts, and counts the
-// others. "" when nothing does.
+// Line is about one difference of an object that alerts, and counts the others:
+// one that is about all of it, else the first of the worst. "" when nothing does.
 func (f Finding) Line() string {
 	worst, n := f.Worst(), 0
 	var first Difference
@@ -110,7 +110,7 @@ func (f Finding) Line() string {
 			continue
 		}
 		n++
-		if first.Class == "" && d.Class == worst {
+		if first.Class == "" && d.Class == worst || d.What == Recreated {
 			first = d
 		}
 	}
