@@ -171,6 +171,50 @@ func TestManyDifferencesAreBounded(t *testing.T) {
 	}
 }
 
+// TestHugeObjectsEnd holds that an object as large and as deep as an API server
+// can send costs no more than reading it does.
+func TestHugeObjectsEnd(t *testing.T) {
+	t.Parallel()
+	nest := func(depth int, inner any, around func(any) any) any {
+		for range depth {
+			inner = around(inner)
+		}
+		return inner
+	}
+	wide, fields := map[string]any{}, map[string]any{}
+	for i := range 60_000 {
+		wide[fmt.Sprint(i)], fields[fmt.Sprintf("f:%d", i)] = "x", map[string]any{}
+	}
+	var items []any
+	for i := range 20_000 {
+		items = append(items, map[string]any{"name": fmt.Sprint(i), "value": []any{map[string]any{"name": "x"}}})
+	}
+	for name, v := range map[string]any{
+		"wide":         wide,
+		"deep tables":  nest(9000, "x", func(v any) any { return map[string]any{"a": v} }),
+		"deep lists":   nest(9000, "x", func(v any) any { return []any{map[string]any{"name": "a", "b": v}} }),
+		"a long list":  items,
+		"items deep":   nest(500, items, func(v any) any { return []any{map[string]any{"name": "a", "b": v}} }),
+		"deep with it": nest(9000, wide, func(v any) any { return map[string]any{"a": v} }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := named(t, "edit under Berth's name").object()
+			o.Live.Object["spec"], o.Live.Object["data"] = v, v
+			o.Tried.Object["spec"] = v
+			o.Live.Object["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{"manager": "berth", "fieldsV1": map[string]any{
+				"f:spec": fields, "f:data": nest(9000, fields, func(v any) any { return map[string]any{"f:a": v} }),
+			}}}
+			began := time.Now()
+			drift.Explain(o, drift.Secrets{})
+			drift.NeedsTry(o)
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
 // TestSecretsStaySecret puts a secret wherever an object has room for one, and
 // looks at all that comes out.
 func TestSecretsStaySecret(t *testing.T) {
