@@ -53,12 +53,15 @@ func Explain(o Object, secrets Secrets) Finding {
 		managed: m, ref: o.Ref, isTried: o.Tried != nil, secrets: secrets, hint: hint(m),
 		releases: releases{releaseOf(o.Wanted), releaseOf(o.Live)},
 	}
+	if o.Untried != "" {
+		w.untried = " (" + string(o.Untried) + ")"
+	}
 	m.shape(o.Tried)
 	want, live, tried := compared(o.Wanted), compared(o.Live), map[string]any(nil)
 	if o.Tried != nil {
 		tried = compared(o.Tried)
 	}
-	root := at{n: &m.root}
+	root := field{n: &m.root}
 	for _, key := range slices.Sorted(maps.Keys(live.and(want, tried))) {
 		w.walk(root.next("."+key), three{want[key], live[key], tried[key]}, 1)
 	}
@@ -95,7 +98,10 @@ const there = "there"
 // nothing is not enough: who changes all that Berth set leaves it nothing.
 func recreated(o Object, m *managed) (Difference, bool) {
 	made := o.Live.GetCreationTimestamp().UTC()
-	d := Difference{What: Recreated, Class: Real, Time: &made, Why: "it was removed, and another object has its name: its uid is not the one that Berth wrote to"}
+	d := Difference{What: Recreated, Class: Real, Why: "it was removed, and another object has its name: its uid is not the one that Berth wrote to"}
+	if !made.IsZero() {
+		d.Time = &made
+	}
 	first := slices.IndexFunc(m.entries, func(e entry) bool {
 		return e.subresource == "" && e.time != nil && !e.time.After(made)
 	})

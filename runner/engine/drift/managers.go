@@ -11,8 +11,8 @@ type manager struct {
 	reason string
 }
 
-// managers are looked through in this order, after what people start was told
-// from what writes a status or the number of replicas; see judge.
+// The names that are known. In what order they count, next to what a manager
+// does, judge says.
 var (
 	people = []manager{
 		{"kubectl", HumanEdit, "kubectl: apply --server-side and scale write under this name"},

@@ -39,42 +39,43 @@ type walker struct {
 	releases releases
 	secrets  Secrets
 	hint     string // who wrote last, for what leaves no trace
+	untried  string // why there is no dry run
 	out      []Difference
 	more     int
 }
 
-// at is a field: its node, its owners, and who owns all that is below it.
-type at struct {
+// field is one with its node, its owners, and who owns all that is below it.
+type field struct {
 	path *step
 	n    *node
 	own  owners
 	over owners
 }
 
-func (a at) next(end string) at {
-	b := at{path: &step{a.path, end}, n: a.n.at(end), own: a.over, over: a.over}
-	if b.n != nil {
-		b.own, b.over = a.over|b.n.own, a.over|b.n.whole
+func (f field) next(end string) field {
+	below := field{path: &step{f.path, end}, n: f.n.at(end), own: f.over, over: f.over}
+	if below.n != nil {
+		below.own, below.over = f.over|below.n.own, f.over|below.n.whole
 	}
-	return b
+	return below
 }
 
 // walk compares a field and all that is below it.
-func (w *walker) walk(a at, v three, depth int) {
+func (w *walker) walk(f field, v three, depth int) {
 	switch {
 	case v.want == nil && v.live == nil && v.tried == nil:
 	case v.live == nil:
-		w.missing(a, v)
-	case depth < maxDepth && w.fields(a, v, depth):
-	case depth < maxDepth && w.items(a, v, depth):
+		w.missing(f, v)
+	case depth < maxDepth && w.fields(f, v, depth):
+	case depth < maxDepth && w.items(f, v, depth):
 	default:
-		w.leaf(a, v)
+		w.leaf(f, v)
 	}
 }
 
 // fields compares tables; false when not all that are there are tables.
-func (w *walker) fields(a at, v three, depth int) bool {
-	want, live, tried, ok := all[map[string]any](v)
+func (w *walker) fields(f field, v three, depth int) bool {
+	want, live, tried, ok := typed[map[string]any](v)
 	if !ok || len(live) == 0 && len(want) == 0 && len(tried) == 0 {
 		return false
 	}
@@ -99,13 +100,13 @@ func (w *walker) fields(a at, v three, depth int) bool {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		w.walk(a.next("."+name), three{want[name], live[name], tried[name]}, depth+1)
+		w.walk(f.next("."+name), three{want[name], live[name], tried[name]}, depth+1)
 	}
 	return true
 }
 
-// all are the values as what they all have to be.
-func all[T any](v three) (want, live, tried T, ok bool) {
+// typed are the values as what they all have to be.
+func typed[T any](v three) (want, live, tried T, ok bool) {
 	is := func(v any) (as T, ok bool) {
 		if v == nil {
 			return as, true
@@ -121,8 +122,8 @@ func all[T any](v three) (want, live, tried T, ok bool) {
 
 // items compares lists whose items are told apart by keys or are values; false
 // for any other list.
-func (w *walker) items(a at, v three, depth int) bool {
-	want, live, tried, ok := all[[]any](v)
+func (w *walker) items(f field, v three, depth int) bool {
+	want, live, tried, ok := typed[[]any](v)
 	if !ok || len(live) == 0 {
 		return false
 	}
@@ -132,9 +133,9 @@ func (w *walker) items(a at, v three, depth int) bool {
 	var keys []string
 	isSet := false
 	switch {
-	case a.n != nil && (a.n.keys != nil || a.n.set):
-		keys, isSet = a.n.keys, a.n.keys == nil
-	case a.own == 0:
+	case f.n != nil && (f.n.keys != nil || f.n.set):
+		keys, isSet = f.n.keys, f.n.keys == nil
+	case f.own == 0:
 		keys = []string{"name"} // nobody owns it, so nobody says how it is told apart
 	default:
 		return false
@@ -152,19 +153,19 @@ func (w *walker) items(a at, v three, depth int) bool {
 		}
 	}
 	for _, end := range slices.Sorted(maps.Keys(ends)) {
-		w.item(a.next(end), three{hasWant[end], hasLive[end], hasTried[end]}, depth+1)
+		w.item(f.next(end), three{hasWant[end], hasLive[end], hasTried[end]}, depth+1)
 	}
 	return true
 }
 
 // item compares one item: one that is all of one owner is shown as a whole.
-func (w *walker) item(a at, v three, depth int) {
-	uniform := a.n.all()&^a.own == 0
+func (w *walker) item(f field, v three, depth int) {
+	uniform := f.n.all()&^f.own == 0
 	if v.want == nil && v.live != nil && uniform && (!w.isTried || same(v.live, v.tried, depth)) {
-		w.leaf(a, v)
+		w.leaf(f, v)
 		return
 	}
-	w.walk(a, v, depth)
+	w.walk(f, v, depth)
 }
 
 // byKey are the items of a list by the ends of their paths; false when they
@@ -242,73 +243,73 @@ func agrees(item, table map[string]any, keys []string) bool {
 }
 
 // missing is about a field that is not there.
-func (w *walker) missing(a at, v three) {
+func (w *walker) missing(f field, v three) {
 	switch {
 	case !w.isTried && isEmpty(v.want):
 	case !w.isTried:
-		w.add(a, v, Difference{What: Removed, Class: Unknown, Why: "it is missing, and without a dry run it is not known whether the cluster keeps it" + w.hint})
+		w.add(f, v, Difference{What: Removed, Class: Unknown, Why: "it is missing, and without a dry run" + w.untried + " it is not known whether the cluster keeps it" + w.hint})
 	case v.tried == nil && isEmpty(v.want):
 	case v.tried == nil:
-		w.add(a, v, Difference{What: Rewritten, Class: Defaulted, Why: "the cluster does not keep it"})
+		w.add(f, v, Difference{What: Rewritten, Class: Defaulted, Why: "the cluster does not keep it"})
 	case v.want == nil:
-		w.add(a, v, Difference{What: Removed, Class: Defaulted, Why: "an apply would fill it: a default, or an admission webhook"})
+		w.add(f, v, Difference{What: Removed, Class: Defaulted, Why: "an apply would fill it: a default, or an admission webhook"})
 	default:
-		w.add(a, v, w.unowned(Removed, "nobody in managedFields explains that it is missing"+w.hint))
+		w.add(f, v, w.unowned(Removed, "nobody in managedFields explains that it is missing"+w.hint))
 	}
 }
 
 // leaf is about a field that is there and has nothing to look into.
-func (w *walker) leaf(a at, v three) {
-	others := a.own &^ w.berth
-	if a.n != nil && v.want == nil {
-		others |= a.n.all() &^ w.berth
+func (w *walker) leaf(f field, v three) {
+	others := f.own &^ w.berth
+	if f.n != nil && v.want == nil {
+		others |= f.n.all() &^ w.berth
 	}
 	if !w.isTried {
 		switch {
 		case v.want == nil:
-			w.added(a, v, others)
+			w.added(f, v, others)
 		case same(v.want, v.live, 0):
 		case others != 0:
-			w.add(a, v, w.owned(Changed, others))
+			w.add(f, v, w.owned(Changed, others))
 		default:
-			w.add(a, v, Difference{What: Changed, Class: Unknown, Why: "without a dry run it is not known whether the cluster writes it in this form"})
+			w.add(f, v, Difference{What: Changed, Class: Unknown, Why: "without a dry run" + w.untried + " it is not known whether the cluster writes it in this form"})
 		}
 		return
 	}
 	switch {
 	case v.tried == nil:
-		w.add(a, v, w.unowned(Left, "an apply would remove it: Berth applied it, and the release no longer has it"))
+		w.add(f, v, w.unowned(Left, "an apply would remove it: Berth applied it, and the release no longer has it"))
 	case same(v.live, v.tried, 0):
 		if v.want == nil {
-			w.added(a, v, others)
+			w.added(f, v, others)
 		} else if !same(v.want, v.live, 0) {
-			w.add(a, v, Difference{What: Rewritten, Class: Defaulted, Why: "the cluster makes this of it: another form of the same, or an admission webhook"})
+			w.add(f, v, Difference{What: Rewritten, Class: Defaulted, Why: "the cluster makes this of it: another form of the same, or an admission webhook"})
 		}
 	case others != 0:
-		w.add(a, v, w.owned(Changed, others))
+		w.add(f, v, w.owned(Changed, others))
 	case v.want == nil:
-		w.add(a, v, Difference{What: Changed, Class: Defaulted, Why: "the release does not set it, and an apply would fill it differently: a default, or an admission webhook"})
+		w.add(f, v, Difference{What: Changed, Class: Defaulted, Why: "the release does not set it, and an apply would fill it differently: a default, or an admission webhook"})
 	default:
-		w.add(a, v, w.unowned(Changed, "nobody but Berth owns it in managedFields"))
+		w.add(f, v, w.unowned(Changed, "nobody but Berth owns it in managedFields"))
 	}
 }
 
 // added is about a field that the release does not set.
-func (w *walker) added(a at, v three, others owners) {
+func (w *walker) added(f field, v three, others owners) {
 	d := Difference{What: Added, Class: Defaulted}
 	switch {
 	case others != 0:
 		d = w.owned(Added, others)
-	case a.own&w.applied != 0 && !w.isTried:
+	case f.own&w.applied != 0 && !w.isTried:
 		d.What, d.Class, d.Why = Left, Real, "Berth applied it, and the release no longer has it"
 	case w.broken != "":
 		d.Class, d.Why = Unknown, w.broken
-	case a.own != 0:
+	case f.own != 0:
 		d.Why = "filled in a request of Berth's: a default, or an admission webhook"
 	default:
 		d.Why = "nobody set it: a default of the API server, or an admission webhook"
 	}
-	w.add(a, v, d)
+	w.add(f, v, d)
 }
 
 // unowned is a difference that no other manager owns.
@@ -335,12 +336,12 @@ func (w *walker) owned(what What, others owners) Difference {
 
 func later(a, b *time.Time) bool { return a != nil && (b == nil || a.After(*b)) }
 
-func (w *walker) add(a at, v three, d Difference) {
+func (w *walker) add(f field, v three, d Difference) {
 	if len(w.out) == maxDifferences {
 		w.more++
 		return
 	}
-	path := a.path.String()
+	path := f.path.String()
 	want := v.want
 	if v.tried != nil && (want != nil || d.What == Removed || d.What == Changed) && d.What != Rewritten {
 		want = v.tried

@@ -29,6 +29,8 @@ type server struct {
 	fail func(r *http.Request) (reason metav1.StatusReason, code int)
 	sent []string
 	url  string
+	// close ends it: nothing answers any more.
+	close func()
 }
 
 func serve(t *testing.T) (*server, *kube.Cluster) {
@@ -36,7 +38,7 @@ func serve(t *testing.T) (*server, *kube.Cluster) {
 	s := &server{objects: map[string]map[string]any{}}
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
-	s.url = h.URL
+	s.url, s.close = h.URL, h.Close
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	text := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: \"" + s.url + "\"}}]\ncontexts: [{name: a, context: {cluster: a}}]\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -245,3 +245,13 @@ func TestNoAnswerIsNoDrift(t *testing.T) {
 		}
 	}
 }
+
+func TestNoClusterIsNoDrift(t *testing.T) {
+	t.Parallel()
+	s, c := serve(t)
+	wanted := s.deploy("ConfigMap", 3)
+	s.close()
+	if report, err := survey.Look(t.Context(), c, survey.Objects{Wanted: wanted}, drift.Secrets{}); err == nil {
+		t.Errorf("no error, but %+v", report)
+	}
+}
