@@ -9,14 +9,13 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/drift"
 	"github.com/berth-dev/berth/runner/engine/helm"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
 	"github.com/berth-dev/berth/runner/engine/manifest"
 	"github.com/berth-dev/berth/runner/engine/survey"
-
-	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // drifted surveys the objects of a job's component. Nothing but reads and dry
@@ -31,6 +30,9 @@ func drifted(t *testing.T, d *deployed, dir *jobDir) drift.Report {
 	config := rest.CopyConfig(c.Config)
 	config.Wrap(sent.around)
 	c.Config = config
+	if c, err = c.ReadOnly(); err != nil {
+		t.Fatal(err)
+	}
 	objects := map[jobspec.Kind]func() (survey.Objects, error){
 		jobspec.KindHelmChart:          func() (survey.Objects, error) { return helm.Objects(t.Context(), asJob(dir), c) },
 		jobspec.KindKubernetesManifest: func() (survey.Objects, error) { return manifest.Objects(t.Context(), asJob(dir), c) },

@@ -57,14 +57,11 @@ func Explain(o Object, secrets Secrets) Finding {
 		w.untried = " (" + string(o.Untried) + ")"
 	}
 	m.shape(o.Tried)
-	want, live, tried := compared(o.Wanted), compared(o.Live), map[string]any(nil)
+	v := three{want: compared(o.Wanted), live: compared(o.Live)}
 	if o.Tried != nil {
-		tried = compared(o.Tried)
+		v.tried = compared(o.Tried)
 	}
-	root := field{n: &m.root}
-	for _, key := range slices.Sorted(maps.Keys(live.and(want, tried))) {
-		w.walk(root.next("."+key), three{want[key], live[key], tried[key]}, 1)
-	}
+	w.fields(field{n: &m.root}, v, 0)
 	if d, ok := recreated(o, m); ok {
 		d.Path = WholeObject
 		f.Differences = append(f.Differences, d)
@@ -153,21 +150,10 @@ var serverMetadata = []string{
 	"deletionTimestamp", "deletionGracePeriodSeconds", "name", "namespace",
 }
 
-// table is what is compared of an object.
-type table map[string]any
-
-func (t table) and(others ...map[string]any) table {
-	t = maps.Clone(t)
-	for _, other := range others {
-		maps.Copy(t, other)
-	}
-	return t
-}
-
 // compared is an object without what is not compared. stringData of a Secret is
 // what the API server makes of it.
-func compared(obj *unstructured.Unstructured) table {
-	t := make(table, len(obj.Object))
+func compared(obj *unstructured.Unstructured) map[string]any {
+	t := make(map[string]any, len(obj.Object))
 	for key, value := range obj.Object {
 		metadata, isTable := value.(map[string]any)
 		switch {

@@ -297,3 +297,32 @@ func BenchmarkExplain(b *testing.B) {
 }
 
 var noon = time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)
+
+// TestWhy holds what is said of differences that managedFields leave open.
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	why := func(o drift.Object, path string) string {
+		for _, d := range drift.Explain(o, drift.Secrets{}).Differences {
+			if strings.HasPrefix(d.Path, path) && d.Alerts() {
+				return d.Why
+			}
+		}
+		return ""
+	}
+	removed := named(t, "label by hand").object()
+	unstructured.RemoveNestedField(removed.Live.Object, "metadata", "labels", "app")
+	if got := why(removed, "metadata.labels.app"); !strings.Contains(got, "nobody in managedFields explains") || !strings.Contains(got, "of the others kubectl-label wrote last, at 2026-") {
+		t.Errorf("a removed field: %s", got)
+	}
+	quiet := named(t, "quiet manifest").object()
+	quiet.Tried, quiet.Untried = nil, drift.Forbidden
+	if got := why(quiet, "spec"); !strings.Contains(got, "without a dry run (forbidden)") {
+		t.Errorf("without a dry run: %s", got)
+	}
+	other := named(t, "Helm of another release").object()
+	for _, d := range drift.Explain(other, drift.Secrets{}).Differences {
+		if d.Path == "data.mode" && d.Why != "the object is of Helm release shop/other now" {
+			t.Errorf("another release: %s", d.Why)
+		}
+	}
+}

@@ -82,24 +82,13 @@ func (w *walker) fields(f field, v three, depth int) bool {
 	if w.isTried && v.tried == nil && v.want == nil {
 		return false // an apply would remove all of it
 	}
-	names := make([]string, 0, len(live)+1)
-	for name := range live {
-		names = append(names, name)
-	}
-	for name := range want {
-		if _, ok := live[name]; !ok {
-			names = append(names, name)
+	names := map[string]bool{}
+	for _, table := range []map[string]any{want, live, tried} {
+		for name := range table {
+			names[name] = true
 		}
 	}
-	for name := range tried {
-		if _, ok := live[name]; !ok {
-			if _, ok := want[name]; !ok {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		w.walk(f.next("."+name), three{want[name], live[name], tried[name]}, depth+1)
 	}
 	return true
