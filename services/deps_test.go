@@ -159,6 +159,8 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"events":       {"database"},
 		"keys":         {"database"},
 		"health":       {"database"},
+		"availability": {},
+		"healthapi":    {"apigen", "availability", "database", "installs"},
 		"recipient":    {"database"},
 		"variables":    {"database", "keys"},
 		"access":       {"database", "keys"},

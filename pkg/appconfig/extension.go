@@ -38,8 +38,14 @@ type PluginGrant struct {
 	Signer string `toml:"signer" json:"signer" rule:"required"`
 	// Lets it use the network of the runner's machine.
 	Network bool `toml:"network" json:"network,omitempty" default:"false"`
+	// What it may reach of the network instead: "api.example.com:443", "*.example.com", "10.1.2.3:5432". The port is 443 by default.
+	Hosts []string `toml:"hosts" json:"hosts,omitempty"`
 	// Lets it read and write the install's directory.
 	InstallDir bool `toml:"install_dir" json:"install_dir,omitempty" default:"false"`
+	// What it sees of the runner's machine at its own place: "/etc/myapp:ro" to read, "/var/lib/myapp" to write as well.
+	Paths []string `toml:"paths" json:"paths,omitempty"`
+	// Roles of the app, break-glass or custom, without which it neither plans nor applies: the customer switches them on.
+	Roles []string `toml:"roles" json:"roles,omitempty" template:"true"`
 	// Keeps a directory of its own between its jobs, sealed to the install.
 	State bool `toml:"state" json:"state,omitempty" default:"false"`
 }

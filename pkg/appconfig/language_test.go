@@ -103,6 +103,10 @@ func TestPluginGrants(t *testing.T) {
 	if diff := cmp.Diff(want, app.Component("p").Berth.Plugin); diff != "" {
 		t.Errorf("grant (-want +got):\n%s", diff)
 	}
+	app = correct(t, map[string]string{"components/p.toml": "name = \"p\"\ntype = \"ansible\"\n" + ofAPlugin + "hosts = [\"api.example.com:8443\", \"*.example.com\"]\n"})
+	if got := app.Component("p").Berth.Plugin.Hosts; !cmp.Equal(got, []string{"api.example.com:8443", "*.example.com"}) {
+		t.Errorf("hosts: %v", got)
+	}
 	_, diags := check.Format(appconfigtest.Folder(map[string]string{
 		"sandbox.toml": "terraform_version = \"1.11.4\"\n[public_repo]\nrepo = \"a/b\"\n" + "[berth.plugin]\nsigner = \"x\"\nnetwork = true\ninstall_dir = true\n",
 	}), appconfig.LoadOptions{})
@@ -112,6 +116,12 @@ func TestPluginGrants(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"type = \"scripts\"\n" + ofAPlugin, "no plugin can be called"},
 		{"type = \"ansible\"\n[public_repo]\nrepo = \"a/b\"\n[berth.plugin]\nsigner = \"c2hvcnQ=\"\n", "signer is not a public key"},
+		{"type = \"ansible\"\n" + ofAPlugin + "hosts = [\"https://example.com\"]\n", "is no port"},
+		{"type = \"ansible\"\n" + ofAPlugin + "paths = [\"/proc/1:ro\"]\n", "no plugin is shown /proc"},
+		{"type = \"ansible\"\n" + ofAPlugin + "paths = [\"/opt/a\", \"/opt/a/b:ro\"]\n", "meets /opt/a"},
+		{"type = \"ansible\"\n" + ofAPlugin + "hosts = [\"*\"]\n", "every host is network = true"},
+		{"type = \"ansible\"\n" + ofAPlugin + "hosts = [\"a.example.com\", \"A.example.com:443\"]\n", "is said twice"},
+		{"type = \"ansible\"\n" + ofAPlugin + "hosts = [\"a.example.com\"]\nnetwork = true\n", "leave one of network and hosts out"},
 		{"type = \"ansible\"\n[berth.plugin]\nsigner = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n", "no source is given"},
 		{"type = \"ansible\"\n[public_repo]\nrepo = \"a/b\"\n", "there is no [berth.plugin]"},
 	} {

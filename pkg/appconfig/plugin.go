@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig/bind"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/plugin/grant"
 )
 
 // notPlugins are names of jobs that are no component types: no plugin can have one.
@@ -33,10 +34,55 @@ func (c *Component) checkPlugin(ch *checker) {
 		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, c.At.Below("berth.oci_source"), "oci_source is not the address of an artifact").
 			WithRemedy("write oci://HOST/PATH:TAG or oci://HOST/PATH@sha256:DIGEST"))
 	}
+	ch.hosts(c.At.Below("berth.plugin"), *c.Berth.Plugin)
+	if _, err := grant.ParseRoles(c.Berth.Plugin.Roles); err != nil {
+		ch.Add(place.Error, place.CodeValue, c.At.Below("berth.plugin.roles"), "%v", err)
+	}
+	ch.paths(c.At.Below("berth.plugin.paths"), c.Berth.Plugin.Paths)
 	key, err := base64.StdEncoding.DecodeString(c.Berth.Plugin.Signer)
 	if c.Berth.Plugin.Signer != "" && (err != nil || len(key) != signerBytes) {
 		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, c.At.Below("berth.plugin.signer"), "signer is not a public key: %d bytes in base64", signerBytes).
 			WithRemedy("`berth plugins sign` prints the key"))
+	}
+}
+
+// hosts checks what of the network a plugin is granted.
+func (c *checker) hosts(at place.Place, g PluginGrant) {
+	var before grant.Hosts
+	for i, text := range g.Hosts {
+		h, err := grant.ParseHost(text)
+		switch {
+		case err != nil:
+			c.Add(place.Error, place.CodeValue, at.Below("hosts").Item(i), "%v", err)
+		case slices.Contains(before, h):
+			c.Add(place.Error, place.CodeDuplicate, at.Below("hosts").Item(i), "%q is said twice", text)
+		}
+		before = append(before, h)
+	}
+	switch {
+	case g.Network && len(g.Hosts) > 0:
+		c.Add(place.Error, place.CodeExclusive, at.Below("network"), "network gives every host: leave one of network and hosts out")
+	case len(g.Hosts) > grant.MaxHosts:
+		c.Add(place.Error, place.CodeValue, at.Below("hosts"), "there are %d hosts, %d is the most: who needs so many needs the network", len(g.Hosts), grant.MaxHosts)
+	}
+}
+
+// paths checks what of the runner's machine a plugin is granted.
+func (c *checker) paths(at place.Place, texts []string) {
+	var before []grant.Path
+	for i, text := range texts {
+		p, err := grant.ParsePath(text)
+		if err != nil {
+			c.Add(place.Error, place.CodeValue, at.Item(i), "%v", err)
+			continue
+		}
+		if j := slices.IndexFunc(before, func(other grant.Path) bool { return other.Meets(p.Name) }); j >= 0 {
+			c.Add(place.Error, place.CodeDuplicate, at.Item(i), "%q meets %s", text, before[j])
+		}
+		before = append(before, p)
+	}
+	if len(texts) > grant.MaxPaths {
+		c.Add(place.Error, place.CodeValue, at, "there are %d paths, %d is the most", len(texts), grant.MaxPaths)
 	}
 }
 

@@ -22,7 +22,10 @@ import (
 
 // BundleType is the media type of a bundle, and the artifact type of the manifest that it
 // hangs on: https://github.com/sigstore/protobuf-specs, bundle v0.3.
-const BundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+const BundleType = bundlePrefix + ".v0.3+json"
+
+// bundlePrefix begins the media types of bundles of all versions.
+const bundlePrefix = "application/vnd.dev.sigstore.bundle"
 
 // Annotations of a bundle's manifest, those of cosign.
 const (
@@ -110,22 +113,36 @@ var ErrSignature = errors.New("signature refused")
 
 // Open reads a bundle with a statement and verifies that key signed it.
 func Open(raw []byte, key crypto.PublicKey) (Statement, []byte, error) {
+	e, err := readEnvelope(raw)
+	if err != nil {
+		return Statement{}, nil, err
+	}
+	payload, err := e.open(key)
+	if err != nil {
+		return Statement{}, nil, err
+	}
+	s, err := e.statement(payload)
+	return s, payload, err
+}
+
+// readEnvelope reads a bundle that holds one.
+func readEnvelope(raw []byte) (envelope, error) {
 	b, err := readBundle(raw)
 	if err != nil {
-		return Statement{}, nil, err
+		return envelope{}, err
 	}
 	if b.Envelope == nil {
-		return Statement{}, nil, fmt.Errorf("%w: the bundle holds no statement", ErrSignature)
+		return envelope{}, fmt.Errorf("%w: the bundle holds no statement", ErrSignature)
 	}
-	payload, err := b.Envelope.open(key)
-	if err != nil {
-		return Statement{}, nil, err
+	return *b.Envelope, nil
+}
+
+// statement reads the payload, which is not verified here.
+func (e envelope) statement(payload []byte) (Statement, error) {
+	if e.PayloadType != StatementType {
+		return Statement{}, fmt.Errorf("%w: the bundle holds %.80q", ErrSignature, e.PayloadType)
 	}
-	if b.Envelope.PayloadType != StatementType {
-		return Statement{}, nil, fmt.Errorf("%w: the bundle holds %.80q", ErrSignature, b.Envelope.PayloadType)
-	}
-	s, err := ReadStatement(payload)
-	return s, payload, err
+	return ReadStatement(payload)
 }
 
 // Said is a statement with the bytes that were signed.
@@ -140,10 +157,10 @@ func Statements(keys []crypto.PublicKey, subject digest.Digest, hung []oci.Hangi
 	var all []Said
 	for _, h := range hung {
 		for _, layer := range h.Layers {
-			if !strings.HasPrefix(layer.MediaType, "application/vnd.dev.sigstore.bundle") {
+			if !strings.HasPrefix(layer.MediaType, bundlePrefix) {
 				continue
 			}
-			if s, ok := readSaid(keys, layer.Data); ok && s.Statement.Names(subject) {
+			if s, err := readSaid(keys, layer.Data); err == nil && s.Statement.Names(subject) {
 				all = append(all, s)
 			}
 		}
@@ -151,22 +168,22 @@ func Statements(keys []crypto.PublicKey, subject digest.Digest, hung []oci.Hangi
 	return all
 }
 
-func readSaid(keys []crypto.PublicKey, raw []byte) (Said, bool) {
+func readSaid(keys []crypto.PublicKey, raw []byte) (Said, error) {
+	e, err := readEnvelope(raw)
+	if err != nil {
+		return Said{}, err
+	}
+	payload, err := base64.StdEncoding.DecodeString(e.Payload)
 	for _, key := range keys {
-		if s, payload, err := Open(raw, key); err == nil {
-			return Said{s, payload}, true
+		if payload, err = e.open(key); err == nil {
+			break
 		}
 	}
-	b, err := readBundle(raw)
-	if len(keys) > 0 || err != nil || b.Envelope == nil || b.Envelope.PayloadType != StatementType {
-		return Said{}, false
-	}
-	payload, err := base64.StdEncoding.DecodeString(b.Envelope.Payload)
 	if err != nil {
-		return Said{}, false
+		return Said{}, err
 	}
-	s, err := ReadStatement(payload)
-	return Said{s, payload}, err == nil
+	s, err := e.statement(payload)
+	return Said{s, payload}, err
 }
 
 func readBundle(raw []byte) (bundle, error) {
@@ -177,7 +194,7 @@ func readBundle(raw []byte) (bundle, error) {
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return b, fmt.Errorf("%w: it is no bundle: %w", ErrSignature, err)
 	}
-	if !strings.HasPrefix(b.MediaType, "application/vnd.dev.sigstore.bundle") {
+	if !strings.HasPrefix(b.MediaType, bundlePrefix) {
 		return b, fmt.Errorf("%w: it is no bundle", ErrSignature)
 	}
 	return b, nil
@@ -338,7 +355,7 @@ func Signed(keys []crypto.PublicKey, image digest.Digest, manifest []byte, hung 
 			err := errors.New("")
 			for _, key := range keys {
 				switch {
-				case strings.HasPrefix(layer.MediaType, "application/vnd.dev.sigstore.bundle"):
+				case strings.HasPrefix(layer.MediaType, bundlePrefix):
 					err = checkBundle(key, layer.Data, image, manifest)
 				case layer.MediaType == SimpleSigningType:
 					err = CheckSimple(key, layer.Data, layer.Annotations[AnnotationSignature], image.String())

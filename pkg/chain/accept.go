@@ -126,6 +126,7 @@ func (w *Writer) Adopt(after int64, lines []Line, decision Record) error {
 // reload reads the whole file again; mu is held.
 func (w *Writer) reload() error {
 	w.size, w.offsets, w.head, w.open, w.accepted = 0, nil, Head{}, map[int64]Record{}, nil
+	w.named, w.vendor = nil, nil
 	if _, err := w.file.Seek(0, io.SeekStart); err != nil {
 		w.broken = err
 		return err

@@ -103,7 +103,7 @@ func TestWriterStoresWhatVerifies(t *testing.T) {
 	if len(unfinished) != 1 || unfinished[0].Seq != 4 || unfinished[0].What != "deploy db" {
 		t.Errorf("OpenIntents = %+v", unfinished)
 	}
-	want := chain.Report{Chain: "ins_1", Records: 4, Head: w.Head(), Signed: true, HeadsAgreed: 1, HeadsSigned: true, LastAgreed: 4, Effects: 2, Unfinished: report.Unfinished, Keys: report.Keys}
+	want := chain.Report{Chain: "ins_1", Records: 4, Head: w.Head(), Signed: true, HeadsAgreed: 1, HeadsSigned: true, LastAgreed: 4, Effects: 2, Unfinished: report.Unfinished, Keys: report.Keys, Writer: kept.KeyID}
 	if diff := cmp.Diff(want, report); diff != "" || len(report.Unfinished) != 1 || report.Unfinished[0].Seq != 4 {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}

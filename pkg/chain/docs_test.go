@@ -29,6 +29,7 @@ func TestReferencePage(t *testing.T) {
 	nested := map[string]reflect.Type{
 		"accepted": reflect.TypeFor[chain.Acceptance](), "keys": reflect.TypeFor[chain.Keys](), "scripts": reflect.TypeFor[chain.Scripts](),
 		"role": reflect.TypeFor[customerrole.Switch](), "consent": reflect.TypeFor[chain.Consent](), "standing_rules": reflect.TypeFor[chain.StandingRules](),
+		"vendor_keys": reflect.TypeFor[chain.VendorKeys](),
 	}
 	var documented []string
 	for row := range strings.Lines(section) {

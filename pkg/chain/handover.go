@@ -70,9 +70,10 @@ func (v *verifier) takeOver(rec Record) error {
 	return nil
 }
 
-// names takes the recovery key that a record names; the first one stays.
+// names takes the recovery key that a record names; the first one stays, unless the last
+// writer of the chain vouches for changes.
 func (v *verifier) names(rec Record) {
-	if rec.Keys == nil || rec.Keys.Recovery == "" || v.recovery != nil {
+	if rec.Keys == nil || rec.Keys.Recovery == "" || v.recovery != nil && !v.options.changes {
 		return
 	}
 	key, err := capsule.ParsePublicKey(rec.Keys.Recovery)

@@ -20,7 +20,8 @@ type Offer struct {
 	// Count is the length of Items, also when Items was left out for its size.
 	Count int         `json:"count,omitempty"`
 	Items []OfferItem `json:"items,omitempty"`
-	// Revoked: the customer does not want it any more, and By said so.
+	// Revoked: it is not taken any more. By said so for the customer; where the vendor
+	// signed the revocation, Signed is that.
 	Revoked bool   `json:"revoked,omitempty"`
 	By      string `json:"by,omitempty"`
 }

@@ -86,6 +86,8 @@ type Record struct {
 	Rules   *StandingRules `json:"standing_rules,omitempty"`
 	// Offer is a signed release that was accepted or revoked, in an event.
 	Offer *Offer `json:"offer,omitempty"`
+	// VendorKeys are the vendor's keys that count from here on, in an event.
+	VendorKeys *VendorKeys `json:"vendor_keys,omitempty"`
 }
 
 // Head names the last record of a chain, and by its hash all before it. The
@@ -213,6 +215,8 @@ func (r Record) misplaced() string {
 		return "only an event tells of standing rules"
 	case r.Kind != Event && r.Offer != nil:
 		return "only an event tells of a signed release"
+	case r.Kind != Event && r.VendorKeys != nil:
+		return "only an event tells of the vendor's keys"
 	case r.Kind != Intent && r.Kind != Outcome && r.Scripts != nil:
 		return "only an intent or an outcome names scripts"
 	}

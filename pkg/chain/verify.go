@@ -33,6 +33,12 @@ type VerifyOptions struct {
 	// AnchorKeys are the writers of chains that this one anchors; with any,
 	// an anchor that none of them signed is bad.
 	AnchorKeys map[string]ed25519.PublicKey
+	// Check, if set, is asked about each good record, in order: what it finds wrong with
+	// what a record carries makes the record bad.
+	Check func(Record) error
+	// changes lets the writer name another recovery key. Only good where the last writer is
+	// trusted: a thief of the machine's key could name a key of their own.
+	changes bool
 }
 
 // Report is what Verify found. When Problem is set, the other fields count
@@ -58,6 +64,8 @@ type Report struct {
 	// abandoned: they agree with nothing here.
 	HeadsAbandoned int `json:"heads_abandoned,omitempty"`
 
+	// Writer is the id of the key that wrote the last record.
+	Writer string `json:"writer,omitempty"`
 	// Keys are from when to when each key stands behind records.
 	Keys []Vouched `json:"keys"`
 	// Fork is where the chain and a kept head part: another record stands there than the
@@ -200,12 +208,17 @@ func (v *verifier) line(raw []byte) {
 	default:
 		v.kind(rec)
 	}
+	if v.report.OK() && v.options.Check != nil {
+		if err := v.options.Check(rec); err != nil {
+			v.bad("%v", err)
+		}
+	}
 	if v.report.OK() {
 		v.report.Records++
 		v.report.Head = head
-		v.writer = rec.KeyID
+		v.writer, v.report.Writer = rec.KeyID, rec.KeyID
 		v.names(rec)
-		v.vouching.record(rec, v.report.Signed)
+		v.vouching.record(rec, v.report.Signed, v.options.Check != nil)
 	}
 }
 

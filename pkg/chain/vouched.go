@@ -13,17 +13,23 @@ import (
 type Vouched struct {
 	KeyID string `json:"key_id"`
 	// As is writer (it signed these records), recovery (its signature puts machines in
-	// their place), dispatch (its orders were obeyed) or consent (it agreed to effects).
+	// their place), dispatch (its orders were obeyed), consent (it agreed to effects) or vendor
+	// (releases that it signed were taken; Records counts acceptances and revocations).
 	As string `json:"as"`
 	// Holder is who a consent key belongs to.
-	Holder    string    `json:"holder,omitempty"`
-	FirstSeq  int64     `json:"first_seq"`
-	LastSeq   int64     `json:"last_seq"`
-	From      time.Time `json:"from"`
-	Until     time.Time `json:"until"`
-	Records   int64     `json:"records"`
-	EndedBy   int64     `json:"ended_by,omitempty"`  // record of the handover or of the keys that ended it
-	Unchecked bool      `json:"unchecked,omitempty"` // its signatures were not checked here
+	Holder   string    `json:"holder,omitempty"`
+	FirstSeq int64     `json:"first_seq"`
+	LastSeq  int64     `json:"last_seq"`
+	From     time.Time `json:"from"`
+	Until    time.Time `json:"until"`
+	Records  int64     `json:"records"`
+	EndedBy  int64     `json:"ended_by,omitempty"` // record of the handover or of the keys that ended it
+	// PinnedBy and RemovedBy are who pinned and removed a vendor key; empty where the runner
+	// found its trust changed. ReplacedBy is the key that the old one signed for.
+	PinnedBy   string `json:"pinned_by,omitempty"`
+	RemovedBy  string `json:"removed_by,omitempty"`
+	ReplacedBy string `json:"replaced_by,omitempty"`
+	Unchecked  bool   `json:"unchecked,omitempty"` // its signatures were not checked here
 }
 
 // vouching collects who stands behind what.
@@ -49,8 +55,9 @@ func (v *vouching) end(as string, seq int64, keep func(keyID string) bool) {
 	}
 }
 
-// record takes what a good record says.
-func (v *vouching) record(r Record, signed bool) {
+// record takes what a good record says. signed: its signature was checked; checked: those
+// that it carries were.
+func (v *vouching) record(r Record, signed, checked bool) {
 	if r.Handover != nil {
 		v.end("writer", r.Seq, func(keyID string) bool { return keyID == r.KeyID })
 	}
@@ -70,6 +77,7 @@ func (v *vouching) record(r Record, signed bool) {
 			k.LastSeq, k.Until = r.Seq, r.Time
 		}
 	}
+	v.vendorKeys(r, checked)
 	if r.Consent == nil {
 		return
 	}

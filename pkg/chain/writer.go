@@ -45,6 +45,7 @@ type Writer struct {
 	// accepted are the customer's decisions about what is missing.
 	accepted []Decision
 	named    *Keys // the last that a record names
+	vendor   *VendorKeys
 	broken   error
 }
 
@@ -216,6 +217,9 @@ func (w *Writer) heal() error {
 func (w *Writer) take(r Record, head Head, bytes int64) {
 	if r.Keys != nil {
 		w.named = r.Keys
+	}
+	if r.VendorKeys != nil {
+		w.vendor = r.VendorKeys
 	}
 	w.offsets = append(w.offsets, w.size)
 	w.size += bytes

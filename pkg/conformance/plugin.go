@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/plugin"
 	"github.com/berth-dev/berth/pkg/plugin/container"
+	"github.com/berth-dev/berth/pkg/plugin/grant"
 )
 
 // Trial is conformance.json: how a plugin is tried. Scripts of it run under sh with
@@ -92,7 +93,10 @@ func (s *Subject) enterImage(dir string, m plugin.Manifest, platform string) err
 		return errors.Join(err, s.Close())
 	}
 	s.Start = func(dir string, env []string) (*exec.Cmd, error) {
-		room := container.Room{Root: root, Open: []string{dir}, Hosts: m.Permissions.Network}
+		room := container.Room{Root: root, Open: []string{dir}, Hosts: m.Permissions.Network || len(m.Permissions.Hosts) > 0}
+		if room.Paths, err = grant.ParsePaths(m.Permissions.Paths); err != nil {
+			return nil, err
+		}
 		noPath := ""
 		for _, assignment := range env {
 			name, value, _ := strings.Cut(assignment, "=")
@@ -195,7 +199,7 @@ func (w pluginWorld) Job(dir string, o Order) (jobspec.Spec, []string, error) {
 		Version: jobspec.Version, OrgID: "org_1", InstallID: "ins_1", ChangeID: "chg_1", Kind: jobspec.KindPlugin, Operation: o.Operation, Destroy: o.Destroy,
 		Fence: o.Fence, Resource: &jobspec.Resource{ID: "res_1", Kind: "component", Name: "demo"},
 		Artifact: &jobspec.Artifact{Repository: "org_1/app/demo", Digest: "sha256:" + strings.Repeat("0", 64)},
-		Work:     jobspec.Work{Plugin: &jobspec.Plugin{Type: w.manifest.Type, Network: p.Network, InstallDir: p.InstallDir, State: p.State, Config: config}},
+		Work:     jobspec.Work{Plugin: &jobspec.Plugin{Type: w.manifest.Type, Network: p.Network, Hosts: p.Hosts, InstallDir: p.InstallDir, Paths: p.Paths, Roles: p.Roles, State: p.State, Config: config}},
 	}
 	if err := errors.Join(w.make(), plugin.WriteJob(dir, spec)); err != nil {
 		return spec, nil, err

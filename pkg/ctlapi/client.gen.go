@@ -681,6 +681,30 @@ func (e GraphReasonKind) Valid() bool {
 	}
 }
 
+// Defines values for HealthPastStrip.
+const (
+	HealthPastStripAbsent    HealthPastStrip = "absent"
+	HealthPastStripHealthy   HealthPastStrip = "healthy"
+	HealthPastStripUnhealthy HealthPastStrip = "unhealthy"
+	HealthPastStripUnknown   HealthPastStrip = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the HealthPastStrip enum.
+func (e HealthPastStrip) Valid() bool {
+	switch e {
+	case HealthPastStripAbsent:
+		return true
+	case HealthPastStripHealthy:
+		return true
+	case HealthPastStripUnhealthy:
+		return true
+	case HealthPastStripUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthVerdict.
 const (
 	HealthVerdictHealthy   HealthVerdict = "healthy"
@@ -1503,6 +1527,24 @@ func (e ResourceHealthKind) Valid() bool {
 	case ResourceHealthKindSecrets:
 		return true
 	case ResourceHealthKindStack:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResourceHealthPastKind.
+const (
+	ResourceHealthPastKindComponent ResourceHealthPastKind = "component"
+	ResourceHealthPastKindSandbox   ResourceHealthPastKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the ResourceHealthPastKind enum.
+func (e ResourceHealthPastKind) Valid() bool {
+	switch e {
+	case ResourceHealthPastKindComponent:
+		return true
+	case ResourceHealthPastKindSandbox:
 		return true
 	default:
 		return false
@@ -3990,6 +4032,65 @@ type Health struct {
 	Verdict   HealthVerdict    `json:"verdict"`
 }
 
+// HealthBudget How much unhealthy time the objective of the install leaves within this time.
+type HealthBudget struct {
+	AllowedSeconds int64 `json:"allowed_seconds"`
+
+	// LeftSeconds Below zero when the objective is missed.
+	LeftSeconds int64 `json:"left_seconds"`
+
+	// Objective The share of the known time that is to be healthy, in percent.
+	//
+	// Example: 99.9
+	Objective   float64 `json:"objective"`
+	UsedSeconds int64   `json:"used_seconds"`
+}
+
+// HealthEpisode defines model for HealthEpisode.
+type HealthEpisode struct {
+	// ChangeID The change that was live when it began, of a resource.
+	ChangeID *string   `json:"change_id,omitempty"`
+	From     time.Time `json:"from"`
+
+	// To Left out while it lasts.
+	To *time.Time `json:"to,omitempty"`
+}
+
+// HealthHistory defines model for HealthHistory.
+type HealthHistory struct {
+	// Budget How much unhealthy time the objective of the install leaves within this time.
+	Budget *HealthBudget `json:"budget,omitempty"`
+
+	// Install How something was over a time.
+	Install   HealthPast           `json:"install"`
+	Resources []ResourceHealthPast `json:"resources"`
+	Since     time.Time            `json:"since"`
+	Until     time.Time            `json:"until"`
+}
+
+// HealthPast How something was over a time.
+type HealthPast struct {
+	// Availability The healthy share of the known time, 0 to 1; left out where nothing is known.
+	//
+	// Example: 0.9993
+	Availability *float64 `json:"availability,omitempty"`
+
+	// Episodes When it was unhealthy, newest first.
+	Episodes []HealthEpisode `json:"episodes"`
+
+	// EpisodesLeft How many more there are than are listed.
+	EpisodesLeft   int   `json:"episodes_left"`
+	HealthySeconds int64 `json:"healthy_seconds"`
+
+	// Strip The worst verdict of each part of the time, oldest first; `absent` while nothing was there.
+	Strip            []HealthPastStrip `json:"strip"`
+	UnhealthySeconds int64             `json:"unhealthy_seconds"`
+	UnknownSeconds   int64             `json:"unknown_seconds"`
+}
+
+// HealthPastStrip defines model for HealthPast.Strip.
+type HealthPastStrip string
+
 // HealthVerdict defines model for HealthVerdict.
 type HealthVerdict string
 
@@ -4102,6 +4203,11 @@ type Install struct {
 	// Customer A thing by id and name.
 	Customer Ref           `json:"customer"`
 	Health   HealthVerdict `json:"health"`
+
+	// HealthObjective The share of time in percent that it is to be healthy.
+	//
+	// Example: 99.9
+	HealthObjective *float64 `json:"health_objective,omitempty"`
 
 	// ID Example: ins01jd2x7q9zr8w3v5k6m4n0tgha
 	ID            string `json:"id"`
@@ -4392,6 +4498,9 @@ type InstallUpdate struct {
 	//
 	// Example: {"metrics":false}
 	ComponentToggles *ComponentToggles `json:"component_toggles,omitempty"`
+
+	// HealthObjective The share of time in percent that it is to be healthy, 50 at least; 0 takes the objective away.
+	HealthObjective *float64 `json:"health_objective,omitempty"`
 
 	// Labels Free names and values, for people and for filters.
 	//
@@ -5224,6 +5333,9 @@ type Release struct {
 	// Origin Where a synced folder comes from, in the words of the one who synced it: Berth stores and shows it, and checks none of it.
 	Origin *Origin `json:"origin,omitempty"`
 
+	// Revocations What the vendor signed against it, the newest first. Left out in lists.
+	Revocations []ReleaseRevocation `json:"revocations,omitempty"`
+
 	// Statements What the vendor signed of it, the newest first. Left out in lists.
 	Statements []ReleaseStatement `json:"statements,omitempty"`
 
@@ -5290,6 +5402,26 @@ type ReleaseRequest struct {
 
 	// Config Number of the config; absent for the newest.
 	Config *int `json:"config,omitempty"`
+}
+
+// ReleaseRevocation A revocation that was signed of a release. The control plane verifies no signature.
+type ReleaseRevocation struct {
+	AddedAt time.Time `json:"added_at"`
+
+	// AddedBy Example: ci@initech.example
+	AddedBy string `json:"added_by"`
+
+	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest Digest `json:"digest"`
+
+	// IssuedAt When it was signed by its own word.
+	IssuedAt time.Time `json:"issued_at"`
+
+	// KeyID Example: ed25519:6f1c0a52ad0b3b51c6c1b0d4f2a9e7c1
+	KeyID string `json:"key_id"`
+
+	// Reason Example: it loses data
+	Reason string `json:"reason"`
 }
 
 // ReleaseStatement A statement that was signed of a release. The control plane verifies no signature.
@@ -5386,6 +5518,19 @@ type ResourceHealth struct {
 
 // ResourceHealthKind defines model for ResourceHealth.Kind.
 type ResourceHealthKind string
+
+// ResourceHealthPast defines model for ResourceHealthPast.
+type ResourceHealthPast struct {
+	ID   string                 `json:"id"`
+	Kind ResourceHealthPastKind `json:"kind"`
+	Name string                 `json:"name"`
+
+	// Past How something was over a time.
+	Past HealthPast `json:"past"`
+}
+
+// ResourceHealthPastKind defines model for ResourceHealthPast.Kind.
+type ResourceHealthPastKind string
 
 // ResourceOfInstall A resource as lists over installs show it.
 type ResourceOfInstall struct {
@@ -7455,6 +7600,18 @@ type AddInstallFreezeParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// GetHealthHistoryParams defines parameters for GetHealthHistory.
+type GetHealthHistoryParams struct {
+	// Since From when on. The default is a week before `until`; at most 400 days are shown.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Until when. The default is now.
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Parts How many parts the strip has.
+	Parts *int `form:"parts,omitempty" json:"parts,omitempty"`
+}
+
 // SetInputsParams defines parameters for SetInputs.
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
@@ -7985,6 +8142,9 @@ type CreateOrgJSONRequestBody = OrgRequest
 
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
+
+// AddReleaseRevocationJSONRequestBody defines body for AddReleaseRevocation for application/json ContentType.
+type AddReleaseRevocationJSONRequestBody = SignedStatement
 
 // AddReleaseStatementJSONRequestBody defines body for AddReleaseStatement for application/json ContentType.
 type AddReleaseStatementJSONRequestBody = SignedStatement
@@ -8879,6 +9039,13 @@ type ClientInterface interface {
 	// Corresponds with GET /installs/{install}/health (the `GetHealth` operationId).
 	GetHealth(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetHealthHistory Show how healthy an install was
+	//
+	// The verdicts of a time: for each component and the sandbox, and the worst of them for the install. Availability is the share of the known time that was healthy: time in which nothing is known counts neither for nor against it.
+	//
+	// Corresponds with GET /installs/{install}/health/history (the `GetHealthHistory` operationId).
+	GetHealthHistory(ctx context.Context, install InstallIDOrName, params *GetHealthHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetInputs Show the inputs of an install
 	//
 	// Answers every input of the app with its value; sensitive values are not shown.
@@ -9359,6 +9526,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 	DiffReleases(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddReleaseRevocationWithBody Store that the vendor revoked a release
+	//
+	// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+	AddReleaseRevocationWithBody(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddReleaseRevocation Store that the vendor revoked a release
+	//
+	// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+	AddReleaseRevocation(ctx context.Context, release string, body AddReleaseRevocationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AddReleaseStatementWithBody Store what the vendor signed of a release
 	//
@@ -11349,6 +11534,23 @@ func (c *Client) GetHealth(ctx context.Context, install InstallIDOrName, reqEdit
 	return c.Client.Do(req)
 }
 
+// GetHealthHistory Show how healthy an install was
+//
+// The verdicts of a time: for each component and the sandbox, and the worst of them for the install. Availability is the share of the known time that was healthy: time in which nothing is known counts neither for nor against it.
+//
+// Corresponds with GET /installs/{install}/health/history (the `GetHealthHistory` operationId).
+func (c *Client) GetHealthHistory(ctx context.Context, install InstallIDOrName, params *GetHealthHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetHealthHistoryRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetInputs Show the inputs of an install
 //
 // Answers every input of the app with its value; sensitive values are not shown.
@@ -12290,6 +12492,44 @@ func (c *Client) GetReleaseContents(ctx context.Context, release string, reqEdit
 // Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 func (c *Client) DiffReleases(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDiffReleasesRequest(c.Server, release, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddReleaseRevocationWithBody Store that the vendor revoked a release
+//
+// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+func (c *Client) AddReleaseRevocationWithBody(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddReleaseRevocationRequestWithBody(c.Server, release, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddReleaseRevocation Store that the vendor revoked a release
+//
+// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+func (c *Client) AddReleaseRevocation(ctx context.Context, release string, body AddReleaseRevocationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddReleaseRevocationRequest(c.Server, release, body)
 	if err != nil {
 		return nil, err
 	}
@@ -16904,6 +17144,91 @@ func NewGetHealthRequest(server string, install InstallIDOrName) (*http.Request,
 	return req, nil
 }
 
+// NewGetHealthHistoryRequest constructs an http.Request for the GetHealthHistory method
+func NewGetHealthHistoryRequest(server string, install InstallIDOrName, params *GetHealthHistoryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/health/history", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Parts != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "parts", *params.Parts, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetInputsRequest constructs an http.Request for the GetInputs method
 func NewGetInputsRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -19189,6 +19514,53 @@ func NewDiffReleasesRequest(server string, release string, params *DiffReleasesP
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewAddReleaseRevocationRequest calls the generic AddReleaseRevocation builder with application/json body
+func NewAddReleaseRevocationRequest(server string, release string, body AddReleaseRevocationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddReleaseRevocationRequestWithBody(server, release, "application/json", bodyReader)
+}
+
+// NewAddReleaseRevocationRequestWithBody constructs an http.Request for the AddReleaseRevocation method, with any body, and a specified content type
+func NewAddReleaseRevocationRequestWithBody(server string, release string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "release", release, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/releases/%s/revocations", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -22080,6 +22452,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /installs/{install}/health (the `GetHealth` operationId).
 	GetHealthWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetHealthResponse, error)
 
+	// GetHealthHistoryWithResponse Show how healthy an install was
+	//
+	// The verdicts of a time: for each component and the sandbox, and the worst of them for the install. Availability is the share of the known time that was healthy: time in which nothing is known counts neither for nor against it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/health/history (the `GetHealthHistory` operationId).
+	GetHealthHistoryWithResponse(ctx context.Context, install InstallIDOrName, params *GetHealthHistoryParams, reqEditors ...RequestEditorFn) (*GetHealthHistoryResponse, error)
+
 	// GetInputsWithResponse Show the inputs of an install
 	//
 	// Answers every input of the app with its value; sensitive values are not shown.
@@ -22626,6 +23007,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 	DiffReleasesWithResponse(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*DiffReleasesResponse, error)
+
+	// AddReleaseRevocationWithBodyWithResponse Store that the vendor revoked a release
+	//
+	// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+	AddReleaseRevocationWithBodyWithResponse(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddReleaseRevocationResponse, error)
+
+	// AddReleaseRevocationWithResponse Store that the vendor revoked a release
+	//
+	// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+	AddReleaseRevocationWithResponse(ctx context.Context, release string, body AddReleaseRevocationJSONRequestBody, reqEditors ...RequestEditorFn) (*AddReleaseRevocationResponse, error)
 
 	// AddReleaseStatementWithBodyWithResponse Store what the vendor signed of a release
 	//
@@ -26127,6 +26526,54 @@ func (r GetHealthResponse) ContentType() string {
 	return ""
 }
 
+type GetHealthHistoryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HealthHistory
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetHealthHistoryResponse) GetJSON200() *HealthHistory {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetHealthHistoryResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetHealthHistoryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetHealthHistoryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetHealthHistoryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetHealthHistoryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetInputsResponse200Headers the declared response headers of an HTTP 200 response for GetInputs
 type GetInputsResponse200Headers struct {
 	ETag *string
@@ -28048,6 +28495,61 @@ func (r DiffReleasesResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DiffReleasesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddReleaseRevocationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Release
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Release
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AddReleaseRevocationResponse) GetJSON200() *Release {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddReleaseRevocationResponse) GetJSON201() *Release {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AddReleaseRevocationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddReleaseRevocationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddReleaseRevocationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddReleaseRevocationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddReleaseRevocationResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -31058,6 +31560,21 @@ func (c *ClientWithResponses) GetHealthWithResponse(ctx context.Context, install
 	return ParseGetHealthResponse(rsp)
 }
 
+// GetHealthHistoryWithResponse Show how healthy an install was
+//
+// The verdicts of a time: for each component and the sandbox, and the worst of them for the install. Availability is the share of the known time that was healthy: time in which nothing is known counts neither for nor against it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/health/history (the `GetHealthHistory` operationId).
+func (c *ClientWithResponses) GetHealthHistoryWithResponse(ctx context.Context, install InstallIDOrName, params *GetHealthHistoryParams, reqEditors ...RequestEditorFn) (*GetHealthHistoryResponse, error) {
+	rsp, err := c.GetHealthHistory(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetHealthHistoryResponse(rsp)
+}
+
 // GetInputsWithResponse Show the inputs of an install
 //
 // Answers every input of the app with its value; sensitive values are not shown.
@@ -31885,6 +32402,36 @@ func (c *ClientWithResponses) DiffReleasesWithResponse(ctx context.Context, rele
 		return nil, err
 	}
 	return ParseDiffReleasesResponse(rsp)
+}
+
+// AddReleaseRevocationWithBodyWithResponse Store that the vendor revoked a release
+//
+// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+func (c *ClientWithResponses) AddReleaseRevocationWithBodyWithResponse(ctx context.Context, release string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddReleaseRevocationResponse, error) {
+	rsp, err := c.AddReleaseRevocationWithBody(ctx, release, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddReleaseRevocationResponse(rsp)
+}
+
+// AddReleaseRevocationWithResponse Store that the vendor revoked a release
+//
+// Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /releases/{release}/revocations (the `AddReleaseRevocation` operationId).
+func (c *ClientWithResponses) AddReleaseRevocationWithResponse(ctx context.Context, release string, body AddReleaseRevocationJSONRequestBody, reqEditors ...RequestEditorFn) (*AddReleaseRevocationResponse, error) {
+	rsp, err := c.AddReleaseRevocation(ctx, release, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddReleaseRevocationResponse(rsp)
 }
 
 // AddReleaseStatementWithBodyWithResponse Store what the vendor signed of a release
@@ -34747,6 +35294,39 @@ func ParseGetHealthResponse(rsp *http.Response) (*GetHealthResponse, error) {
 	return response, nil
 }
 
+// ParseGetHealthHistoryResponse parses an HTTP response from a GetHealthHistoryWithResponse call
+func ParseGetHealthHistoryResponse(rsp *http.Response) (*GetHealthHistoryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetHealthHistoryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HealthHistory
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetInputsResponse parses an HTTP response from a GetInputsWithResponse call
 func ParseGetInputsResponse(rsp *http.Response) (*GetInputsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -36082,6 +36662,46 @@ func ParseDiffReleasesResponse(rsp *http.Response) (*DiffReleasesResponse, error
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddReleaseRevocationResponse parses an HTTP response from a AddReleaseRevocationWithResponse call
+func ParseAddReleaseRevocationResponse(rsp *http.Response) (*AddReleaseRevocationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddReleaseRevocationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Release
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Release
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

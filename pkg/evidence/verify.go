@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/egress"
+	"github.com/berth-dev/berth/pkg/offer"
 )
 
 // Report is what Verify found.
@@ -143,25 +143,16 @@ func (f *folder) chain() error {
 		return err
 	}
 	defer in.Close()
-	// Earlier machines signed what they wrote. The chain names their keys, and by its
-	// hashes this machine vouches for that.
-	keys := maps.Clone(f.o.Keys)
-	err = records(filepath.Join(f.dir, ChainFile), func(r chain.Record) error {
-		if r.Keys == nil {
-			return nil
-		}
-		key, err := capsule.ParsePublicKey(r.Keys.Machine)
-		if err == nil {
-			keys[capsule.KeyID(key)] = key
-		}
-		return err
+	f.report.Chain, err = chain.VerifyOf(f.o.Keys, in, chain.VerifyOptions{
+		Chain: f.report.Index.InstallID, Heads: f.o.Heads, HeadKeys: f.o.HeadKeys, Check: new(offer.History).Check,
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", ChainFile, err)
-	}
-	f.report.Chain, err = chain.Verify(in, chain.VerifyOptions{Chain: f.report.Index.InstallID, Keys: keys, Heads: f.o.Heads, HeadKeys: f.o.HeadKeys})
-	if err != nil {
 		return err
+	}
+	for _, w := range f.report.Chain.Writers() {
+		if w.EndedBy > 0 {
+			f.report.Absent = append(f.report.Absent, fmt.Sprintf("records %d to %d are of machine %s, which is gone: its egress ledger, and orders and plans that it kept", w.FirstSeq, w.LastSeq, w.KeyID))
+		}
 	}
 	switch {
 	case !f.report.Chain.OK():

@@ -344,11 +344,13 @@ type Plugin struct {
 	Type string `json:"type"`
 	// Signer is the public key that must have signed the plugin, in base64.
 	Signer string `json:"signer"`
-	// Network, InstallDir and State are what the app grants it, see
-	// plugin.Permissions.
-	Network    bool `json:"network,omitempty"`
-	InstallDir bool `json:"install_dir,omitempty"`
-	State      bool `json:"state,omitempty"`
+	// What follows is what the app grants it, see plugin.Permissions.
+	Network    bool     `json:"network,omitempty"`
+	Hosts      []string `json:"hosts,omitempty"`
+	InstallDir bool     `json:"install_dir,omitempty"`
+	Paths      []string `json:"paths,omitempty"`
+	Roles      []string `json:"roles,omitempty"`
+	State      bool     `json:"state,omitempty"`
 	// Config are the component's own keys; strings in it may be templates.
 	Config map[string]any `json:"config,omitempty"`
 }

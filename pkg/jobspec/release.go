@@ -28,6 +28,8 @@ type Release struct {
 	// Signed are the vendor's statements about this release (package offer). They are no
 	// part of what the release brings.
 	Signed []capsule.Envelope `json:"signed,omitempty"`
+	// Revoked are the vendor's revocations of this release, which are no part of it either.
+	Revoked []capsule.Envelope `json:"revoked,omitempty"`
 }
 
 // ReleaseConfig is what the app folder says of a component, of the sandbox or of the

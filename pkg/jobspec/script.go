@@ -1,9 +1,7 @@
 package jobspec
 
 import (
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 )
@@ -32,51 +30,6 @@ type Script struct {
 	WhenRoleIsOff bool `json:"when_role_is_off,omitempty"`
 	// Plugin is the component type of a plugin, "" for a script: see PluginScript.
 	Plugin string `json:"plugin,omitempty"`
-}
-
-// PluginScript is a plugin as a release brings it and a runner accepts it, next to
-// the scripts: code of the vendor's, named by the digest of its artifact, with the
-// key that must have signed it and what it may do. Whatever of this changes asks the
-// customer again.
-func PluginScript(component string, p Plugin, a Artifact) Script {
-	may := []string{"uses no network", "does not see the install's directory"}
-	if p.Network {
-		may[0] = pluginMay["network"]
-	}
-	if p.InstallDir {
-		may[1] = pluginMay["install_dir"]
-	}
-	if p.State {
-		may = append(may, pluginMay["state"])
-	}
-	return Script{Plugin: p.Type, Action: Action{
-		Name: "plugin " + p.Type + " of component " + component,
-		Steps: []ActionStep{{
-			Name: "plugin", Artifact: &a,
-			Command: "# The plugin " + p.Type + " plans and applies component " + component + ".\n# It is signed with the key " + p.Signer +
-				".\n# It " + strings.Join(may, ".\n# It ") + ".",
-		}},
-	}}
-}
-
-// pluginMay is what the text of a PluginScript says of a permission that it has. The text
-// is a part of what is accepted: it can only be added to.
-var pluginMay = map[string]string{
-	"network":     "may use the network",
-	"install_dir": "reads and writes the install's directory",
-	"state":       "keeps a state of its own, sealed, between its jobs",
-}
-
-// PluginPermissions names what the plugin of a PluginScript may, sorted. A script whose text
-// is not known may nothing that is known of.
-func (s Script) PluginPermissions() []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(pluginMay)) {
-		if len(s.Action.Steps) == 1 && slices.Contains(strings.Split(s.Action.Steps[0].Command, "\n"), "# It "+pluginMay[name]+".") {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // Digest names a script by all that decides what it does, "sha256:…". What a run

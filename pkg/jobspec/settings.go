@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
 )
 
@@ -31,6 +32,9 @@ type Settings struct {
 	// OrgHead is how far the org's own chain had come when these settings were
 	// signed, for the runner to record as an anchor in the install's chain.
 	OrgHead *chain.SignedHead `json:"org_head,omitempty"`
+	// Revoked are revocations of the app's releases that the vendor signed (package offer),
+	// the newest. The runner keeps those that count for good.
+	Revoked []capsule.Envelope `json:"revoked,omitempty"`
 }
 
 // Scheduled is what the runner runs at its own initiative: an action, or a look

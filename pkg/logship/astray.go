@@ -99,20 +99,32 @@ func (s *Spool) settle(head Head) error {
 	if err := os.RemoveAll(tmp); err != nil {
 		return fmt.Errorf("settle log spool: %w", err)
 	}
-	if err := s.renumber(tmp, head); err != nil {
+	w := rewriting{head: &head}
+	if !s.pos.Astray {
+		w.first = []Record{{Time: time.Now().UTC(), Source: Agent, Lost: true, Text: cutText}}
+	}
+	if err := s.rewrite(tmp, w); err != nil {
 		return errors.Join(diskError(err), os.RemoveAll(tmp))
 	}
+	if err := s.replace(); err != nil {
+		return fmt.Errorf("settle log spool: %w", err)
+	}
+	return nil
+}
+
+// replace puts the spool that was written next to this one in its place. mu is held.
+func (s *Spool) replace() error {
 	closeAll(s.segments)
 	err := os.Rename(s.dir, s.dir+astraySuffix)
 	if err == nil {
 		err = takeSettled(s.dir)
 	}
 	if err != nil {
-		return fmt.Errorf("settle log spool: %w", err)
+		return err
 	}
 	segments, pos, _, err := openSegments(s.dir)
 	if err != nil {
-		return fmt.Errorf("settle log spool: %w", err)
+		return err
 	}
 	s.segments, s.pos, s.cut, s.used = segments, pos, false, 0
 	for _, seg := range segments {
@@ -122,17 +134,30 @@ func (s *Spool) settle(head Head) error {
 	return nil
 }
 
-// renumber writes the lines of s into a new spool in dir that begins at head.
-func (s *Spool) renumber(dir string, head Head) error {
+// rewriting is how the lines of a spool are written again.
+type rewriting struct {
+	from   int64    // the first line; 0 for the oldest
+	head   *Head    // where the new spool begins; nil for where from is now
+	first  []Record // come before the lines
+	astray bool     // whether the numbers are the stream's is not known
+	// edit changes the lines of a block; nil leaves them.
+	edit func(frames []byte) ([]byte, error)
+}
+
+// rewrite writes the lines of s into a new spool in dir. mu is held.
+func (s *Spool) rewrite(dir string, w rewriting) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	first, _, err := readBlock(s.segments[0].file, 0, s.segments[0].size)
+	begin, at, err := s.before(w.from)
 	if err != nil {
 		return err
 	}
-	to := &Spool{dir: dir, maxBytes: s.maxBytes, changed: make(chan struct{}), pos: first.after}
-	to.pos.Head, to.pos.Astray = head, false
+	if w.head != nil {
+		begin.Head = *w.head
+	}
+	begin.Astray = w.astray
+	to := &Spool{dir: dir, maxBytes: s.maxBytes, changed: make(chan struct{}), pos: begin}
 	seg, err := createSegment(dir, to.pos)
 	if err != nil {
 		return err
@@ -140,29 +165,81 @@ func (s *Spool) renumber(dir string, head Head) error {
 	to.segments = []*segment{seg}
 	defer func() { closeAll(to.segments) }()
 	room := 2*s.used + s.maxBytes // it fitted before
-	if !s.pos.Astray {
-		if err := to.write(to.pos, []Record{{Time: time.Now().UTC(), Source: Agent, Lost: true, Text: cutText}}, room); err != nil {
+	put := func(after Position, frames []byte) error {
+		if w.edit != nil {
+			if frames, err = w.edit(frames); err != nil {
+				return err
+			}
+		}
+		records := 0
+		for rest := frames; len(rest) > 0; records++ {
+			if _, rest, err = CutFrame(rest); err != nil {
+				return err
+			}
+		}
+		after.Head, after.Astray = to.pos.Head, w.astray
+		return to.store(after, frames, records, room)
+	}
+	if len(w.first) > 0 {
+		if err := to.write(to.pos, w.first, room); err != nil {
 			return err
 		}
 	}
-	for _, seg := range s.segments {
-		for off := int64(0); ; {
-			b, after, err := readBlock(seg.file, off, seg.size)
+	if len(at.pending) > 0 {
+		if err := put(at.after, at.pending); err != nil {
+			return err
+		}
+	}
+	for ; at.seg != nil; at.seg, at.off = s.following(at.seg), 0 {
+		for {
+			b, after, err := readBlock(at.seg.file, at.off, at.seg.size)
 			if errors.Is(err, io.EOF) {
 				break
+			}
+			if err == nil {
+				err = put(b.after, b.frames)
 			}
 			if err != nil {
 				return err
 			}
-			next := b.after
-			next.Head, next.Astray = to.pos.Head, false
-			if err := to.store(next, b.frames, b.count, room); err != nil {
-				return err
-			}
-			off = after
+			at.off = after
 		}
 	}
 	return to.sync()
+}
+
+// before finds the position before line next (0 for the oldest there is), and the place
+// behind it. mu is held.
+func (s *Spool) before(next int64) (p Position, at place, err error) {
+	at.seg = s.segments[0]
+	b, off, err := readBlock(at.seg.file, 0, at.seg.size) // the first block of a segment has no lines
+	if err != nil {
+		return p, at, err
+	}
+	for p, at.off = b.after, off; p.Head.NextSeq < next; {
+		b, off, err := readBlock(at.seg.file, at.off, at.seg.size)
+		switch following := s.following(at.seg); {
+		case errors.Is(err, io.EOF) && following != nil:
+			at.seg, at.off = following, 0
+		case err != nil:
+			return p, at, err
+		case b.after.Head.NextSeq <= next:
+			p, at.off = b.after, off
+		default: // inside this block
+			at.off, at.after = off, b.after
+			p.Head, at.pending, err = p.Head.Advance(b.frames, next)
+			return p, at, err
+		}
+	}
+	return p, at, nil
+}
+
+// place is behind a line of a spool.
+type place struct {
+	seg     *segment
+	off     int64
+	pending []byte   // frames of the block before off
+	after   Position // behind these
 }
 
 // takeSettled puts a settled spool, if there is one, in its place, and clears up.

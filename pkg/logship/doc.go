@@ -35,4 +35,11 @@
 // for Tail.FullWait (the file of the engine holds the lines meanwhile). Only
 // then it drops lines, counts them, and writes one record that says how many
 // (see [Record.Lost]). Nothing is dropped silently.
+//
+// # When lines may not leave any more
+//
+// A Shipper with a [Withholding] asks before each try. Once lines are to stay, it writes
+// what has not left again, with a note in the place of the lines, and gives the lines to
+// Withholding.Store. A batch that was under way may have arrived: the spool is astray then,
+// and settles behind what the other side has.
 package logship

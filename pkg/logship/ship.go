@@ -75,6 +75,8 @@ type Shipper struct {
 	// Interval is the least time between two batches; 0 means 150 ms.
 	// What comes with the end of the spool is sent at once.
 	Interval time.Duration
+	// Withhold keeps lines back that were stored; nil keeps none.
+	Withhold *Withholding
 }
 
 // Run sends until the spool is finished and the sink has agreed to its end;
@@ -100,7 +102,14 @@ func (s Shipper) Run(ctx context.Context) error {
 		}
 		switch pos := s.Spool.Position(); {
 		case len(batch.Frames) > 0:
-			if at, err = s.send(ctx, batch, after); err != nil {
+			before := at.head.NextSeq
+			at, err = s.send(ctx, batch, after)
+			if errors.Is(err, errWithheld) {
+				if at, err = s.withhold(ctx, before); err == nil {
+					continue
+				}
+			}
+			if err != nil {
 				return err
 			}
 			if len(batch.Frames) > MaxBatch/2 {
@@ -151,6 +160,9 @@ func (s Shipper) collect(ctx context.Context) error {
 func (s Shipper) send(ctx context.Context, batch Batch, after cursor) (cursor, error) {
 	var next int64
 	err := s.retry(ctx, func(ctx context.Context) (err error) {
+		if s.Withhold.wants(batch) {
+			return errWithheld
+		}
 		next, err = s.Sink.Append(ctx, batch)
 		return err
 	})
@@ -210,7 +222,7 @@ func (s Shipper) retry(ctx context.Context, do func(context.Context) error) erro
 		cancel()
 		var gap *GapError
 		switch {
-		case err == nil, errors.As(err, &gap), errors.Is(err, ErrClosed), errors.Is(err, ErrConflict):
+		case err == nil, errors.As(err, &gap), errors.Is(err, ErrClosed), errors.Is(err, ErrConflict), errors.Is(err, errWithheld):
 			if try > 0 && err == nil {
 				s.Log.InfoContext(ctx, "log shipping works again", "after", time.Since(since), "tries", try+1)
 			}

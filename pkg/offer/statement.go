@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/consent"
@@ -15,8 +16,9 @@ import (
 
 // The types of what is signed.
 const (
-	StatementType = "release.v1"
-	RotationType  = "vendor-key.v1"
+	StatementType  = "release.v1"
+	RotationType   = "vendor-key.v1"
+	RevocationType = "release-revocation.v1"
 )
 
 const (
@@ -26,16 +28,23 @@ const (
 	MaxLife = 3 * 366 * 24 * time.Hour
 	// MaxBytes is the longest envelope that is read, as JSON.
 	MaxBytes = 32 << 10
-	// MaxPerRelease is how many statements of one release are kept and looked at.
+	// MaxPerRelease is how many statements of one release are kept and looked at, and how
+	// many revocations.
 	MaxPerRelease = 16
+	// MaxRevocations is how many revocations of an app, the newest, come with the settings
+	// of an install.
+	MaxRevocations = 32
+	// maxReason is the longest reason of a revocation, in bytes.
+	maxReason = 500
 	// maxName is the longest id or name.
 	maxName = 200
 )
 
 // The purposes of signatures: none is good for another, nor for a consent.
 var (
-	ForRelease  = consent.Purpose{Type: "application/vnd.berth.release.v1+json", Namespace: "release@berth.dev"}
-	ForRotation = consent.Purpose{Type: "application/vnd.berth.vendor-key.v1+json", Namespace: "vendor-key@berth.dev"}
+	ForRelease    = consent.Purpose{Type: "application/vnd.berth.release.v1+json", Namespace: "release@berth.dev"}
+	ForRotation   = consent.Purpose{Type: "application/vnd.berth.vendor-key.v1+json", Namespace: "vendor-key@berth.dev"}
+	ForRevocation = consent.Purpose{Type: "application/vnd.berth.release-revocation.v1+json", Namespace: "release-revocation@berth.dev"}
 )
 
 // Statement is what the vendor signs of a release.
@@ -66,6 +75,21 @@ type Rotation struct {
 	NewKeyID string    `json:"new_key_id"`
 	NewKey   string    `json:"new_key"`
 	Issued   time.Time `json:"issued"`
+}
+
+// Revocation is what the vendor signs of a release that must not be installed any more.
+type Revocation struct {
+	Type  string `json:"type"`
+	OrgID string `json:"org_id"`
+	AppID string `json:"app_id"`
+	// App is the app's name when it was signed, for people.
+	App       string `json:"app"`
+	ReleaseID string `json:"release_id"`
+	Number    int    `json:"number"`
+	Reason    string `json:"reason"`
+	// KeyID is the key that signs.
+	KeyID  string    `json:"key_id"`
+	Issued time.Time `json:"issued"`
 }
 
 func (s Statement) validate() error {
@@ -103,9 +127,29 @@ func (r Rotation) validate() error {
 	return nil
 }
 
+func (r Revocation) validate() error {
+	switch {
+	case r.Type != RevocationType:
+		return fmt.Errorf("it is of type %.40q, not %s", r.Type, RevocationType)
+	case !named(r.OrgID, r.AppID, r.App, r.ReleaseID, r.KeyID):
+		return errors.New("it names no org, app, release or key, or one that is too long")
+	case r.Number < 1:
+		return errors.New("it has no release number")
+	case r.Reason == "" || len(r.Reason) > maxReason || strings.ContainsFunc(r.Reason, unicode.IsControl):
+		return fmt.Errorf("it has no reason, or one of more than a line or %d bytes", maxReason)
+	case r.Issued.IsZero():
+		return errors.New("it has no time")
+	}
+	return nil
+}
+
+func (s Statement) signer() string  { return s.KeyID }
+func (r Rotation) signer() string   { return r.OldKeyID }
+func (r Revocation) signer() string { return r.KeyID }
+
 func named(names ...string) bool {
 	for _, n := range names {
-		if n == "" || len(n) > maxName {
+		if n == "" || len(n) > maxName || strings.ContainsFunc(n, unicode.IsControl) {
 			return false
 		}
 	}
@@ -130,7 +174,16 @@ func SignRotation(by consent.Signer, r Rotation) (capsule.Envelope, error) {
 	return sign(by, ForRotation, r)
 }
 
-type statement interface{ validate() error }
+// Revoke makes and signs a revocation.
+func Revoke(by consent.Signer, r Revocation) (capsule.Envelope, error) {
+	r.Type, r.KeyID = RevocationType, by.Key.ID
+	return sign(by, ForRevocation, r)
+}
+
+type statement interface {
+	validate() error
+	signer() string // id of the key that it names
+}
 
 func sign(by consent.Signer, p consent.Purpose, s statement) (capsule.Envelope, error) {
 	if err := s.validate(); err != nil {
@@ -145,53 +198,62 @@ func sign(by consent.Signer, p consent.Purpose, s statement) (capsule.Envelope, 
 
 // Read reads a statement and verifies nothing but its form: for people, and for the
 // control plane, which has no key to verify it with.
-func Read(env capsule.Envelope) (s Statement, err error) {
-	payload, err := payloadOf(ForRelease, env)
-	if err == nil {
-		s, err = parse[Statement](payload)
-	}
-	if err == nil && (len(env.Signatures) != 1 || env.Signatures[0].KeyID != s.KeyID) {
-		err = errors.New("it is not signed by the key that it names, and by no other")
-	}
-	if err != nil {
-		return Statement{}, fmt.Errorf("statement of a release: %w", err)
-	}
-	return s, nil
+func Read(env capsule.Envelope) (Statement, error) {
+	return read[Statement](ForRelease, "statement of a release", env)
+}
+
+// ReadRevocation reads a revocation as Read does a statement.
+func ReadRevocation(env capsule.Envelope) (Revocation, error) {
+	return read[Revocation](ForRevocation, "revocation of a release", env)
 }
 
 // Open verifies a statement against the keys whose signatures count.
 func Open(keys []consent.Key, env capsule.Envelope) (Statement, error) {
-	if tooLong(env) {
-		return Statement{}, fmt.Errorf("statement of a release: more than %d bytes", MaxBytes)
-	}
-	ids, payload, err := consent.Signers(keys, ForRelease, env)
-	if err != nil {
-		return Statement{}, err
-	}
-	s, err := parse[Statement](payload)
-	if err == nil && s.KeyID != ids[0] {
-		err = errors.New("it is signed by another key than it names")
-	}
-	if err != nil {
-		return Statement{}, fmt.Errorf("statement of a release: %w", err)
-	}
-	return s, nil
+	return open[Statement](keys, ForRelease, "statement of a release", env)
 }
 
 // OpenRotation verifies a rotation against the keys whose signatures count.
 func OpenRotation(keys []consent.Key, env capsule.Envelope) (Rotation, error) {
-	ids, payload, err := consent.Signers(keys, ForRotation, env)
-	if err != nil {
-		return Rotation{}, err
+	return open[Rotation](keys, ForRotation, "rotation of the vendor's key", env)
+}
+
+// OpenRevocation verifies a revocation against the keys whose signatures count.
+func OpenRevocation(keys []consent.Key, env capsule.Envelope) (Revocation, error) {
+	return open[Revocation](keys, ForRevocation, "revocation of a release", env)
+}
+
+func read[S statement](p consent.Purpose, what string, env capsule.Envelope) (s S, err error) {
+	var none S
+	payload, err := payloadOf(p, env)
+	if err == nil {
+		s, err = parse[S](payload)
 	}
-	r, err := parse[Rotation](payload)
-	if err == nil && r.OldKeyID != ids[0] {
+	if err == nil && (len(env.Signatures) != 1 || env.Signatures[0].KeyID != s.signer()) {
+		err = errors.New("it is not signed by the key that it names, and by no other")
+	}
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", what, err)
+	}
+	return s, nil
+}
+
+func open[S statement](keys []consent.Key, p consent.Purpose, what string, env capsule.Envelope) (S, error) {
+	var none S
+	if tooLong(env) {
+		return none, fmt.Errorf("%s: more than %d bytes", what, MaxBytes)
+	}
+	ids, payload, err := consent.Signers(keys, p, env)
+	if err != nil {
+		return none, err
+	}
+	s, err := parse[S](payload)
+	if err == nil && s.signer() != ids[0] {
 		err = errors.New("it is signed by another key than it names")
 	}
 	if err != nil {
-		return Rotation{}, fmt.Errorf("rotation of the vendor's key: %w", err)
+		return none, fmt.Errorf("%s: %w", what, err)
 	}
-	return r, nil
+	return s, nil
 }
 
 func payloadOf(p consent.Purpose, env capsule.Envelope) ([]byte, error) {

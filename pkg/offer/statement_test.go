@@ -180,3 +180,72 @@ func FuzzStatement(f *testing.F) {
 		}
 	})
 }
+
+func revocation() offer.Revocation {
+	return offer.Revocation{OrgID: "org_1", AppID: "app_1", App: "hello", ReleaseID: "rel_1", Number: 4, Reason: "it loses data", Issued: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)}
+}
+
+// A revocation says all that it has to, in one line, and is no statement.
+func TestRevocation(t *testing.T) {
+	t.Parallel()
+	by, other := signer(t), signer(t)
+	env, err := offer.Revoke(by, revocation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := offer.ReadRevocation(env)
+	if err != nil || read.Reason != "it loses data" || read.KeyID != by.Key.ID {
+		t.Errorf("read: %+v, %v", read, err)
+	}
+	if _, err := offer.OpenRevocation([]consent.Key{by.Key}, env); err != nil {
+		t.Error(err)
+	}
+	if _, err := offer.OpenRevocation([]consent.Key{other.Key}, env); err == nil {
+		t.Error("opened with another key")
+	}
+	if _, err := offer.Open([]consent.Key{by.Key}, env); err == nil {
+		t.Error("a revocation passes for a statement")
+	}
+	for name, edit := range map[string]func(*offer.Revocation){
+		"no org": func(r *offer.Revocation) { r.OrgID = "" }, "no app": func(r *offer.Revocation) { r.AppID = "" }, "no release": func(r *offer.Revocation) { r.ReleaseID = "" },
+		"no number": func(r *offer.Revocation) { r.Number = 0 }, "no reason": func(r *offer.Revocation) { r.Reason = "" }, "no time": func(r *offer.Revocation) { r.Issued = time.Time{} },
+		"a long reason": func(r *offer.Revocation) { r.Reason = strings.Repeat("x", 501) }, "two lines": func(r *offer.Revocation) { r.Reason = "a\nb" },
+		"a zero byte": func(r *offer.Revocation) { r.App = "a\x00" },
+	} {
+		r := revocation()
+		edit(&r)
+		if _, err := offer.Revoke(by, r); err == nil {
+			t.Errorf("%s: it was signed", name)
+		}
+	}
+}
+
+func FuzzRevocation(f *testing.F) {
+	by := signer(f)
+	env, err := offer.Revoke(by, revocation())
+	if err != nil {
+		f.Fatal(err)
+	}
+	raw, err := json.Marshal(env)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var env capsule.Envelope
+		if json.Unmarshal(data, &env) != nil {
+			return
+		}
+		r, err := offer.ReadRevocation(env)
+		if err != nil {
+			return
+		}
+		again, err := capsule.Canonical(r)
+		if err != nil || env.PayloadDigest() != capsule.DigestBytes(again) {
+			t.Fatalf("%+v is not what was signed: %v", r, err)
+		}
+		if opened, err := offer.OpenRevocation([]consent.Key{by.Key}, env); err == nil && opened.KeyID != by.Key.ID {
+			t.Fatalf("opened without the key: %+v", opened)
+		}
+	})
+}

@@ -71,6 +71,20 @@ func writeConfig(dir string, config map[string]any) error {
 	return nil
 }
 
+// HostsSocket is where the engine of a plugin that may reach certain hosts finds the way
+// there, in the directory of its own job. It speaks as an HTTP proxy.
+const HostsSocket = "in/hosts.sock"
+
+// ProxyEnv is how a plugin finds the way to its hosts: an HTTP proxy at an address of its
+// own loopback, under the names that programs look at.
+func ProxyEnv(address string) []string {
+	var env []string
+	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"} {
+		env = append(env, name+"=http://"+address)
+	}
+	return env
+}
+
 // Dirs are the directories of a plugin's job. Install and State are "" unless it
 // may use them.
 type Dirs struct {

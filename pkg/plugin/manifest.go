@@ -16,7 +16,6 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"strings"
 )
 
 // Files of a plugin's directory.
@@ -59,41 +58,6 @@ type Manifest struct {
 	Config Schema `json:"config"`
 	// Permissions are what the plugin cannot work without.
 	Permissions Permissions `json:"permissions"`
-}
-
-// Permissions are what a plugin gets in addition to its job's directory. Its
-// manifest asks for them, the app grants them, and the customer accepts the grant.
-// None of them is given by default.
-type Permissions struct {
-	// Network lets it use the network of the runner's machine.
-	Network bool `json:"network,omitempty"`
-	// InstallDir shows it the install's durable directory, read and write.
-	InstallDir bool `json:"install_dir,omitempty"`
-	// State keeps a directory of its own between its jobs, sealed (see State).
-	State bool `json:"state,omitempty"`
-}
-
-// Without lists what p asks for and granted does not give.
-func (p Permissions) Without(granted Permissions) []string {
-	var missing []string
-	if p.Network && !granted.Network {
-		missing = append(missing, "network")
-	}
-	if p.InstallDir && !granted.InstallDir {
-		missing = append(missing, "install_dir")
-	}
-	if p.State && !granted.State {
-		missing = append(missing, "state")
-	}
-	return missing
-}
-
-// String names the permissions, "none" without any.
-func (p Permissions) String() string {
-	if all := p.Without(Permissions{}); len(all) > 0 {
-		return strings.Join(all, ", ")
-	}
-	return "none"
 }
 
 var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
@@ -147,6 +111,9 @@ func (m Manifest) check(dir fs.FS) error {
 		case err != nil || !info.Mode().IsRegular():
 			errs = append(errs, fmt.Errorf("executable %q for %s is not there: build the plugin first", file, platform))
 		}
+	}
+	if err := m.Permissions.Check(); err != nil {
+		errs = append(errs, fmt.Errorf("permissions: %w", err))
 	}
 	if err := m.Config.check(); err != nil {
 		errs = append(errs, fmt.Errorf("config: %w", err))

@@ -43,6 +43,9 @@ func TestReadManifest(t *testing.T) {
 	}
 	for _, tc := range []struct{ name, from, to, want string }{
 		{"a permission of the future", `"version"`, `"roles": ["admin"], "version"`, "unknown field"},
+		{"a permission of the future in its place", `"version"`, `"permissions": {"clipboard": true}, "version"`, "unknown field"},
+		{"a host that is none", `"version"`, `"permissions": {"hosts": ["https://example.com"]}, "version"`, "no port"},
+		{"hosts and the network", `"version"`, `"permissions": {"hosts": ["example.com"], "network": true}, "version"`, "leave one of network and hosts out"},
 		{"a contract of the future", `"contract": 1`, `"contract": 2`, "contract is 2, this version knows 1 to 1"},
 		{"no contract", `"contract": 1`, `"contract": 0`, "contract is 0"},
 		{"a type that is a path", `"greeting"`, `"../greeting"`, "no name of a component type"},

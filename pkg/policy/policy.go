@@ -35,6 +35,16 @@ type Rules struct {
 	Side Side `json:"side,omitempty"`
 }
 
+// Identity is what rules are told apart by, for digests: what they say and their names, and
+// not where they stand.
+func Identity(rules []Rules) [][]string {
+	said := make([][]string, 0, len(rules))
+	for _, r := range rules {
+		said = append(said, []string{r.Name, string(r.Language), r.Text})
+	}
+	return said
+}
+
 // Side is who rules belong to.
 type Side string
 

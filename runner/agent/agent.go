@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/egress"
 	"github.com/berth-dev/berth/runner/agent/ending"
+	"github.com/berth-dev/berth/runner/agent/gauges"
 	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/job"
 	"github.com/berth-dev/berth/runner/agent/offers"
@@ -197,6 +198,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	if a.iso.unlimited != "" {
 		a.cfg.Log.WarnContext(ctx, "engines run without limits", "why", a.iso.unlimited)
 	}
+	defer gauges.Watch(a.numbers)()
 	g, lifeLoops := errgroup.WithContext(life)
 	g.Go(func() error { return a.power.Watch(lifeLoops) })
 	g.Go(func() error { return a.obeySwitch(lifeLoops) })

@@ -92,6 +92,7 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Terraforms: a.terraforms, TerraformConfig: a.terraformConfig, SameMinor: a.cfg.TerraformMatch == MatchMinor, Tells: tfstate.Level(a.cfg.VendorSeesState), Providers: a.providerCache(), Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath,
 			Pulumi: a.cfg.Pulumi, PulumiHome: a.cfg.PulumiHome, PulumiDownloads: a.cfg.TerraformDownloads == DownloadsAllow,
 			Launcher: a.cfg.Executable, Isolation: a.iso.engines, Users: a.iso.users, Sight: a.iso.sight, ScratchMaps: a.iso.maps, Limits: a.iso.limits,
+			Own:   []string{a.cfg.Kubeconfig, a.cfg.Contexts, a.cfg.Executable, a.cfg.Engine, a.cfg.Libexec, users.Dir},
 			Grace: a.cfg.Grace, InPods: a.cfg.Engines == EnginesJobs,
 		},
 		Stopped: a.stand.stopped, Update: a.updates(),
@@ -153,7 +154,7 @@ func (a *agent) assembleInstall(life context.Context, deps *job.Deps) (opened cl
 	}
 	deps.Secrets = a.customerSecrets()
 	deps.Consents = a.openConsents()
-	if deps.Offers, err = a.openOffers(); err != nil {
+	if deps.Offers, err = a.openOffers(life); err != nil {
 		return opened, err
 	}
 	roles := a.roles()

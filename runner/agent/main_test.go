@@ -17,7 +17,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -300,7 +302,7 @@ func (e testEngine) backend(method, address string, body []byte) ([]byte, error)
 
 // script does commands: print TEXT, secret, env, whoami, read FILE, touch FILE,
 // append FILE, wait FILE, sh COMMAND, dial SOCKET, swap DIR TARGET UNTIL, hang,
-// die, fail.
+// die, measure NAME NUMBER, output STEP VALUE, fail.
 func (e testEngine) script(text string) error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
@@ -367,6 +369,16 @@ func (e testEngine) script(text string) error {
 		case "die":
 			e.result.Outcome = ""
 			return nil
+		case "measure":
+			name, value, _ := strings.Cut(arg, " ")
+			number, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return err
+			}
+			e.result.Metrics = append(e.result.Metrics, jobspec.Metric{Name: name, Kind: jobspec.MetricGauge, Value: number})
+		case "output":
+			name, value, _ := strings.Cut(arg, " ")
+			e.result.Steps = append(e.result.Steps, jobspec.StepResult{Name: name, Outputs: map[string]any{"value": value}})
 		case "fail":
 			return fmt.Errorf("failed: %s", arg)
 		}
@@ -573,7 +585,7 @@ func (r *runner) start() (stop func() error) {
 	go func() {
 		err := agent.Run(ctx, agent.Config{
 			Data: r.dir.Path(), Engine: cmp.Or(r.engine, r.binary), Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
-			Grace: 2 * time.Second, TerraformDownloads: agent.DownloadsForbid, TerraformKey: r.terraformKey, Clouds: r.clouds, Now: clock(r.clock), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
+			Grace: 2 * time.Second, TerraformDownloads: agent.DownloadsForbid, TerraformKey: r.terraformKey, Clouds: r.clouds, Now: r.now(), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
 		})
 		if err != nil {
 			fmt.Fprintln(r.t.Output(), "the agent ended:", err)
@@ -600,6 +612,38 @@ func (r *runner) start() (stop func() error) {
 	}
 	r.t.Cleanup(func() { _ = stop() })
 	return stop
+}
+
+// slowStart is how long an agent may take until it follows its settings.
+const slowStart = 20 * time.Second
+
+// now is the clock of an agent that starts. It stands still until the agent follows its
+// settings: on a slow machine it would miss the tick that a test is about.
+func (r *runner) now() func() time.Time {
+	at, plane := r.clock, r.plane
+	if at.IsZero() || plane == nil {
+		return clock(at)
+	}
+	plane.mu.Lock()
+	away := plane.away
+	plane.mu.Unlock()
+	if away {
+		return clock(at)
+	}
+	var mu sync.Mutex
+	var goes func() time.Time
+	started, followed := time.Now(), plane.followed.Load()
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		if goes == nil && plane.followed.Load() == followed && time.Since(started) < slowStart {
+			return at
+		}
+		if goes == nil {
+			goes = clock(at)
+		}
+		return goes()
+	}
 }
 
 // startProcess runs the agent as a process of its own, which can be killed.

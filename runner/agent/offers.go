@@ -8,19 +8,26 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/runner/agent/offers"
 )
 
 // openOffers opens what is known of signed releases. It needs the consents, which read
 // the chain's time.
-func (a *agent) openOffers() (*offers.Gate, error) {
+func (a *agent) openOffers(life context.Context) (*offers.Gate, error) {
 	a.offers = &offers.Gate{
 		Store: offers.Store{Dir: a.dir, OrgID: a.runner.OrgID, Now: a.cfg.Now}, Clock: a.consents.Clock,
 		Append: func(ctx context.Context, r chain.Record) error {
 			_, err := a.chain.Append(ctx, r)
 			return err
 		},
+		Said: a.chain.VendorKeys,
+		Brought: func() []capsule.Envelope {
+			settings, _ := a.current()
+			return settings.Revoked
+		},
+		Ignored: func(why error) { a.noteRefusal(life, "a revocation of a release was not taken", why.Error()) },
 	}
 	if err := a.offersAgain(); err != nil {
 		return nil, fmt.Errorf("accepted releases: %w", err)

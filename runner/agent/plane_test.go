@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,32 +33,35 @@ type plane struct {
 	orgID     string
 	installID string
 
-	mu       sync.Mutex
-	changed  chan struct{}
-	away     bool
-	dropped  int // claims whose answers are still to be lost
-	queue    []given
-	signer   dispatch // of orders
-	claims   map[string][]runnerapi.Assignment
-	answers  map[string]runnerapi.LeaseAnswer   // by job; ok when absent
-	told     map[string][]runnerapi.JobProgress // by job, in the order of the renewals
-	renewals int
-	older    bool // an older control plane: it refuses progress
-	sessions []runnerapi.SessionRequest
-	enrolled []runnerapi.Enrolment
-	homes    []runnerapi.PhoneHome
-	asked    []runnerapi.ClaimRequest
-	plans    map[string]runnerapi.Plan
-	consents []runnerapi.Consent // as they were told last
-	results  map[string][]runnerapi.ResultReport
-	runs     map[string][]jobspec.Run
-	streams  map[string]*stream
-	state    *runnerapi.State
-	refuses  int // so many states, the next ones
-	lock     *runnerapi.LockRequest
-	settings *runnerapi.SettingsVersion
-	chain    []runnerapi.ChainRecord
-	registry string // of the org, host:port; one where nobody is when empty
+	followed  atomic.Int64 // times that settings were asked for
+	mu        sync.Mutex
+	changed   chan struct{}
+	away      bool
+	dropped   int // claims whose answers are still to be lost
+	queue     []given
+	signer    dispatch // of orders
+	claims    map[string][]runnerapi.Assignment
+	answers   map[string]runnerapi.LeaseAnswer   // by job; ok when absent
+	told      map[string][]runnerapi.JobProgress // by job, in the order of the renewals
+	renewals  int
+	older     bool // an older control plane: it refuses progress
+	logsAway  bool // log-ingest takes no lines
+	plansAway bool // no plan is taken
+	sessions  []runnerapi.SessionRequest
+	enrolled  []runnerapi.Enrolment
+	homes     []runnerapi.PhoneHome
+	asked     []runnerapi.ClaimRequest
+	plans     map[string]runnerapi.Plan
+	consents  []runnerapi.Consent // as they were told last
+	results   map[string][]runnerapi.ResultReport
+	runs      map[string][]jobspec.Run
+	streams   map[string]*stream
+	state     *runnerapi.State
+	refuses   int // so many states, the next ones
+	lock      *runnerapi.LockRequest
+	settings  *runnerapi.SettingsVersion
+	chain     []runnerapi.ChainRecord
+	registry  string // of the org, host:port; one where nobody is when empty
 	// accept has the runner accept the script of a run before it is given out.
 	accept   func(jobspec.Script)
 	requests int
@@ -394,6 +398,14 @@ func (p *plane) renew(w http.ResponseWriter, r *http.Request) {
 
 func (p *plane) putPlan(w http.ResponseWriter, r *http.Request) {
 	in := read[runnerapi.Plan](r)
+	p.mu.Lock()
+	away := p.plansAway
+	p.mu.Unlock()
+	if away {
+		p.change(func() { p.served["plan"]++ })
+		refuse(w, http.StatusServiceUnavailable, "away", "away")
+		return
+	}
 	p.change(func() { p.plans[r.PathValue("job")] = in })
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -419,6 +431,7 @@ func (p *plane) registryToken(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (p *plane) getSettings(w http.ResponseWriter, r *http.Request) {
+	p.followed.Add(1)
 	var after int64
 	_, _ = fmt.Sscan(r.URL.Query().Get("after_version"), &after)
 	wait, cancel := context.WithTimeout(r.Context(), 20*time.Second)
@@ -527,6 +540,13 @@ func (p *plane) appendChain(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *plane) appendLog(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	away := p.logsAway
+	p.mu.Unlock()
+	if away {
+		refuse(w, http.StatusServiceUnavailable, "away", "log-ingest is away")
+		return
+	}
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, "bad", err.Error())

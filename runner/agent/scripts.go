@@ -94,7 +94,7 @@ func (a *agent) recordRuns(life context.Context) error {
 			a.cfg.Log.ErrorContext(life, "runs of scripts cannot be recorded", "err", err)
 		}
 		if err := a.offers.Tell(life); err != nil {
-			a.cfg.Log.ErrorContext(life, "revoked releases cannot be recorded", "err", err)
+			a.cfg.Log.ErrorContext(life, "vendor keys and revoked releases cannot be recorded", "err", err)
 		}
 		select {
 		case <-tick.C:

@@ -106,6 +106,9 @@ func (a *agent) followSettings(ctx context.Context) error {
 		if err := a.disk.Insist(func() error { return a.scripts.Settle(a.scheduledScripts()) }); err != nil {
 			a.cfg.Log.ErrorContext(ctx, "scripts that are not scheduled any more stay accepted", "err", err) // until the next settings
 		}
+		if err := a.offers.Tell(ctx); err != nil { // takes the revocations that they bring
+			a.cfg.Log.ErrorContext(ctx, "vendor keys and revoked releases cannot be recorded", "err", err) // tried again within a minute
+		}
 		a.cfg.Log.InfoContext(ctx, "settings are in force", "version", s.Version, "scheduled", len(s.Schedule), "expires_at", taken.until())
 		a.writeStatus(func(st *Status) { st.SettingsVersion, st.SettingsExpire = s.Version, taken.until() })
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -41,6 +42,15 @@ func (s *scene) sign(r *jobspec.Release, by signer, edit func(*offer.Statement))
 	}
 	r.Signed = append(r.Signed, env)
 	return nil
+}
+
+// revoke is the release with the vendor's revocation of it.
+func (s *scene) revoke(r jobspec.Release) (jobspec.Release, error) {
+	env, err := offer.Revoke(consent.Ed25519Signer(s.vendor.key), offer.Revocation{
+		OrgID: s.plane.orgID, AppID: vendorApp, App: "drill", ReleaseID: r.ID, Number: r.Number, Reason: "it was taken back", Issued: time.Now().UTC().Truncate(time.Second),
+	})
+	r.Revoked = []capsule.Envelope{env}
+	return r, err
 }
 
 // releaseGroup: a runner that takes signed releases only, and releases that are not.
@@ -80,6 +90,24 @@ func releaseGroup() group {
 			})),
 			offered("release-of-before", "an older signed release that this install never accepted", firstRelease-1, bySigner(vendor, asSigned)),
 			offered("release-under-the-same-number", "another release under the number of the accepted one", firstRelease, bySigner(vendor, asSigned)),
+			{
+				Name: "release-revoked", Adversary: Plane, Try: "a release that the vendor revoked, with the revocation left out the second time", World: inFile("release-revoked"),
+				run: func(ctx context.Context, s *scene) (finding, error) {
+					evil := check("release-revoked")
+					release := jobspec.Release{ID: id.New(id.Release), Number: 20, Scripts: append(slices.Clone(s.accepted), evil)}
+					if err := s.sign(&release, s.vendor, asSigned); err != nil {
+						return finding{}, err
+					}
+					revoked, err := s.revoke(release)
+					if err != nil {
+						return finding{}, err
+					}
+					if _, err := s.takes(ctx, revoked, evil); err != nil {
+						return finding{}, err
+					}
+					return ran(s, "release-revoked", func() (jobspec.Result, error) { return s.takes(ctx, release, evil) })
+				},
+			},
 			{
 				Name: "release-less", Adversary: Employee, Try: "a script that is in no release at all", World: inFile("release-less"),
 				run: func(ctx context.Context, s *scene) (finding, error) {

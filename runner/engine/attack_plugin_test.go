@@ -164,6 +164,24 @@ func TestAttackPluginIsNotAdmitted(t *testing.T) {
 		{"of another type", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.Type = "database" }, `deploys components of type "greeting"`},
 		{"a state that was not granted", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.State = false }, "asks for state"},
 		{"a permission that was not granted", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.InstallDir = false }, "asks for install_dir"},
+		{"hosts that were not granted", func(t *testing.T, p *plugged, j *jobDir) { p.asks(t, j, `"hosts": ["api.example.com"]`) }, "asks for host api.example.com:443"},
+		{"a host more than was granted", func(t *testing.T, p *plugged, j *jobDir) {
+			p.asks(t, j, `"hosts": ["a.example.com", "example.com"]`)
+			j.spec.Plugin.Hosts = []string{"*.example.com"}
+		}, "asks for host example.com:443"},
+		{"a host that is none", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.Hosts = []string{"*"} }, "every host is network = true"},
+		{"a path that was not granted", func(t *testing.T, p *plugged, j *jobDir) { p.asks(t, j, `"paths": ["/opt/a:ro"]`) }, "asks for path /opt/a:ro"},
+		{"a path that was granted to be read", func(t *testing.T, p *plugged, j *jobDir) {
+			p.asks(t, j, `"paths": ["/opt/a"]`)
+			j.spec.Plugin.Paths = []string{"/opt/a:ro"}
+		}, "asks for path /opt/a,"},
+		{"a path that is the kernel's", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.Paths = []string{"/proc/1"} }, "no plugin is shown /proc"},
+		{"a role that was not granted", func(t *testing.T, p *plugged, j *jobDir) { p.asks(t, j, `"roles": ["deploy"]`) }, "asks for role deploy"},
+		{"a permission that nobody knows", func(t *testing.T, p *plugged, j *jobDir) { p.asks(t, j, `"clipboard": true`) }, "unknown field"},
+		{"hosts without a way to them", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.Hosts = []string{"api.example.com"} }, "no way to certain hosts"},
+		{"hosts and the network of others", func(_ *testing.T, _ *plugged, j *jobDir) {
+			j.prefix, j.spec.Plugin.Hosts = nil, []string{"api.example.com"}
+		}, "cannot take the network away"},
 		{"a network that cannot be taken away", func(_ *testing.T, _ *plugged, j *jobDir) { j.prefix = nil }, "cannot take the network away"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -54,6 +54,49 @@ func (p *plugged) sign(t *testing.T) {
 	p.write(t, plugin.SignatureFile, string(raw))
 }
 
+// asks has the plugin of a job ask for permissions, signed by its author without any look
+// at them: `berth plugins sign` refuses some.
+func (p *plugged) asks(t *testing.T, j *jobDir, permissions string) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(p.dir, plugin.ManifestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(raw), `"permissions": {`, `"permissions": {`+permissions+`, `, 1)
+	statement := plugin.Statement{Type: "greeting", Version: "1.1.0", Files: map[string]string{}}
+	if text == string(raw) {
+		t.Fatalf("no permissions in %s", raw)
+	}
+	p.write(t, plugin.ManifestFile, text)
+	err = fs.WalkDir(os.DirFS(p.dir), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || name == plugin.SignatureFile {
+			return err
+		}
+		file, err := os.ReadFile(filepath.Join(p.dir, name))
+		statement.Files[name] = capsule.DigestBytes(file)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pub, err := capsule.ParsePublicKey(p.signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	envelope, err := capsule.Sign(p.key, capsule.KeyID(pub), plugin.SignatureType, statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = json.Marshal(envelope); err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, plugin.SignatureFile, string(raw))
+	if err := os.RemoveAll(filepath.Join(j.path, "in/artifact")); err != nil {
+		t.Fatal(err)
+	}
+	copyTree(t, p.dir, filepath.Join(j.path, "in/artifact"))
+}
+
 func (p *plugged) write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o700); err != nil {

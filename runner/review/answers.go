@@ -111,7 +111,11 @@ func identity(f Facts) func(*Answer) {
 	if f.KeyProblem != "" {
 		return say(No, "another process holds this runner's key: %s", f.KeyProblem)
 	}
-	return say(Yes, "key %s was made on this machine and bound by a single-use code; each request is signed with it; a second session is found at the next call; %s. The vendor revokes at once, you replace the machine with `replace`", f.Machine, recovery)
+	former := ""
+	if len(f.Former) > 0 {
+		former = ". Machines before, each of which the recovery key handed over: " + names(f.Former)
+	}
+	return say(Yes, "key %s was made on this machine and bound by a single-use code; each request is signed with it; a second session is found at the next call; %s. The vendor revokes at once, you replace the machine with `replace`%s", f.Machine, recovery, former)
 }
 
 func emergency(f Facts) func(*Answer) {
@@ -209,7 +213,22 @@ func downgrades(f Facts) func(*Answer) {
 	if len(f.Vendor) == 0 {
 		return say(Partly, "%s. An app's release that is older and was never accepted is refused only with a vendor key, and you pinned none", always)
 	}
-	return say(Yes, "%s; so is a signed release that is older and was never accepted, that you revoked, or of which anything was exchanged", always)
+	return say(Yes, "%s; so is a signed release that is older and was never accepted, that you or the vendor revoked (%s), or of which anything was exchanged", always, revoked(f))
+}
+
+// revoked says which releases are not taken any more.
+func revoked(f Facts) string {
+	if len(f.Revoked)+len(f.VendorRevoked) == 0 {
+		return "none so far"
+	}
+	return fmt.Sprintf("you: %s; the vendor: %s", numbers(f.Revoked), numbers(f.VendorRevoked))
+}
+
+func numbers(list []int) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(list)), ", "), "[]")
 }
 
 func updates(f Facts) func(*Answer) {

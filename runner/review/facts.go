@@ -33,7 +33,9 @@ type Facts struct {
 	Proxy     string   `json:"proxy,omitempty"`
 	PrivateCA string   `json:"private_ca,omitempty"`
 
-	Machine  string   `json:"machine_key"`
+	Machine string `json:"machine_key"`
+	// Former are the keys of machines that wrote the chain before, with their records.
+	Former   []string `json:"former_machine_keys"`
 	Dispatch []string `json:"dispatch_keys"`
 	Recovery string   `json:"recovery_key,omitempty"`
 	Release  []string `json:"release_keys"`
@@ -41,6 +43,10 @@ type Facts struct {
 	// who must have signed images.
 	Vendor []string `json:"vendor_keys"`
 	Images int      `json:"image_rules"`
+	// Revoked are the numbers of releases that the customer revoked here, VendorRevoked of
+	// those that the vendor did.
+	Revoked       []int `json:"revoked_releases"`
+	VendorRevoked []int `json:"vendor_revoked_releases"`
 
 	Consent  string   `json:"consent_mode"`
 	Need     int      `json:"consent_need"`

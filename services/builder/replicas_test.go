@@ -13,8 +13,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -67,12 +69,13 @@ func (b *builder) replicas(count int, bucket s3test.Bucket, more ...string) []*r
 		r := &replica{host: listener.Addr().String(), said: &bytes.Buffer{}}
 		listener.Close()
 		r.cmd = exec.CommandContext(context.WithoutCancel(b.t.Context()), os.Args[0])
-		r.cmd.Env = slices.Concat(env, []string{"BERTH_DATA=" + b.t.TempDir(), "BERTH_REGISTRY_LISTEN=" + r.host})
+		data := b.t.TempDir()
+		r.cmd.Env = slices.Concat(env, []string{"BERTH_DATA=" + data, "BERTH_REGISTRY_LISTEN=" + r.host})
 		r.cmd.Stderr = r.said
 		if err := r.cmd.Start(); err != nil {
 			b.t.Fatal(err)
 		}
-		b.t.Cleanup(r.kill)
+		b.t.Cleanup(func() { r.kill(); endRunners(data) })
 		all = append(all, r)
 		b.await(r)
 	}
@@ -104,6 +107,19 @@ func (r *replica) kill() {
 	if r.cmd.ProcessState == nil {
 		_ = r.cmd.Process.Kill()
 		_ = r.cmd.Wait()
+	}
+}
+
+// endRunners ends the Build Runners that a killed builder leaves for the next one.
+func endRunners(data string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		pid, bad := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil || bad != nil || pid == os.Getpid() || !bytes.Contains(raw, []byte("\x00"+data+"/")) {
+			continue
+		}
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 

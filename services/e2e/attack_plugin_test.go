@@ -120,7 +120,7 @@ func TestAttackPlugin(t *testing.T) {
 }
 
 // imaged adds a component whose plugin is the greeting's script in an image with a shell.
-func imaged(t *testing.T, app, component string) {
+func imaged(t *testing.T, app, component string, programs ...string) {
 	t.Helper()
 	from, dir := filepath.Join(app, "plugins", "greeting"), filepath.Join(app, "plugins", "imaged")
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
@@ -135,7 +135,7 @@ func imaged(t *testing.T, app, component string) {
 	}
 	edit(t, filepath.Join(dir, plugin.ManifestFile), `"executables": { "any": "greeting.sh" }`, `"image": "image"`)
 	edit(t, filepath.Join(dir, plugin.ManifestFile), `"type": "greeting"`, `"type": "greeting-image"`)
-	shell := imagetest.Programs(t, "sh", "cat", "cp", "grep", "head", "mkdir", "mv", "rm", "sed", "setsid", "sleep", "tr", "yes")
+	shell := imagetest.Programs(t, append(programs, "sh", "cat", "cp", "grep", "head", "mkdir", "mv", "rm", "sed", "setsid", "sleep", "tr", "yes")...)
 	imagetest.Layout(t, filepath.Join(dir, "image"), ocispec.ImageConfig{Entrypoint: []string{"/greeting.sh"}}, shell, []imagetest.Entry{imagetest.File("greeting.sh", string(script))})
 	path := filepath.Join(app, "components", "imaged.toml")
 	if err := os.WriteFile(path, []byte(component), 0o600); err != nil {

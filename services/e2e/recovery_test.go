@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/capsule"
 )
 
 // TestAttackLostDisk deletes the data folder of a runner. Somebody who has no
@@ -29,6 +32,13 @@ func TestAttackLostDisk(t *testing.T) {
 	})
 	firstKey := column(t, db, `select public_key from berth.keys where purpose = 'runner' and install_id = $1`, in.id)
 
+	// The chain names where the egress ledger of this machine stands.
+	if out, err := in.onMachine(in.runnerDir(), "egress", "off", "metrics", "--reason", "audit").CombinedOutput(); err != nil {
+		t.Fatalf("egress off: %v\n%s", err, out)
+	}
+	in.eventually(30*time.Second, "the head of the egress ledger in the copy of the chain", func() error {
+		return in.expect(db, `select (count(*) > 0)::text from berth.chain_records where chain = $1 and convert_from(body, 'utf8') like '%"what":"egress ledger"%'`, in.id, "true")
+	})
 	thief := in.newMachine("-thief") // while the surroundings can still be read
 	heir := in.newMachine("-heir")   // its secret makes the thief's worthless, as consent is given once
 	agent := in.pid("runner " + in.name)
@@ -105,6 +115,60 @@ func TestAttackLostDisk(t *testing.T) {
 	}
 	if err != nil || json.Unmarshal(report, &verified) != nil || verified.Handovers != 1 {
 		t.Errorf("berth-verify: %v\n%s", err, report)
+	}
+	in.provesOn(heir, firstKey[0])
+}
+
+// provesOn exports evidence on a machine that took over, and checks it and all that the
+// runner says of itself there: the machine before is named, and stands behind its records.
+func (in *install) provesOn(heir, firstKey string) {
+	in.t.Helper()
+	former, err := capsule.ParsePublicKey(firstKey)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	id := capsule.KeyID(former)
+	says := func(wants string, args ...string) string {
+		in.t.Helper()
+		out, err := in.onMachine(heir, args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), wants) {
+			in.t.Errorf("berth-runner %v: %v, want %q\n%s", args, err, wants, out)
+		}
+		return string(out)
+	}
+	says("are of the machine before, "+id, "chain", "verify")
+	says("egress ledger is good", "egress", "verify")
+	says(id+" (records 1 to ", "review")
+	dir := filepath.Join(in.t.TempDir(), "evidence")
+	says("", "evidence", "--since", "24h", "--out", dir)
+	own := filepath.Join(in.t.TempDir(), "heir.pub")
+	if err := os.WriteFile(own, []byte(says("", "chain", "key")), 0o600); err != nil {
+		in.t.Fatal(err)
+	}
+	verify := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(in.t.Context(), filepath.Join(in.bin, "berth-verify"), args...).CombinedOutput()
+		return string(out), err
+	}
+	out, err := verify("evidence", dir, "--key", own)
+	for _, wants := range []string{"evidence of " + in.id, id + " vouches as writer", "are of machine " + id + ", which is gone", "orders and", "with good signatures"} {
+		if err != nil || !strings.Contains(out, wants) {
+			in.t.Errorf("berth-verify evidence: %v, want %q\n%s", err, wants, out)
+		}
+	}
+	if out, err := verify("chain", filepath.Join(heir, "chain.jsonl"), "--key", own, "--keys"); err != nil || !strings.Contains(out, id+" vouches as writer") {
+		in.t.Errorf("berth-verify chain with the key of the machine that writes now: %v\n%s", err, out)
+	}
+	// A record of the machine that is gone is still found when it is changed.
+	path := filepath.Join(dir, "chain.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(text, []byte(`"actor":"`), []byte(`"actor":"x`), 1), 0o600); err != nil {
+		in.t.Fatal(err)
+	}
+	if out, err := verify("evidence", dir, "--key", own); err == nil {
+		in.t.Errorf("an edited record of the first machine passes:\n%s", out)
 	}
 }
 

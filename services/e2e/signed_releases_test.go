@@ -146,6 +146,32 @@ func TestSignedReleases(t *testing.T) {
 	taken("probe@4") // that the old key signed, and that was accepted then
 	taken("probe@6")
 
+	// The vendor takes one back, with the key that counts: for good, also when the control
+	// plane forgets about it. The old key takes nothing back.
+	in.change("v7")
+	sign("probe@7", next)
+	taken("probe@7")
+	s.must("releases", "revoke", "probe@6", "--key", key, "--reason", "signed by a key of before")
+	s.must("releases", "revoke", "probe@7", "--key", next, "--reason", "it loses data")
+	if out := s.must("releases", "show", "probe@7"); !strings.Contains(out, "REVOKED by ed25519:") || !strings.Contains(out, "it loses data") {
+		t.Errorf("a revoked release:\n%s", out)
+	}
+	in.eventually(time.Minute, "the revocation at the runner", func() error {
+		if out := mustCustomer("trust", "vendor-key", "list"); !strings.Contains(out, "by the vendor (ed25519:") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	if _, err := db.Exec(t.Context(), `alter table berth.release_revocations disable trigger all; delete from berth.release_revocations`); err != nil {
+		t.Fatal(err)
+	}
+	refused("probe@7", "revoked")
+	in.change("v8")
+	sign("probe@8", next)
+	taken("probe@8")
+	refused("probe@7", "revoked")
+	taken("probe@6")
+
 	// The customer takes one back; what is there can be removed all the same.
 	mustCustomer("trust", "vendor-key", "revoke-release", "4", "--reason", "recalled")
 	refused("probe@4", "revoked")
@@ -163,11 +189,14 @@ func TestSignedReleases(t *testing.T) {
 	var list struct {
 		Accepted []struct{ Number int }
 		Revoked  []struct{ Number int }
+
+		RevokedByVendor []struct{ Number int } `json:"revoked_by_vendor"`
 	}
-	if err := json.Unmarshal([]byte(mustCustomer("trust", "vendor-key", "list", "--json")), &list); err != nil || len(list.Accepted) != 3 || len(list.Revoked) != 2 {
+	if err := json.Unmarshal([]byte(mustCustomer("trust", "vendor-key", "list", "--json")), &list); err != nil || len(list.Accepted) != 5 || len(list.Revoked) != 2 || len(list.RevokedByVendor) != 1 {
 		t.Errorf("what the runner knows: %+v, %v", list, err)
 	}
-	if out, err := exec.CommandContext(t.Context(), filepath.Join(s.bin, "berth-verify"), "chain", filepath.Join(in.runnerDir(), "chain.jsonl")).CombinedOutput(); err != nil {
-		t.Errorf("berth-verify: %v\n%s", err, out)
+	verified, err := exec.CommandContext(t.Context(), filepath.Join(s.bin, "berth-verify"), "chain", filepath.Join(in.runnerDir(), "chain.jsonl"), "--keys").CombinedOutput()
+	if err != nil || strings.Count(string(verified), "vouches as vendor") != 2 || !strings.Contains(string(verified), "replaced by "+id+" in record") {
+		t.Errorf("berth-verify: %v\n%s", err, verified)
 	}
 }

@@ -255,8 +255,22 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 }
 
 func (c *cli) installsHealth() *cobra.Command {
-	cmd := &cobra.Command{Use: "health INSTALL", Short: "Show whether an install is healthy, and its health checks", Args: command.Exactly("INSTALL")}
+	cmd := &cobra.Command{
+		Use: "health INSTALL", Short: "Show whether an install is healthy, and its health checks", Args: command.Exactly("INSTALL"),
+		Long: `Shows the verdict of now and the checks behind it. With --since or --until it shows how the
+install and each of its components were over that time: a strip, which share of the known
+time was healthy, when it was unhealthy, and what the objective leaves, if there is one
+(berth installs set INSTALL objective=99.9).
+
+Times are written as 2026-11-26T10:00:00Z, as 2026-11-26 10:00 (your time), or as how long
+ago: 2h, 7d.`,
+	}
+	var over past.HealthFlags
+	over.Add(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		if over.Given() {
+			return over.Show(ctx, c.CLI, client, args[0])
+		}
 		resp, err := client.GetHealthWithResponse(ctx, args[0])
 		if err != nil {
 			return err

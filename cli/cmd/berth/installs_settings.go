@@ -223,7 +223,8 @@ func (c *cli) installsSet() *cobra.Command {
 		Long: `Settings are label=KEY=VALUE, label=KEY- to remove a label, and approval=prompt or
 approval=approve-all, and approval-time=HOURSh: how long a change waits for a decision
 before it is denied (720h unless you set it). A change that waits already keeps its
-deadline. This deploys nothing. berth installs inputs sets inputs.`,
+deadline. objective=99.9 is the share of time in percent that the install is to be healthy,
+for berth installs health --since; objective=none takes it away. This deploys nothing. berth installs inputs sets inputs.`,
 	}
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		install, err := client.ChangeInstall(ctx, args[0], func(now ctlapi.Install) (ctlapi.InstallUpdate, error) {

@@ -49,7 +49,10 @@ func (c *cli) releasesCommand() *cobra.Command {
 		if err := command.PrintList(c.CLI, release.Manifest.Items, table.ManifestItem()); err != nil {
 			return err
 		}
-		return c.showStatements(release.Statements)
+		if err := c.showStatements(release.Statements); err != nil {
+			return err
+		}
+		return c.showRevocations(release.Revocations)
 	})
 	var config int
 	var builds []string
@@ -77,5 +80,5 @@ func (c *cli) releasesCommand() *cobra.Command {
 			return api.Body(resp.JSON200)
 		})
 	return command.Noun("releases", "release", "Configs, each with the exact builds of its components", list, show, create, diff,
-		c.signReleaseCommand(), c.releaseKeygenCommand(), c.rotateReleaseKeyCommand())
+		c.signReleaseCommand(), c.revokeReleaseCommand(), c.releaseKeygenCommand(), c.rotateReleaseKeyCommand())
 }

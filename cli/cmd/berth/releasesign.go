@@ -23,11 +23,17 @@ import (
 )
 
 // vendorKey says which key of the vendor's signs.
-type vendorKey struct{ file, ssh string }
+type vendorKey struct {
+	file, ssh string
+	getenv    func(string) string
+}
 
-func (k *vendorKey) flags(cmd *cobra.Command) {
+// vendorKeyOf is the key that a command's flags name.
+func (c *cli) vendorKeyOf(cmd *cobra.Command) *vendorKey {
+	k := &vendorKey{getenv: c.Getenv}
 	cmd.Flags().StringVar(&k.file, "key", "", "file of the private key that signs: of releases keygen, or an SSH key without a passphrase")
 	cmd.Flags().StringVar(&k.ssh, "ssh-key", "", "file of the public half of an SSH key that ssh-agent has (SSH_AUTH_SOCK)")
+	return k
 }
 
 // signer is the key; call end after use.
@@ -40,7 +46,7 @@ func (k *vendorKey) signer(ctx context.Context) (s consent.Signer, end func(), e
 		s, err = keyfile.Read(k.file)
 		return s, end, err
 	}
-	return keyfile.InAgent(ctx, k.ssh, os.Getenv("SSH_AUTH_SOCK"))
+	return keyfile.InAgent(ctx, k.ssh, k.getenv("SSH_AUTH_SOCK"))
 }
 
 // signed is what releases sign prints for programs.
@@ -50,7 +56,6 @@ type signed struct {
 }
 
 func (c *cli) signReleaseCommand() *cobra.Command {
-	var key vendorKey
 	var expires time.Duration
 	var expect string
 	var dryRun bool
@@ -61,7 +66,7 @@ func (c *cli) signReleaseCommand() *cobra.Command {
 			"With --expect, it signs only the manifest that you have looked at.",
 		Example: "  berth releases sign hello@4 --key vendor.key\n  berth releases sign hello@4 --ssh-key ~/.ssh/id_ed25519.pub --expires 720h",
 	}
-	key.flags(cmd)
+	key := c.vendorKeyOf(cmd)
 	cmd.Flags().DurationVar(&expires, "expires", offer.DefaultLife, "until when an install can accept the release for the first time")
 	cmd.Flags().StringVar(&expect, "expect", "", "digest that the manifest must have")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be signed, and sign nothing")
@@ -123,6 +128,10 @@ func (c *cli) toSign(ctx context.Context, client *api.Client, ref string) (jobsp
 	var release jobspec.Release
 	if err := json.Unmarshal(contents.Release, &release); err != nil {
 		return jobspec.Manifest{}, none, fmt.Errorf("contents of the release: %w", err)
+	}
+	app, number, numbered := strings.Cut(ref, "@")
+	if numbered && (number != fmt.Sprint(release.Number) || app != contents.App.Name && app != contents.App.ID) {
+		return jobspec.Manifest{}, none, fmt.Errorf("the control plane answered release %d of app %s for %s: nothing was signed", release.Number, contents.App.Name, ref)
 	}
 	manifest, err := release.Manifest()
 	if err != nil {
@@ -189,7 +198,6 @@ func (c *cli) releaseKeygenCommand() *cobra.Command {
 }
 
 func (c *cli) rotateReleaseKeyCommand() *cobra.Command {
-	var key vendorKey
 	var next string
 	cmd := &cobra.Command{
 		Use: "rotate-key APP", Short: "Have the old key of your releases sign the new one", Args: command.Exactly("APP"),
@@ -197,7 +205,7 @@ func (c *cli) rotateReleaseKeyCommand() *cobra.Command {
 			"berth-runner trust vendor-key accept FILE. The app must have a release.",
 		Example: "  berth releases rotate-key hello --key vendor.key --new-key next.key.pub > rotation.json",
 	}
-	key.flags(cmd)
+	key := c.vendorKeyOf(cmd)
 	cmd.Flags().StringVar(&next, "new-key", "", "file of the new public key")
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		text, err := os.ReadFile(next)

@@ -32,7 +32,7 @@ func TestNew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := (plugin.Permissions{State: true}); m.Type != "record" || m.Permissions != want {
+			if m.Type != "record" || m.Permissions.String() != "state" {
 				t.Errorf("type %s, permissions %s", m.Type, m.Permissions)
 			}
 			subject, err := conformance.Plugin(dir)

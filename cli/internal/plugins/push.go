@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -195,8 +198,16 @@ func refusedBy(to oci.Remote, err error) error {
 func component(p pushed, permissions plugin.Permissions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "type = %q\n\n[berth]\noci_source = %q\n\n[berth.plugin]\nsigner = %q\n", p.Type, p.OCISource, p.Signer)
-	for _, name := range permissions.Without(plugin.Permissions{}) {
-		fmt.Fprintf(&b, "%s = true\n", name)
+	lists := map[string][]string{}
+	for _, wish := range permissions.Without(plugin.Permissions{}) {
+		if wish.Item == "" {
+			fmt.Fprintln(&b, wish.Remedy())
+			continue
+		}
+		lists[wish.Key] = append(lists[wish.Key], strconv.Quote(wish.Item))
+	}
+	for _, key := range slices.Sorted(maps.Keys(lists)) {
+		fmt.Fprintf(&b, "%s = [%s]\n", key, strings.Join(lists[key], ", "))
 	}
 	return b.String()
 }

@@ -85,6 +85,15 @@ func TestPush(t *testing.T) {
 	if _, err := run(t, "new", dir); err != nil {
 		t.Fatal(err)
 	}
+	manifest := filepath.Join(dir, plugin.ManifestFile)
+	raw, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := strings.Replace(string(raw), `"permissions": {`, `"permissions": { "hosts": ["API.example.com", "10.1.2.3:80"], "paths": ["/etc/myapp:ro"],`, 1)
+	if err := os.WriteFile(manifest, []byte(asks), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s := &shelf{blobs: map[digest.Digest][]byte{}, tags: map[string]digest.Digest{}}
 	server := httptest.NewServer(s)
 	defer server.Close()
@@ -108,7 +117,9 @@ func TestPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`type = "greeting"`, `oci_source = "oci://` + to + `"`, `signer = "` + signer + `"`, "state = true"} {
+	for _, want := range []string{`type = "greeting"`, `oci_source = "oci://` + to + `"`, `signer = "` + signer + `"`, "state = true",
+		`hosts = ["api.example.com:443", "10.1.2.3:80"]`, `paths = ["/etc/myapp:ro"]`,
+	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it says\n%s\nwithout %s", said, want)
 		}

@@ -3,6 +3,7 @@ package settings
 
 import (
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,13 +12,13 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-var known = []string{"approval", "approval-time", "label"}
+var known = []string{"approval", "approval-time", "label", "objective"}
 
 // maxHours is how long a change may wait for a decision: a year.
 const maxHours = 8760
 
 // Update reads label=KEY=VALUE, label=KEY- (which removes a label),
-// approval=prompt or approval=approve-all, and approval-time=72h or approval-time=app. Labels are those that the install has
+// approval=prompt or approval=approve-all, approval-time=72h or approval-time=app, and objective=99.9 or objective=none. Labels are those that the install has
 // with these changes. It does no I/O.
 func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) {
 	var update ctlapi.InstallUpdate
@@ -25,7 +26,7 @@ func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) 
 		name, value, ok := strings.Cut(setting, "=")
 		switch {
 		case !ok:
-			return update, usage.Errorf("%q is not NAME=VALUE; there are label=KEY=VALUE, approval=prompt|approve-all and approval-time=72h", usage.Shortened(setting))
+			return update, usage.Errorf("%q is not NAME=VALUE; there are label=KEY=VALUE, approval=prompt|approve-all, approval-time=72h and objective=99.9", usage.Shortened(setting))
 		case name == "label":
 			if update.Labels == nil {
 				next := ctlapi.Labels{}
@@ -50,11 +51,29 @@ func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) 
 				}
 			}
 			update.ApprovalHours = &hours
+		case name == "objective":
+			percent, err := objective(value)
+			if err != nil {
+				return update, err
+			}
+			update.HealthObjective = &percent
 		default:
 			return update, usage.Errorf("an install has no setting %q%s", usage.Shortened(name), place.Meant(name, known))
 		}
 	}
 	return update, nil
+}
+
+// objective reads 99.9, 99.9% or none.
+func objective(value string) (float64, error) {
+	if value == "none" {
+		return 0, nil
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(value, "%"), 64)
+	if err != nil || !(percent >= 50 && percent <= 99.999) {
+		return 0, usage.Errorf("objective is a percentage from 50 to 99.999, such as 99.9, or none, not %q", usage.Shortened(value))
+	}
+	return percent, nil
 }
 
 // wholeHours reads 72h: from one hour to a year.

@@ -188,6 +188,9 @@ func Settings(i ctlapi.Install) string {
 		}
 		parts = append(parts, "switched: "+strings.Join(switched, ", "))
 	}
+	if i.HealthObjective != nil {
+		parts = append(parts, fmt.Sprintf("objective: healthy %g %% of the time", *i.HealthObjective))
+	}
 	if len(i.RolesOn) > 0 {
 		var on []string
 		for _, name := range i.RolesOn {

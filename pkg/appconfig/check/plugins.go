@@ -91,10 +91,10 @@ func (p *pluginCheck) component(c *appconfig.Component, m plugin.Manifest, dir f
 		return
 	}
 	grant := c.Berth.Plugin
-	granted := plugin.Permissions{Network: grant.Network, InstallDir: grant.InstallDir, State: grant.State}
-	for _, name := range m.Permissions.Without(granted) {
-		p.Diags = append(p.Diags, p.At(place.Error, place.CodeValue, c.At.Below("berth.plugin").Below(name), "plugin %s asks for %s, which the component does not grant", m.Type, name).
-			WithRemedy("write %s = true in [berth.plugin], or use another version", name))
+	granted := plugin.Permissions{Network: grant.Network, Hosts: grant.Hosts, InstallDir: grant.InstallDir, Paths: grant.Paths, Roles: grant.Roles, State: grant.State}
+	for _, wish := range m.Permissions.Without(granted) {
+		p.Diags = append(p.Diags, p.At(place.Error, place.CodeValue, c.At.Below("berth.plugin").Below(wish.Key), "plugin %s asks for %s, which the component does not grant", m.Type, wish).
+			WithRemedy("write %s in [berth.plugin], next to what it grants already, or use another version", wish.Remedy()))
 	}
 	if _, err := plugin.Verify(grant.Signer, dir); err != nil && grant.Signer != "" {
 		p.Diags = append(p.Diags, p.At(place.Warning, place.CodeValue, c.At.Below("berth.plugin.signer"), "runners will refuse plugin %s: %s", m.Type, oneLine(err)).

@@ -19,6 +19,11 @@ func (v *validator) roleNames() {
 	}
 	for i := range a.Components {
 		v.operationRoleNames(a.Components[i].At, a.Components[i].OperationRoles)
+		if ext := a.Components[i].Berth; ext != nil && ext.Plugin != nil {
+			for j, name := range ext.Plugin.Roles {
+				v.switchedRole(a.Components[i].At.Below("berth.plugin.roles").Item(j), name)
+			}
+		}
 	}
 	if a.OperationRoles != nil {
 		for i, r := range a.OperationRoles.Rules {
@@ -56,6 +61,14 @@ func (v *validator) breakGlassRole(at place.Place, name string) {
 		}
 	}
 	v.anyRole(place.Warning, at, name, roleNames("break-glass role", v.app.BreakGlass, permitted))
+}
+
+// switchedRole is one that the customer switches: a runner knows no other.
+func (v *validator) switchedRole(at place.Place, name string) {
+	switched := slices.DeleteFunc(slices.Clone(v.app.Permissions), func(r appconfig.Role) bool {
+		return r.Type != appconfig.RoleBreakGlass && r.Type != appconfig.RoleCustom
+	})
+	v.anyRole(place.Error, at, name, roleNames("break-glass or custom role", v.app.BreakGlass, switched))
 }
 
 // anyRole compares names as they are written, since most are templates. One that

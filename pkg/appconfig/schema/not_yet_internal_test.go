@@ -68,8 +68,8 @@ var actedOn = map[string][]string{
 		"helm.helm_repo", "helm.helm_repo.repo_url", "helm.helm_repo.chart", "helm.helm_repo.version",
 	},
 	"appconfig.TestPluginGrants": {
-		"component.berth.plugin", "component.berth.plugin.signer", "component.berth.plugin.network", "component.berth.plugin.install_dir", "component.berth.plugin.state",
-		"sandbox.berth.plugin", "sandbox.berth.plugin.signer", "sandbox.berth.plugin.network", "sandbox.berth.plugin.install_dir", "sandbox.berth.plugin.state",
+		"component.berth.plugin", "component.berth.plugin.signer", "component.berth.plugin.network", "component.berth.plugin.hosts", "component.berth.plugin.install_dir", "component.berth.plugin.paths", "component.berth.plugin.roles", "component.berth.plugin.state",
+		"sandbox.berth.plugin", "sandbox.berth.plugin.signer", "sandbox.berth.plugin.network", "sandbox.berth.plugin.hosts", "sandbox.berth.plugin.install_dir", "sandbox.berth.plugin.paths", "sandbox.berth.plugin.roles", "sandbox.berth.plugin.state",
 	},
 	"appconfig.TestScriptSources": {
 		"action.steps[].public_repo", "action.steps[].public_repo.repo", "action.steps[].public_repo.directory", "action.steps[].public_repo.branch",

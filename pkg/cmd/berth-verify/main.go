@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/offer"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
@@ -39,7 +41,8 @@ berth-verify evidence DIR [--key FILE] [--head FILE] [--head-key FILE] [-o text|
 Checks a chain, as "berth-runner" writes it, without any network. FILE may be
 "-" for standard input.
 
-  --key FILE         public key of the chain's writer; may be repeated
+  --key FILE         public key of the chain's writer: of the first machine, or of the one
+                     that writes now, for which the recovery key signed; may be repeated
   --head FILE        heads that somebody else kept: signed heads, or that side's own
                      chain with its anchors, as JSON lines; may be repeated
   --head-key FILE    public key of who signed these heads, when that is not the chain's
@@ -174,16 +177,20 @@ func verify(path string, stdin io.Reader, g given) (chain.Report, error) {
 		}
 		o.Heads = append(o.Heads, kept...)
 	}
-	in := stdin
-	if path != "-" {
-		f, err := os.Open(path)
+	o.Check = new(offer.History).Check
+	if path == "-" {
+		whole, err := io.ReadAll(stdin) // it is read twice
 		if err != nil {
 			return chain.Report{}, err
 		}
-		defer f.Close()
-		in = f
+		return chain.VerifyOf(o.Keys, bytes.NewReader(whole), o)
 	}
-	return chain.Verify(in, o)
+	f, err := os.Open(path)
+	if err != nil {
+		return chain.Report{}, err
+	}
+	defer f.Close()
+	return chain.VerifyOf(o.Keys, f, o)
 }
 
 func readKeys(paths []string) (map[string]ed25519.PublicKey, error) {
@@ -331,11 +338,27 @@ func printKeys(w io.Writer, keys []chain.Vouched) error {
 		if k.EndedBy > 0 {
 			ended = fmt.Sprintf(", ended by record %s", thousands(k.EndedBy))
 		}
+		if k.As == "vendor" {
+			ended = vendorKey(k)
+		}
 		_, _ = fmt.Fprintf(&out, "  key %s vouches as %s from %s to %s, records %s to %s%s\n", visible.Line(k.KeyID), visible.Line(strings.TrimSpace(k.As+" "+k.Holder)),
 			k.From.UTC().Format("2006-01-02 15:04:05Z"), k.Until.UTC().Format("2006-01-02 15:04:05Z"), thousands(k.FirstSeq), thousands(k.LastSeq), ended)
 	}
 	_, err := w.Write(out.Bytes())
 	return err
+}
+
+// vendorKey says who pinned a key of the vendor's, and what became of it.
+func vendorKey(k chain.Vouched) string {
+	by := func(who string) string { return cmp.Or(visible.Line(who), "nobody that the runner knew") }
+	text := fmt.Sprintf(", pinned by %s, releases taken or revoked by it: %s", by(k.PinnedBy), thousands(k.Records))
+	switch {
+	case k.EndedBy > 0 && k.ReplacedBy != "":
+		text += fmt.Sprintf(", replaced by %s in record %s by %s", visible.Line(k.ReplacedBy), thousands(k.EndedBy), by(k.RemovedBy))
+	case k.EndedBy > 0:
+		text += fmt.Sprintf(", removed in record %s by %s", thousands(k.EndedBy), by(k.RemovedBy))
+	}
+	return text
 }
 
 // thousands writes 1284 as 1,284.

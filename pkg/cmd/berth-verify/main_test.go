@@ -12,6 +12,8 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/consent"
+	"github.com/berth-dev/berth/pkg/offer"
 )
 
 // fixture is a chain on disk with its writer's key and heads that the vendor kept.
@@ -163,4 +165,70 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil || !got.OK || got.Records != 3 || !got.Signed || got.Effects != 1 {
 		t.Errorf("%v: %s", err, stdout.String())
 	}
+}
+
+// The vendor's keys: who pinned one, which took its place, and a release that the chain
+// says was accepted by a key that was not pinned.
+func TestVendorKeys(t *testing.T) {
+	t.Parallel()
+	pair := func() (consent.Signer, chain.VendorKey) {
+		public, private, err := capsule.GenerateKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return consent.Ed25519Signer(private), chain.VendorKey{KeyID: capsule.KeyID(public), Key: capsule.EncodePublicKey(public)}
+	}
+	old, oldKey := pair()
+	_, nextKey := pair()
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	rotation, err := offer.SignRotation(old, offer.Rotation{OrgID: "org_1", AppID: "app_1", NewKeyID: nextKey.KeyID, NewKey: nextKey.Key, Issued: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := offer.Sign(old, offer.Statement{
+		OrgID: "org_1", AppID: "app_1", App: "hello", ReleaseID: "rel_3", Number: 3, Manifest: capsule.DigestBytes(nil), Issued: now, Expires: now.Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := chain.Record{What: "release 3", Offer: &chain.Offer{ReleaseID: "rel_3", Release: 3, Manifest: capsule.DigestBytes(nil), KeyID: old.Key.ID, Signed: &signed}}
+	records := []chain.Record{
+		{What: "pinned", VendorKeys: &chain.VendorKeys{AppID: "app_1", Pinned: []chain.VendorKey{oldKey}, Added: []string{oldKey.KeyID}, By: "ada"}},
+		accepted,
+		{What: "rotated", VendorKeys: &chain.VendorKeys{
+			AppID: "app_1", Pinned: []chain.VendorKey{nextKey}, Added: []string{nextKey.KeyID}, Removed: []string{oldKey.KeyID}, Rotation: &rotation, By: "bob",
+		}},
+	}
+	check := func(code int, says []string, records ...chain.Record) {
+		t.Helper()
+		var text bytes.Buffer
+		var head chain.Head
+		_, key, err := capsule.GenerateKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			r.Actor, r.Kind, r.Time = "customer", chain.Event, now
+			line, err := chain.Next(head, r, chain.Signer{Chain: "ins_1", Key: key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			head = line.Head
+			text.Write(append(line.Raw, '\n'))
+		}
+		var out bytes.Buffer
+		if got := run([]string{"chain", "-", "--keys"}, &text, &out, &out); got != code {
+			t.Errorf("exit %d, want %d: %s", got, code, out.String())
+		}
+		for _, part := range says {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("%q is not in:\n%s", part, out.String())
+			}
+		}
+	}
+	check(exitOK, []string{
+		old.Key.ID + " vouches as vendor from 2026-11-27 12:00:00Z to 2026-11-27 12:00:00Z, records 1 to 2, pinned by ada, releases taken or revoked by it: 1, replaced by " + nextKey.KeyID + " in record 3 by bob",
+		nextKey.KeyID + " vouches as vendor from", "pinned by bob, releases taken or revoked by it: 0",
+	}, records...)
+	check(exitBad, []string{"accepts a release that no vendor key of that time signed"}, append(records, accepted)...)
 }

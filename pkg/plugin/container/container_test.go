@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/plugin"
 	"github.com/berth-dev/berth/pkg/plugin/container"
 	"github.com/berth-dev/berth/pkg/plugin/container/imagetest"
+	"github.com/berth-dev/berth/pkg/plugin/grant"
 )
 
 const platform = "linux/" + runtime.GOARCH
@@ -36,7 +37,7 @@ func build(t *testing.T) string {
 }
 
 // start runs an image in a room, whose directory it returns, and what it said.
-func start(t *testing.T, layout string, env ...string) (dir, said string) {
+func start(t *testing.T, layout string, paths []grant.Path, env ...string) (dir, said string) {
 	t.Helper()
 	at := t.TempDir()
 	i, err := container.Open(t.Context(), filepath.Dir(layout), plugin.Manifest{Type: "look", Image: filepath.Base(layout)}, platform)
@@ -44,7 +45,7 @@ func start(t *testing.T, layout string, env ...string) (dir, said string) {
 		t.Fatal(err)
 	}
 	defer i.Close()
-	room := container.Room{Root: filepath.Join(at, "root"), Open: []string{filepath.Join(at, "job")}}
+	room := container.Room{Root: filepath.Join(at, "root"), Open: []string{filepath.Join(at, "job")}, Paths: paths}
 	if err := os.Mkdir(room.Open[0], 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestAttackRoom(t *testing.T) {
 		imagetest.File("tools/look", build(t)), imagetest.File("of-image", "x"),
 		imagetest.Link("etc", "/"), imagetest.Link("climb", strings.Repeat("../", 40)+secret),
 	})
-	dir, said := start(t, layout, "PATH=/bin", "SECRET="+secret, "BERTH_X=y")
+	dir, said := start(t, layout, nil, "PATH=/bin", "SECRET="+secret, "BERTH_X=y")
 	for _, want := range []string{
 		"args -- run " + dir, "env BERTH_X=y", "env PATH=/tools", "cwd " + dir, "caps 0000000000000000", "bounds 0000000000000000", "nnp 1",
 		"read /of-image: ok", "write " + dir + "/x: ok", "write /tmp/x: ok", "read /dev/null: ok", "read /proc/self/status: ok",
@@ -101,6 +102,42 @@ func TestAttackRoom(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(said)
+	}
+}
+
+// What of the machine is granted is at its own place, to read or to write, and nothing
+// else of where it lies.
+func TestRoomShowsPaths(t *testing.T) {
+	t.Parallel()
+	machine := t.TempDir()
+	for _, name := range []string{"conf", "other"} {
+		if err := os.WriteFile(filepath.Join(machine, name), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"read", "write"} {
+		if err := os.Mkdir(filepath.Join(machine, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	layout := filepath.Join(t.TempDir(), "image")
+	imagetest.Layout(t, layout, ocispec.ImageConfig{Entrypoint: []string{"/look"}}, []imagetest.Entry{imagetest.File("look", build(t))})
+	at := func(name string) string { return filepath.Join(machine, name) }
+	_, said := start(t, layout, []grant.Path{{Name: at("conf")}, {Name: at("read")}, {Name: at("write"), Write: true}},
+		"TRY="+strings.Join([]string{at("conf"), at("other"), at("read/x"), at("write/x")}, " "))
+	for _, want := range []string{
+		"read " + at("conf") + ": ok", "write " + at("conf") + ": refused", "read " + at("other") + ": refused",
+		"write " + at("read/x") + ": refused", "write " + at("write/x") + ": ok",
+	} {
+		if !strings.Contains(said, want+"\n") {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	if _, err := os.Stat(at("write/x")); err != nil {
+		t.Error(err)
+	}
+	if raw, err := os.ReadFile(at("other")); err != nil || string(raw) != "x" { // it wrote one in its own /tmp
+		t.Errorf("what was not granted is %q, %v", raw, err)
 	}
 }
 

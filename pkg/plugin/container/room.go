@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/pkg/plugin/grant"
 )
 
 // name is what the first process of a room is called by, in place of the executable's
@@ -34,6 +36,8 @@ type Room struct {
 	Root string
 	// Open are directories, absolute, that the program may write to.
 	Open []string
+	// Paths are files and directories of the machine that are shown too.
+	Paths []grant.Path
 	// Hosts shows the files by which names of the network are found.
 	Hosts bool
 }
@@ -149,6 +153,19 @@ func (o order) furnish() error {
 	}
 	for _, dir := range o.Open {
 		if err := show(root, dir, true, harmless); err != nil {
+			return err
+		}
+	}
+	for _, p := range o.Paths {
+		info, err := os.Lstat(p.Name)
+		if err != nil {
+			return fmt.Errorf("show %s: %w", p.Name, err)
+		}
+		flags := uintptr(harmless)
+		if !p.Write {
+			flags |= unix.MS_RDONLY
+		}
+		if err := show(root, p.Name, info.IsDir(), flags); err != nil {
 			return err
 		}
 	}

@@ -361,8 +361,10 @@ func (s *Service) stop() {
 func (s *Service) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	_, err := os.Stat(s.record())
 	s.stop()
-	if os.Geteuid() == 0 {
+	// Without a daemon of its own the groups belong to another Build Runner of this user.
+	if err == nil && os.Geteuid() == 0 {
 		dropGroups(firstUID(s.cfg.EngineUID))
 	}
 	return nil

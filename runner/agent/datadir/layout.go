@@ -53,6 +53,7 @@
 //	  release-keys.json   the release keys that the customer pinned, for updates of the runner
 //	  vendor-releases.json   the signed releases of the app that were seen and accepted
 //	  revoked-releases.json  those that the customer revoked
+//	  vendor-key-changes.json  the customer's last changes of the vendor's keys
 //	  versions/           versions of the runner that updates brought: see package versions
 //	  locks/<resource>    held while an engine works on the resource
 //	  lock                held by the one active agent
@@ -169,6 +170,9 @@ func (d Dir) VendorReleases() string { return d.join("vendor-releases.json") }
 
 // RevokedReleases are those that the customer revoked.
 func (d Dir) RevokedReleases() string { return d.join("revoked-releases.json") }
+
+// VendorKeyChanges are the customer's last changes of the vendor's keys.
+func (d Dir) VendorKeyChanges() string { return d.join("vendor-key-changes.json") }
 
 // ReleaseKeys are the keys whose releases the customer trusts.
 func (d Dir) ReleaseKeys() string { return d.join("release-keys.json") }

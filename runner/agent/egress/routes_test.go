@@ -104,6 +104,7 @@ var elsewhere = map[string]string{
 	"cluster/client.go":      "the customer's own cluster",
 	"control/client.go":      "what the ledger's client is made of",
 	"control/transport.go":   "wraps the ledger's client",
+	"hostproxy/proxy.go":     "a plugin's bytes, to hosts that it was granted: the job's log tells of them",
 	"registry/access.go":     "the listener of the install's own registry",
 	"toolchain/box.go":       "what the ledger's client is made of",
 	"toolchain/sources.go":   "a field for the ledger's client",

@@ -27,7 +27,7 @@ var Standards = []Standard{
 	{Name: "data-resource", Answer: policy.Ask, Says: "Terraform deletes or replaces what holds data: databases, buckets, disks, snapshots, queues, keys, vaults, registries, clusters of AWS, Azure and Google"},
 	{Name: "pulumi-data", Answer: policy.Ask, Says: "Pulumi deletes or replaces what holds data"},
 	{Name: "plugin-removes", Answer: policy.Ask, Says: "a plugin deletes or replaces something"},
-	{Name: "plugin-grows", Answer: policy.Ask, Says: "a new version of a plugin may more than the one that you accepted: the network, the install's directory, a state"},
+	{Name: "plugin-grows", Answer: policy.Ask, Says: "a new version of a plugin may more than the one that you accepted: the network or a host of it, the install's directory, a path of the machine, a role, a state"},
 	{Name: "cloud-iam", Answer: policy.Ask, Says: "Terraform changes roles, policies, bindings or keys of the cloud's IAM"},
 	{Name: "pulumi-iam", Answer: policy.Ask, Says: "Pulumi changes roles, policies, bindings or keys of the cloud's IAM"},
 	{Name: "privileged-container", Answer: policy.Ask, Says: "a container is privileged, or has a capability that reaches the node"},

@@ -220,6 +220,9 @@ func TestStandard(t *testing.T) {
 		{"a release", policy.Document{Form: policy.FormRelease, Of: "release", Name: "release 3", Body: []byte(`{"id":"rel_x","number":3,"forgets":false,"artifacts":[],"scripts":[],"plugins":[],"roles":[],"secrets":[]}`)}, policy.Allow, ""},
 		{"a new plugin", bringsPlugin(t, jobspec.Plugin{Network: true}), policy.Allow, ""},
 		{"a plugin that grows", bringsPlugin(t, jobspec.Plugin{Network: true, State: true}, jobspec.Plugin{State: true}), policy.Ask, "plugin-grows"},
+		{"a plugin that reaches another host", bringsPlugin(t, jobspec.Plugin{Hosts: []string{"a.example.com", "b.example.com"}}, jobspec.Plugin{Hosts: []string{"a.example.com"}}), policy.Ask, "plugin-grows"},
+		{"a plugin that reaches a host less", bringsPlugin(t, jobspec.Plugin{Hosts: []string{"a.example.com"}}, jobspec.Plugin{Hosts: []string{"*.example.com", "b.example.com"}}), policy.Allow, ""},
+		{"a plugin that writes where it read", bringsPlugin(t, jobspec.Plugin{Paths: []string{"/opt/a"}}, jobspec.Plugin{Paths: []string{"/opt/a:ro"}}), policy.Ask, "plugin-grows"},
 		{"a plugin that shrinks", bringsPlugin(t, jobspec.Plugin{State: true}, jobspec.Plugin{Network: true, State: true}), policy.Allow, ""},
 		{"an image", policy.Document{Form: policy.FormImage, Of: "container_image", Component: "web", Name: "image web", Body: []byte(`{"image":"registry.shop.example:5000/web","tag":"1","digest":"sha256:aa","metadata":{"signed":false}}`)}, policy.Allow, ""},
 	} {

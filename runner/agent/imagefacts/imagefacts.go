@@ -63,22 +63,41 @@ func (f folder) HangingOnParts(ctx context.Context, image digest.Digest) ([]oci.
 
 // Of reads what a place has of an image.
 func Of(ctx context.Context, from Source, image digest.Digest, keys Keys) (policy.ImageMetadata, error) {
+	found, err := Read(ctx, from, image)
+	return found.By(keys), err
+}
+
+// Image is what a place has of an image.
+type Image struct {
+	manifest []byte
+	hung     []oci.HangingOn // on the image, then on its platforms
+}
+
+// Read reads it, once for all who bring keys.
+func Read(ctx context.Context, from Source, image digest.Digest) (Image, error) {
 	manifest, hung, err := from.Hanging(ctx, image)
 	if err != nil {
-		return policy.ImageMetadata{}, err
+		return Image{}, err
 	}
 	parts, err := from.HangingOnParts(ctx, image)
 	if err != nil {
-		return policy.ImageMetadata{}, err
+		return Image{}, err
 	}
-	signed := len(keys.Keys) > 0 && attest.Signed(keys.Keys, image, manifest, hung) == nil
+	return Image{manifest, append([]oci.HangingOn{{Subject: image, Hung: hung}}, parts...)}, nil
+}
+
+// By is what keys make of it.
+func (i Image) By(keys Keys) policy.ImageMetadata {
+	if len(i.hung) == 0 || len(keys.Keys) == 0 && !keys.Unsigned {
+		return policy.ImageMetadata{}
+	}
+	image := i.hung[0]
+	signed := len(keys.Keys) > 0 && attest.Signed(keys.Keys, image.Subject, i.manifest, image.Hung) == nil
 	var said []attest.Said
-	for _, part := range slices.Concat([]oci.HangingOn{{Subject: image, Hung: hung}}, parts) {
-		if len(keys.Keys) > 0 || keys.Unsigned {
-			said = append(said, attest.Statements(keys.Keys, part.Subject, part.Hung)...)
-		}
+	for _, on := range i.hung {
+		said = append(said, attest.Statements(keys.Keys, on.Subject, on.Hung)...)
 	}
-	return Metadata(signed, said), nil
+	return Metadata(signed, said)
 }
 
 // billsOfMaterials are the predicate types of documents that list what is in an image.

@@ -30,11 +30,11 @@ func (j *job) handResult(life context.Context, result jobspec.Result) error {
 	if err := j.handDenied(life, result); err != nil {
 		return err
 	}
-	if len(result.Metrics) > 0 && j.off(egress.Metrics) {
-		result.Metrics, result.MetricsError = nil, noMetrics
-	}
 	report := runnerapi.ResultReport{Attempt: j.attempt.Assignment.Attempt, Fence: j.attempt.Assignment.Fence, Result: result}
 	return control.Retry(life, j.log, "report result", func(ctx context.Context) error {
+		if (len(result.Metrics) > 0 || result.MetricsError != "") && j.off(egress.Metrics) { // asked at each try
+			report.Result.Metrics, report.Result.MetricsError = nil, noMetrics
+		}
 		return j.deps.API.Result(ctx, j.spec.JobID, report)
 	})
 }
@@ -48,7 +48,11 @@ func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Res
 		return result, nil
 	}
 	err := control.Retry(life, j.log, "hand in plan", func(ctx context.Context) error {
-		return j.deps.API.Plan(ctx, j.spec.JobID, plan)
+		told, err := j.withoutDetails(plan)
+		if err != nil {
+			return err
+		}
+		return j.deps.API.Plan(ctx, j.spec.JobID, told)
 	})
 	if err == nil || life.Err() != nil || control.Away(err) || control.Status(err) == 404 {
 		return result, err
@@ -83,9 +87,9 @@ func (j *job) announce(life context.Context, run jobspec.Run) {
 }
 
 func (j *job) handRun(life context.Context, result jobspec.Result) error {
-	run := j.allowed(runOf(*j.tick, result))
+	run := runOf(*j.tick, result)
 	return control.Retry(life, j.log, "report run", func(ctx context.Context) error {
-		recorded, err := j.deps.API.ReportRun(ctx, j.spec.JobID, run)
+		recorded, err := j.deps.API.ReportRun(ctx, j.spec.JobID, j.allowed(run))
 		if err == nil {
 			j.openStream(recorded)
 		}

@@ -107,6 +107,9 @@ type Engine struct {
 	SearchPath string
 	// Launcher is the executable that becomes an engine, the agent's own.
 	Launcher string
+	// Own are files and directories of the runner's outside of its data, of which no
+	// plugin is shown anything.
+	Own []string
 	// Isolation is that of all engines. With Hidden, Sight says what is hidden,
 	// and its UID is 0 where each job gets a user out of Users.
 	Isolation process.Isolation

@@ -121,7 +121,7 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 	}
 	j.log.InfoContext(life, "attempt ended", "operation", string(j.spec.Operation), "outcome", string(result.Outcome),
 		"error", result.Error, "took", result.FinishedAt.Sub(result.StartedAt))
-	observe(life, j.spec, result)
+	j.observe(life, result)
 	text := string(result.Outcome)
 	if result.Error != "" && !logged {
 		text += ": " + result.Error
@@ -337,12 +337,16 @@ var (
 	instruments = telemetry.InstrumentsOf("runner/agent")
 	jobDuration = instruments.Duration("runner.job.duration", "how long attempts took, from the engine's start to its end", telemetry.Work)
 	engineStart = instruments.Duration("runner.engine.start", "how long engines took to come to life", telemetry.Requests)
+	checkTime   = instruments.Duration("runner.check.duration", "how long checks and probes of the schedule took", telemetry.Work)
 )
 
 // observe counts how long attempts take.
-func observe(ctx context.Context, spec jobspec.Spec, r jobspec.Result) {
-	attrs := metric.WithAttributes(attribute.String("operation", string(spec.Operation)), attribute.String("outcome", string(r.Outcome)))
+func (j *job) observe(ctx context.Context, r jobspec.Result) {
+	attrs := metric.WithAttributes(attribute.String("operation", string(j.spec.Operation)), attribute.String("outcome", string(r.Outcome)))
 	jobDuration.Record(ctx, r.FinishedAt.Sub(r.StartedAt).Seconds(), attrs)
+	if tick := j.attempt.Tick; tick != nil && tick.HealthCheck {
+		checkTime.Record(ctx, r.FinishedAt.Sub(r.StartedAt).Seconds(), metric.WithAttributes(attribute.String("check", tick.Action), attribute.String("outcome", string(r.Outcome))))
+	}
 	if !r.FirstInstructionAt.IsZero() {
 		engineStart.Record(ctx, r.FirstInstructionAt.Sub(r.StartedAt).Seconds(), attrs)
 	}

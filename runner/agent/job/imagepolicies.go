@@ -144,13 +144,14 @@ func (j *job) imageDocuments(ctx context.Context, documents []policy.Document) (
 	if err != nil {
 		return nil, err
 	}
-	sides := []guardrail.Seen{{Side: policy.SideVendor, Image: j.nameOfImage(*j.spec.Artifact)}, {Side: policy.SideCustomer}}
-	for i, keys := range []imagefacts.Keys{vendors, customers} {
-		if sides[i].Metadata, err = imagefacts.Of(ctx, imagefacts.In(root), digest.Digest(j.spec.Artifact.Digest), keys); err != nil {
-			return nil, err
-		}
+	image, err := imagefacts.Read(ctx, imagefacts.In(root), digest.Digest(j.spec.Artifact.Digest))
+	if err != nil {
+		return nil, err
 	}
-	return guardrail.ImageDocuments(documents, sides)
+	return guardrail.ImageDocuments(documents, []guardrail.Seen{
+		{Side: policy.SideVendor, Image: j.nameOfImage(*j.spec.Artifact), Metadata: image.By(vendors)},
+		{Side: policy.SideCustomer, Metadata: image.By(customers)},
+	})
 }
 
 // trustedFor are the keys that the customer trusts for an image.

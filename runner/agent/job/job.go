@@ -60,6 +60,9 @@ type job struct {
 	buildKit []string // environment of a build of an image
 	image    string   // that the engine is started in, "" for where the runner's engines are
 
+	// paths are what a plugin is shown of the machine.
+	paths []shownPath
+
 	terraformGone string // why the plan's Terraform cannot be used, "" when it can
 
 	// inherited: an earlier agent began the attempt.
@@ -74,8 +77,11 @@ type job struct {
 	stopped  ending.Stop
 	engine   engine // nil before it runs
 	breakOff context.CancelFunc
+	seen     func()      // the release of this job was decided about, or will not be
 	stream   chan string // gets the stream's id once it is known
 	proxy    *stateproxy.Proxy
+	// closeHosts ends the way to a plugin's hosts, and waits for its last log line.
+	closeHosts func()
 	// providers are those that the engine finds in the cache.
 	providers providers.Given
 
@@ -89,7 +95,7 @@ func newJob(deps *Deps, dir jobdir.Folder, a jobdir.Attempt) (*job, error) {
 		deps: deps, dir: dir, id: a.Assignment.JobID, tick: a.Tick, spec: spec, fault: fault, attempt: a, secrets: newSecrets(),
 		log:    deps.Log.With("job_id", a.Assignment.JobID, "attempt", a.Assignment.Attempt),
 		stream: make(chan string, 1), over: make(chan struct{}), done: make(chan struct{}),
-		breakOff: func() {},
+		breakOff: func() {}, seen: func() {}, closeHosts: func() {},
 	}
 	// Without the lock, an engine that is to be adopted has it.
 	lock, err := datadir.Flock(dir.Lock(), errors.New("job directory is in use"))
@@ -104,6 +110,9 @@ func newJob(deps *Deps, dir jobdir.Folder, a jobdir.Attempt) (*job, error) {
 	j.logs.setToken(a.Assignment.LogToken)
 	if a.Assignment.StreamID != "" {
 		j.stream <- a.Assignment.StreamID
+	}
+	if deps.Offers != nil && spec.Release != nil && spec.Operation == jobspec.OperationPlan && !spec.Destroy {
+		j.seen = deps.Offers.Coming()
 	}
 	return j, nil
 }

@@ -46,6 +46,12 @@ func (j *job) prepareLaunch(inherit []*os.File) error {
 			}
 		}
 	}
+	maps, end, err := j.pathMaps(spec.Isolation.UID)
+	defer end()
+	if err != nil {
+		return fmt.Errorf("start engine: %w", err)
+	}
+	spec.PathMaps = maps
 	if j.launch, err = process.Prepare(spec); err != nil {
 		return fmt.Errorf("start engine: %w", err)
 	}

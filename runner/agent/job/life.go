@@ -48,10 +48,12 @@ func (j *job) run(life context.Context, entry recovery.Decision) {
 		go j.announce(life, jobspec.Run{State: "running"})
 	}
 	err := j.work(life, entry)
+	j.closeHosts()
 	if err == nil {
 		j.release()
 	}
 	j.deps.Turns.Leave(j.attempt.Name())
+	j.seen()
 	close(j.over)
 	switch {
 	case errors.Is(err, errDetached), life.Err() != nil:
@@ -196,6 +198,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.openProxy(life); err != nil {
 		return nil, err
 	}
+	if err := j.openHosts(life); err != nil {
+		return nil, err
+	}
 	if err := j.bringPluginState(ctx); err != nil {
 		return nil, err
 	}
@@ -227,6 +232,9 @@ func (j *job) adopt(life context.Context) error {
 	}
 	if j.attempt.Pod {
 		return j.adoptPod(life)
+	}
+	if err := j.openHosts(life); err != nil { // its plugin finds nothing open, and says so
+		j.log.ErrorContext(life, "way to a plugin's hosts cannot be opened again", "err", err)
 	}
 	j.logs.follow(life, j.dir.Stdout(), j.dir.Stderr())
 	if id := j.attempt.Process; id != nil {
@@ -271,6 +279,7 @@ func (j *job) await(life context.Context, p engine) error {
 		break
 	}
 	endToken()
+	j.closeHosts()
 	j.logs.drain()
 	if reason, never := neverBegan(p); never {
 		return j.finishUnbegun(life, reason)

@@ -85,7 +85,7 @@ func (l *logs) ship(ctx context.Context, sinks Sinks, stream string) {
 		case <-ctx.Done():
 		}
 	}()
-	err = logship.Shipper{Spool: l.spool, Sink: sink, Log: l.log}.Run(ctx)
+	err = logship.Shipper{Spool: l.spool, Sink: sink, Log: l.log, Withhold: l.ofSpool()}.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return

@@ -13,7 +13,7 @@ func (j *job) seeRelease() error {
 	if j.deps.Offers == nil || j.spec.Destroy {
 		return nil
 	}
-	refused, err := j.deps.Offers.See(*j.spec.Release)
+	refused, err := j.deps.Offers.See(context.Background(), *j.spec.Release)
 	if err != nil {
 		return fmt.Errorf("signed releases: %w", err)
 	}
@@ -66,7 +66,7 @@ func (j *job) admitRelease(ctx context.Context) error {
 			o.Needs = append(o.Needs, jobspec.ManifestItem{Kind: jobspec.ManifestConfig, Name: config.Name, Digest: record.Config})
 		}
 	}
-	refused, err := j.deps.Offers.Admit(o, adHoc)
+	refused, err := j.deps.Offers.Admit(ctx, o, adHoc)
 	if err != nil {
 		return fmt.Errorf("signed releases: %w", err)
 	}

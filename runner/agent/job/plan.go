@@ -53,14 +53,10 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 			return err
 		}
 	}
-	limit, off := shown.Limit, j.off(egress.PlanDetails)
-	if off {
-		limit = 0
+	summary := shown.Of(whole, shown.Limit)
+	if j.off(egress.PlanDetails) {
+		summary = shown.Counts(whole)
 		j.remark("the customer has switched off plan details: counts and the effect digest are shown, the rest stays with the customer")
-	}
-	summary := shown.Of(whole, limit)
-	if off {
-		summary.Footprint = nil // the effect digest covers it, and the customer's side shows it
 	}
 	if summary.NotShownBytes > 0 {
 		if err := datadir.WriteJSON(j.deps.Dir.PlanSummary(j.spec.ChangeID), whole); err != nil {

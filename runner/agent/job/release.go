@@ -199,7 +199,9 @@ func (j *job) doByItself(ctx, life context.Context) (engine, error) {
 // planAcceptance leaves what an engine leaves of a plan.
 func (j *job) planAcceptance(result *jobspec.Result) error {
 	release := *j.spec.Release
-	if err := j.seeRelease(); err != nil {
+	err := j.seeRelease()
+	j.seen()
+	if err != nil {
 		return err
 	}
 	j.deps.Scripts.Learn(release.Scripts...)

@@ -8,17 +8,21 @@ import (
 	"github.com/berth-dev/berth/runner/agent/roles"
 )
 
-// admitRole refuses an action whose role the customer has not switched on, whatever
-// order there is for it.
+// admitRole refuses an action, or a plugin, whose role the customer has not switched on,
+// whatever order there is for it.
 func (j *job) admitRole(ctx context.Context) error {
-	if j.deps.Roles == nil || j.spec.Kind != jobspec.KindAction || weakened.Is(weakened.Roles) {
+	if j.deps.Roles == nil || j.spec.Kind != jobspec.KindAction && j.spec.Kind != jobspec.KindPlugin || weakened.Is(weakened.Roles) {
 		return nil
 	}
 	known, _, err := j.deps.Roles.Read()
 	if err != nil {
 		return err
 	}
-	r := roles.Judge(roles.Asked{Spec: j.spec, Scripts: j.deps.Scripts.List(), Find: j.deps.Scripts.Find, Roles: known, Now: j.deps.Now()})
+	judge := roles.Judge
+	if j.spec.Kind == jobspec.KindPlugin {
+		judge = roles.JudgePlugin
+	}
+	r := judge(roles.Asked{Spec: j.spec, Scripts: j.deps.Scripts.List(), Find: j.deps.Scripts.Find, Roles: known, Now: j.deps.Now()})
 	if r == nil {
 		return nil
 	}

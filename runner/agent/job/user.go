@@ -37,13 +37,20 @@ func (j *job) confine() error {
 	if iso.NoNetwork = plugins.Confined(j.spec); iso.NoNetwork && (e.InPods || os.Geteuid() != 0 && !iso.OwnUsers) {
 		return refuse(jobspec.OutcomeRefused, "run the runner on a machine, as root or with user namespaces", "this runner cannot take the network away from a plugin")
 	}
+	hosts, err := plugins.Hosts(j.spec)
+	if err != nil {
+		return refuse(jobspec.OutcomeRefused, "correct hosts in [berth.plugin] of the component, then sync and deploy", "%v", err)
+	}
+	if err := j.findPaths(iso); err != nil {
+		return err
+	}
+	iso.Loopback = iso.NoNetwork && len(hosts) > 0
 	j.mu.Lock()
 	j.attempt.Isolation = iso // on disk with the next phase
 	j.mu.Unlock()
 	if e.InPods { // a pod has limits of its own
 		return nil
 	}
-	var err error
 	if j.group, err = process.NewGroup(j.attempt.Name(), e.Limits); err != nil {
 		return refuse(jobspec.OutcomeFailed, limitsRemedy, "the limits of the engine cannot be set: %v", err)
 	}
@@ -63,6 +70,9 @@ func (j *job) sight() *launcher.Sight {
 	s := Shape(j.deps.Engine.Sight, j.dir.Engine())
 	if plugins.SeesInstall(j.spec) {
 		s.Scratch = j.deps.Dir.Install()
+	}
+	for _, p := range j.paths {
+		s.Paths = append(s.Paths, p.Path)
 	}
 	s.Shown = slices.Concat(s.Shown, j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind), j.deps.Engine.Providers.Shown(j.spec.TerraformModule != nil))
 	return &s

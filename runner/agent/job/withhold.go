@@ -2,7 +2,9 @@ package job
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,12 +12,18 @@ import (
 	"sync"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/logship"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/egress"
+	"github.com/berth-dev/berth/runner/agent/shown"
 )
 
 const (
 	noMetrics = "the customer has switched off metrics"
 	noOutputs = "the customer has switched off check outputs"
+	noLines   = "[the customer has switched off log bodies: lines from here on are withheld]"
+	noUnsent  = "[the customer has switched off log bodies: lines that had not left yet are withheld]"
 	// maxWithheld bounds the file with lines that did not leave, in bytes, for one
 	// attempt; maxWithheldAll is for all files together: the oldest go first.
 	maxWithheld    = 16 << 20
@@ -27,7 +35,7 @@ func (j *job) off(class string) bool { return j.deps.Off != nil && j.deps.Off.Of
 
 // allowed is of a report what the customer lets leave.
 func (j *job) allowed(run jobspec.Run) jobspec.Run {
-	if len(run.Metrics) > 0 && j.off(egress.Metrics) {
+	if (len(run.Metrics) > 0 || run.MetricsError != "") && j.off(egress.Metrics) {
 		run.Metrics, run.MetricsError = nil, noMetrics
 	}
 	if (len(run.Outputs) > 0 || run.Error != "") && j.off(egress.CheckOutputs) {
@@ -37,6 +45,24 @@ func (j *job) allowed(run jobspec.Run) jobspec.Run {
 		}
 	}
 	return run
+}
+
+// withoutDetails is a plan as the customer lets it leave now: the details may have been
+// switched off since it was made.
+func (j *job) withoutDetails(plan runnerapi.Plan) (runnerapi.Plan, error) {
+	whole := plan.Summary
+	if !j.off(egress.PlanDetails) || shown.Bare(whole) {
+		return plan, nil
+	}
+	path := j.deps.Dir.PlanSummary(j.spec.ChangeID)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := datadir.WriteJSON(path, whole); err != nil {
+			return plan, err
+		}
+	}
+	plan.Summary = shown.Counts(whole)
+	plan.Summary.NotShownBytes += whole.NotShownBytes
+	return plan, nil
 }
 
 // withholding is where lines go that the customer does not let leave.
@@ -76,7 +102,23 @@ func (w *withheld) Bytes(raw []byte) []byte {
 	if !first {
 		return nil
 	}
-	return []byte("[the customer has switched off log bodies: lines from here on are withheld]\n")
+	return []byte(noLines + "\n")
+}
+
+// ofSpool keeps lines back that are in the spool when the customer switches log bodies
+// off. What the agent itself says still leaves.
+func (l *logs) ofSpool() *logship.Withholding {
+	if l.withholding.off == nil {
+		return nil
+	}
+	file := &withheld{withholding: l.withholding, log: l.log}
+	return &logship.Withholding{
+		Off: func() bool { return l.withholding.off(egress.LogBodies) },
+		Keep: func(r logship.Record) bool {
+			return r.Source == logship.Agent || r.Lost || r.Text == noLines
+		},
+		Note: noUnsent, Store: file.store,
+	}
 }
 
 // store keeps lines for the customer, as long as there is room.

@@ -49,6 +49,11 @@ func launch() error {
 	if err := p.join(); err != nil {
 		return err
 	}
+	if p.Loopback {
+		if err := raiseLoopback(); err != nil {
+			return err
+		}
+	}
 	executable := -1
 	switch {
 	case p.Bare:

@@ -46,6 +46,8 @@ type Plan struct {
 	// Groups are the files by which it joins the engine's control groups, where it
 	// was not born in them (v1).
 	Groups []string `json:"groups,omitempty"`
+	// Loopback brings up the loopback of its own network namespace, in which nothing is up.
+	Loopback bool `json:"loopback,omitempty"`
 	// Parental: the engine is asked to stop when the agent dies.
 	Parental bool `json:"parental,omitempty"`
 	// OwnUsers: the launcher is in a user namespace of its own, which has its
@@ -79,6 +81,8 @@ type Sight struct {
 	ScratchMap int    `json:"scratch_map,omitempty"`
 	// Shown are directories below Data that are shown too, read-only.
 	Shown []string `json:"shown,omitempty"`
+	// Paths are shown at their own places over all that is empty.
+	Paths []Path `json:"paths,omitempty"`
 	// Private directories are empty ones of the engine's own. Keep are paths in
 	// them, and in those that are Empty, that stay, read-only.
 	Private []string `json:"private,omitempty"`
@@ -88,4 +92,14 @@ type Sight struct {
 	Strict bool `json:"strict,omitempty"`
 	// Empty are directories that a strict sight shows without what is in them.
 	Empty []string `json:"empty,omitempty"`
+}
+
+// Path is a file or a directory of the machine that an engine sees, whatever else is
+// hidden from it. No part of its name may be a symlink, and nothing of Data is shown.
+type Path struct {
+	Name  string `json:"name"`
+	Write bool   `json:"write,omitempty"`
+	// Map is the open user namespace by which its owner appears as the engine's
+	// user, 0 for none.
+	Map int `json:"map,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -77,7 +78,7 @@ func (s *Sight) look() error {
 	if err := syscall.Mount("tmpfs", s.Data, "tmpfs", harmless|syscall.MS_NOEXEC, "mode=755,size=64k"); err != nil {
 		return fmt.Errorf("hide %s: %w", s.Data, err)
 	}
-	for _, t := range shown.own {
+	for _, t := range slices.Concat(shown.own, shown.paths) {
 		if err := t.put(); err != nil {
 			return err
 		}
@@ -104,9 +105,9 @@ func closeDir(dir string) error {
 	return nil
 }
 
-// trees are what is shown: devices, what is kept in empty directories, and of
-// the data.
-type trees struct{ devices, kept, own []tree }
+// trees are what is shown: devices, what is kept in empty directories, what of the
+// machine was granted, and of the data.
+type trees struct{ devices, kept, paths, own []tree }
 
 func (s *Sight) take() (t trees, err error) {
 	if s.Strict {
@@ -120,6 +121,9 @@ func (s *Sight) take() (t trees, err error) {
 			return t, err
 		}
 		t.kept = append(t.kept, kept)
+	}
+	if t.paths, err = s.takePaths(); err != nil {
+		return t, err
 	}
 	folder, err := s.open(s.Folder)
 	if err != nil {

@@ -49,10 +49,10 @@ type Case struct {
 	// Release is what the job brings, with the statements; Manifest is what it makes.
 	Release  jobspec.Release
 	Manifest jobspec.Manifest
-	// Known are the releases that the runner knows, Revoked the numbers that the customer
-	// does not want any more.
+	// Known are the releases that the runner knows, Revoked those that are not taken any
+	// more.
 	Known   []Entry
-	Revoked []int
+	Revoked []Withdrawn
 	// Now is never before the last record of the chain.
 	Now time.Time
 }
@@ -61,6 +61,8 @@ type Case struct {
 type Refusal struct {
 	Text, Remedy string
 	Differs      jobspec.Difference
+	// missing: no release has what the order names. One that is on its way may.
+	missing bool
 }
 
 func refuse(field, want, got, remedy string) *Refusal {
@@ -83,22 +85,24 @@ func Decide(c Case) (Entry, *Refusal) {
 		return Entry{}, refuse("manifest", "one with a digest", err.Error(), "sync and deploy again")
 	}
 	named := fmt.Sprintf("release %d", r.Number)
-	if slices.Contains(c.Revoked, r.Number) {
-		return Entry{}, refuse("revoked", "a release that the customer has not revoked", named, newerRemedy)
+	if w, gone := withdrawn(c.Revoked, r.ID, r.Number); gone {
+		return Entry{}, w.refusal(r.Number)
 	}
 	highest := 0
 	for _, e := range c.Known {
 		if e.Accepted.IsZero() {
 			continue
 		}
+		_, gone := withdrawn(c.Revoked, e.ReleaseID, e.Number)
 		switch {
+		case !e.InChain && !pins(c.Keys, e.KeyID) && e.KeyID != "": // it never counted, and its key does not any more
 		case e.ReleaseID == r.ID && e.Number == r.Number && e.Manifest == digest: // accepted ones may return
 			e.Items = c.Manifest.Items
 			return e, nil
 		case e.Number == r.Number || e.ReleaseID == r.ID:
 			return Entry{}, refuse("number", fmt.Sprintf("release %d as it was accepted (%s, %s)", e.Number, e.ReleaseID, e.Manifest),
 				fmt.Sprintf("another one (%s, %s)", r.ID, digest), "make a new release, sign and deploy that one")
-		case !slices.Contains(c.Revoked, e.Number):
+		case !gone:
 			highest = max(highest, e.Number)
 		}
 	}
@@ -209,21 +213,23 @@ type Order struct {
 // Admit says whether what an order names is in one release that the vendor signed and the
 // customer accepted. A plan may also be of one that waits for the customer, and what is to
 // be removed of one that was revoked since.
-func Admit(known []Entry, revoked []int, o Order) *Refusal {
+func Admit(known []Entry, revoked []Withdrawn, o Order) *Refusal {
 	if len(o.Needs) == 0 { // copies of secrets are taken away; nothing else comes without a name
 		if o.Destroy {
 			return nil
 		}
 		return refuse("artifact", "one of a release that the vendor signed", "none", newerRemedy)
 	}
-	var waiting, gone *Entry
+	var waiting *Entry
+	var gone *Refusal
 	for i, e := range known {
 		if !brings(e, o.Needs) {
 			continue
 		}
+		w, isGone := withdrawn(revoked, e.ReleaseID, e.Number)
 		switch {
-		case slices.Contains(revoked, e.Number) && !o.Destroy:
-			gone = &known[i]
+		case isGone && !o.Destroy:
+			gone = w.refusal(e.Number)
 		case e.Counts() || !o.Mutates:
 			return nil
 		default:
@@ -234,7 +240,7 @@ func Admit(known []Entry, revoked []int, o Order) *Refusal {
 	case waiting != nil:
 		return refuse("release", "one that was accepted", fmt.Sprintf("release %d, which is not accepted yet", waiting.Number), "approve the acceptance of the release first")
 	case gone != nil:
-		return refuse("revoked", "a release that the customer has not revoked", fmt.Sprintf("release %d", gone.Number), newerRemedy)
+		return gone
 	}
 	missing := o.Needs[0]
 	for _, n := range o.Needs { // name what no release has, if there is such a thing
@@ -243,9 +249,11 @@ func Admit(known []Entry, revoked []int, o Order) *Refusal {
 			break
 		}
 	}
-	return refuse(string(missing.Kind), "one of a release that the vendor signed and this install accepted",
+	r := refuse(string(missing.Kind), "one of a release that the vendor signed and this install accepted",
 		fmt.Sprintf("%s %s (%s)", missing.Kind, missing.Name, missing.Digest),
 		"deploy the install with a signed release (berth releases sign RELEASE): this install takes signed releases only")
+	r.missing = true
+	return r
 }
 
 func brings(e Entry, needs []jobspec.ManifestItem) bool {

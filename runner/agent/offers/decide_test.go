@@ -65,6 +65,11 @@ func says(t testing.TB, by consent.Signer, r jobspec.Release, edit func(*offer.S
 
 func asItIs(*offer.Statement) {}
 
+// gone is that the customer revoked a release.
+func gone(number int) []offers.Withdrawn {
+	return []offers.Withdrawn{{Number: number, Reason: "recalled"}}
+}
+
 // accepted is a release as the runner knows it once it was accepted.
 func accepted(t testing.TB, by consent.Signer, r jobspec.Release) offers.Entry {
 	t.Helper()
@@ -183,7 +188,7 @@ func TestTUFFastForward(t *testing.T) {
 	try(t, key,
 		attack{"a number that leaves no room above it", far, "number"},
 		attack{"what was jumped over is older", func(c *offers.Case) { c.Known = append(c.Known, high) }, "downgrade"},
-		attack{"until the customer revokes what jumped", func(c *offers.Case) { c.Known, c.Revoked = append(c.Known, high), []int{900} }, ""},
+		attack{"until the customer revokes what jumped", func(c *offers.Case) { c.Known, c.Revoked = append(c.Known, high), gone(900) }, ""},
 	)
 }
 
@@ -230,8 +235,8 @@ func TestTUFRollback(t *testing.T) {
 			older(c)
 			c.Known[0].Accepted = time.Time{}
 		}, ""},
-		attack{"revoked by the customer", func(c *offers.Case) { c.Revoked = []int{5} }, "revoked"},
-		attack{"accepted before, and revoked since", func(c *offers.Case) { c.Release, c.Revoked = release(3), []int{3} }, "revoked"},
+		attack{"revoked by the customer", func(c *offers.Case) { c.Revoked = gone(5) }, "revoked"},
+		attack{"accepted before, and revoked since", func(c *offers.Case) { c.Release, c.Revoked = release(3), gone(3) }, "revoked"},
 	)
 }
 
@@ -283,7 +288,7 @@ func TestAdmit(t *testing.T) {
 		needs   []jobspec.ManifestItem
 		mutates bool
 		destroy bool
-		revoked []int
+		revoked []offers.Withdrawn
 		field   string // "" when it is admitted
 	}{
 		{name: "an apply of an accepted release", needs: known.Items, mutates: true},
@@ -293,8 +298,8 @@ func TestAdmit(t *testing.T) {
 		{name: "a plan of something else", needs: []jobspec.ManifestItem{{Kind: jobspec.ManifestArtifact, Name: "api", Digest: "sha256:evil"}}, field: "artifact"},
 		{name: "the artifact of one component as that of another", needs: []jobspec.ManifestItem{{Kind: jobspec.ManifestArtifact, Name: "db", Digest: known.Items[0].Digest}}, field: "artifact"},
 		{name: "a script of no release", needs: []jobspec.ManifestItem{{Kind: jobspec.ManifestScript, Name: "look", Digest: "sha256:evil"}}, field: "script"},
-		{name: "a revoked release", needs: known.Items, revoked: []int{3}, field: "revoked"},
-		{name: "the teardown of a revoked release", needs: known.Items, mutates: true, destroy: true, revoked: []int{3}},
+		{name: "a revoked release", needs: known.Items, revoked: gone(3), field: "revoked"},
+		{name: "the teardown of a revoked release", needs: known.Items, mutates: true, destroy: true, revoked: gone(3)},
 		{name: "nothing that has a name", mutates: true, field: "artifact"},
 		{name: "copies of secrets are taken away", mutates: true, destroy: true},
 		{name: "the teardown of something else", needs: []jobspec.ManifestItem{{Kind: jobspec.ManifestArtifact, Name: "api", Digest: "sha256:evil"}}, mutates: true, destroy: true, field: "artifact"},

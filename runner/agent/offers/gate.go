@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/consent"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -20,6 +21,8 @@ const (
 	// maxAccepted is how many are remembered that were. Those that were not brought for
 	// longest are forgotten first, the highest never: nothing older comes after it.
 	maxAccepted = 100
+	// comingWait is how long a plan waits for the release that was given out with it.
+	comingWait = 30 * time.Second
 )
 
 // Store is what is on disk of releases. The agent and the customer's command use it at
@@ -33,20 +36,10 @@ type Store struct {
 // document is the file of the agent.
 type document struct {
 	Releases []Entry `json:"releases"`
-	// Told are the revocations that the chain has, by number.
+	// Told are the customer's revocations that the chain has, by number.
 	Told []int `json:"told,omitempty"`
-}
-
-// Revocation is that the customer does not want a release any more.
-type Revocation struct {
-	Number int       `json:"number"`
-	Reason string    `json:"reason"`
-	By     string    `json:"by"`
-	At     time.Time `json:"at"`
-}
-
-type revocations struct {
-	Releases []Revocation `json:"releases"`
+	// Revoked are the vendor's.
+	Revoked []VendorRevocation `json:"revoked,omitempty"`
 }
 
 // Pinned are the vendor's keys; none where the customer has pinned none.
@@ -65,24 +58,6 @@ func (s Store) Known() ([]Entry, error) {
 	return doc.Releases, err
 }
 
-// Revoked are the customer's revocations.
-func (s Store) Revoked() ([]Revocation, error) {
-	var file revocations
-	if _, err := datadir.ReadJSON(s.Dir.RevokedReleases(), &file); err != nil {
-		return nil, fmt.Errorf("revoked releases: %w", err)
-	}
-	return file.Releases, nil
-}
-
-// Revoke writes down that a release is not wanted any more. Twice is once.
-func (s Store) Revoke(r Revocation) error {
-	list, err := s.Revoked()
-	if err != nil || slices.ContainsFunc(list, func(was Revocation) bool { return was.Number == r.Number }) {
-		return err
-	}
-	return datadir.WriteJSON(s.Dir.RevokedReleases(), revocations{append(list, r)})
-}
-
 func (s Store) read() (doc document, err error) {
 	if _, err := datadir.ReadJSON(s.Dir.VendorReleases(), &doc); err != nil {
 		return doc, fmt.Errorf("accepted releases: %w", err)
@@ -97,12 +72,28 @@ type Gate struct {
 	Clock func() (time.Time, error)
 	// Append writes to the chain.
 	Append func(context.Context, chain.Record) error
+	// Said is what the chain says of the vendor's keys; nil for a chain that only grows.
+	Said func() *chain.VendorKeys
+	// Brought are the revocations of the vendor's that came with settings; nil for none.
+	Brought func() []capsule.Envelope
+	// Ignored is called once with the reason why one that was brought does not count; it may be nil.
+	Ignored func(why error)
 
 	mu sync.Mutex
+	// told is what was appended last of the vendor's keys, and then the chain said after it:
+	// events may wait for the chain, and a decision of the customer's may cut it.
+	told, then *chain.VendorKeys
+
+	ignored []string        // digests
+	coming  []chan struct{} // closed once the release of a job was decided about
 }
 
-// state is all that is decided by. mu is held.
-func (g *Gate) state() (c Case, doc document, vendor datadir.Vendor, err error) {
+// state is all that is decided by, with what a job brings of release. Before anything is
+// decided by it, the chain says so. mu is held.
+func (g *Gate) state(ctx context.Context, release jobspec.Release) (c Case, doc document, vendor datadir.Vendor, err error) {
+	if err := g.tellPins(ctx); err != nil {
+		return c, doc, vendor, err
+	}
 	if vendor, c.Keys, err = g.Pinned(); err != nil || len(c.Keys) == 0 {
 		return c, doc, vendor, err
 	}
@@ -110,33 +101,42 @@ func (g *Gate) state() (c Case, doc document, vendor datadir.Vendor, err error) 
 	if err != nil {
 		return c, doc, vendor, err
 	}
+	c.OrgID, c.AppID, c.Release = g.OrgID, vendor.AppID, release
+	if doc, err = g.learn(c, doc); err != nil {
+		return c, doc, vendor, err
+	}
 	revoked, err := g.Revoked()
 	for _, r := range revoked {
-		c.Revoked = append(c.Revoked, r.Number)
+		c.Revoked = append(c.Revoked, Withdrawn{Number: r.Number, Reason: r.Reason})
 	}
-	c.OrgID, c.AppID, c.Known = g.OrgID, vendor.AppID, doc.Releases
+	for _, r := range doc.Revoked {
+		if r.AppID != vendor.AppID {
+			continue
+		}
+		c.Revoked = append(c.Revoked, Withdrawn{Number: r.Number, ReleaseID: r.ReleaseID, Vendor: true, Reason: r.Reason})
+	}
+	c.Known = doc.Releases
 	return c, doc, vendor, err
 }
 
 // See decides about a release that is to be accepted, and remembers it so that its plans
 // may be made. Nil without a pinned key, too.
-func (g *Gate) See(release jobspec.Release) (*Refusal, error) {
+func (g *Gate) See(ctx context.Context, release jobspec.Release) (*Refusal, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, refusal, err := g.see(release)
+	_, refusal, err := g.see(ctx, release)
 	return refusal, err
 }
 
 // see returns the entry; one without a release when no key is pinned. mu is held.
-func (g *Gate) see(release jobspec.Release) (Entry, *Refusal, error) {
-	c, doc, _, err := g.state()
+func (g *Gate) see(ctx context.Context, release jobspec.Release) (Entry, *Refusal, error) {
+	c, doc, _, err := g.state(ctx, release)
 	if err != nil || len(c.Keys) == 0 {
 		return Entry{}, nil, err
 	}
 	if c.Now, err = g.Clock(); err != nil {
 		return Entry{}, nil, err
 	}
-	c.Release = release
 	if c.Manifest, err = release.Manifest(); err != nil {
 		return Entry{}, nil, err
 	}
@@ -155,7 +155,7 @@ func (g *Gate) see(release jobspec.Release) (Entry, *Refusal, error) {
 func (g *Gate) Accept(ctx context.Context, release jobspec.Release, job string) (*Refusal, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	entry, refusal, err := g.see(release)
+	entry, refusal, err := g.see(ctx, release)
 	if err != nil || refusal != nil || entry.ReleaseID == "" || entry.Counts() {
 		return refusal, err
 	}
@@ -180,11 +180,52 @@ func (g *Gate) Accept(ctx context.Context, release jobspec.Release, job string) 
 	return nil, g.write(doc.with(entry))
 }
 
-// Admit says whether a job may be worked on. adHoc is a script that is part of no release.
-func (g *Gate) Admit(o Order, adHoc bool) (*Refusal, error) {
+// Coming says that a job with a release has begun: plans that need one wait for it. Call
+// seen once it was decided about, or will not be.
+func (g *Gate) Coming() (seen func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c, _, vendor, err := g.state()
+	at := make(chan struct{})
+	g.coming = append(g.coming, at)
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.coming = slices.DeleteFunc(g.coming, func(c chan struct{}) bool { return c == at })
+		close(at)
+	})
+}
+
+// Admit says whether a job may be worked on. adHoc is a script that is part of no release.
+// The plans of a release are given out together with the release itself: one that comes
+// first waits for that.
+func (g *Gate) Admit(ctx context.Context, o Order, adHoc bool) (*Refusal, error) {
+	due := time.NewTimer(comingWait)
+	defer due.Stop()
+	for {
+		g.mu.Lock()
+		var next chan struct{}
+		if len(g.coming) > 0 && !o.Mutates {
+			next = g.coming[0]
+		}
+		g.mu.Unlock()
+		refused, err := g.admit(ctx, o, adHoc)
+		if err != nil || refused == nil || !refused.missing || next == nil {
+			return refused, err
+		}
+		select {
+		case <-next:
+		case <-due.C:
+			return refused, nil
+		case <-ctx.Done():
+			return refused, nil
+		}
+	}
+}
+
+func (g *Gate) admit(ctx context.Context, o Order, adHoc bool) (*Refusal, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c, _, vendor, err := g.state(ctx, jobspec.Release{})
 	switch {
 	case err != nil || len(c.Keys) == 0:
 		return nil, err
@@ -197,35 +238,15 @@ func (g *Gate) Admit(o Order, adHoc bool) (*Refusal, error) {
 	return Admit(c.Known, c.Revoked, o), nil
 }
 
-// Tell brings what the chain does not have yet into it: the customer's revocations.
+// Tell takes the revocations that were brought, and brings what the chain does not have yet
+// into it: which keys are pinned, and which releases were revoked.
 func (g *Gate) Tell(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	list, err := g.Revoked()
-	if err != nil || len(list) == 0 {
+	if _, _, _, err := g.state(ctx, jobspec.Release{}); err != nil {
 		return err
 	}
-	doc, err := g.read()
-	if err != nil {
-		return err
-	}
-	for _, r := range list {
-		if slices.Contains(doc.Told, r.Number) {
-			continue
-		}
-		err := g.Append(ctx, chain.Record{
-			Actor: "customer", Kind: chain.Event, What: fmt.Sprintf("release %d of the vendor was revoked", r.Number), Result: "revoked",
-			Detail: r.Reason, Offer: &chain.Offer{Release: r.Number, Revoked: true, By: r.By},
-		})
-		if err != nil {
-			return err
-		}
-		doc.Told = append(doc.Told, r.Number)
-		if err := g.write(doc); err != nil {
-			return err
-		}
-	}
-	return nil
+	return g.tellRevoked(ctx)
 }
 
 func (g *Gate) write(doc document) error { return datadir.WriteJSON(g.Dir.VendorReleases(), doc) }

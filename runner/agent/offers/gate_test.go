@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,7 +63,7 @@ func TestWithoutAKeyEverythingPasses(t *testing.T) {
 		t.Errorf("acceptance: %+v, %v, records %v", refused, err, *records)
 	}
 	needs := []jobspec.ManifestItem{{Kind: jobspec.ManifestArtifact, Name: "api", Digest: "sha256:any"}}
-	if refused, err := g.Admit(offers.Order{Needs: needs, Mutates: true}, true); refused != nil || err != nil {
+	if refused, err := g.Admit(t.Context(), offers.Order{Needs: needs, Mutates: true}, true); refused != nil || err != nil {
 		t.Errorf("order: %+v, %v", refused, err)
 	}
 }
@@ -82,13 +83,13 @@ func TestAcceptedReleasesLast(t *testing.T) {
 	order := offers.Order{Needs: m.Items, Mutates: true}
 	admitted := func(g *offers.Gate, want bool) {
 		t.Helper()
-		if refused, err := g.Admit(order, false); err != nil || (refused == nil) != want {
+		if refused, err := g.Admit(t.Context(), order, false); err != nil || (refused == nil) != want {
 			t.Errorf("admitted: %+v, %v, want %v", refused, err, want)
 		}
 	}
 
 	admitted(g, false)
-	if refused, err := g.See(r); refused != nil || err != nil {
+	if refused, err := g.See(t.Context(), r); refused != nil || err != nil {
 		t.Fatalf("%+v, %v", refused, err)
 	}
 	admitted(g, false)
@@ -107,7 +108,7 @@ func TestAcceptedReleasesLast(t *testing.T) {
 		}
 	}
 	admitted(g, true)
-	if len(*records) != 1 || (*records)[0].Offer.Manifest != digest || (*records)[0].Kind != chain.Event {
+	if len(*records) != 2 || !(*records)[0].VendorKeys.Pins(key.Key.ID) || (*records)[1].Offer.Manifest != digest || (*records)[1].Kind != chain.Event {
 		t.Fatalf("the chain has %+v", *records)
 	}
 
@@ -119,7 +120,7 @@ func TestAcceptedReleasesLast(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(*records) != 2 {
+	if len(*records) != 3 {
 		t.Fatalf("the chain has %+v", *records)
 	}
 
@@ -143,9 +144,9 @@ func TestAcceptedReleasesLast(t *testing.T) {
 		t.Errorf("revoked: %+v, %v", revoked, err)
 	}
 	evil := append([]chain.Record{}, *records...)
-	changed := *evil[0].Offer
+	changed := *evil[1].Offer
 	changed.Items = append([]chain.OfferItem{{Kind: "artifact", Name: "api", Digest: "sha256:evil"}}, changed.Items[1:]...)
-	evil[0].Offer = &changed
+	evil[1].Offer = &changed
 	third, _ := newGate(t, capsule.EncodePublicKey(public))
 	if err := third.Restore(offers.FromChain(evil)); err != nil {
 		t.Fatal(err)
@@ -167,10 +168,10 @@ func TestTrustThatCannotBeReadStopsEverything(t *testing.T) {
 		if err := datadir.WriteJSON(g.Dir.Trust(), trust); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Admit(offers.Order{}, false); err == nil {
+		if _, err := g.Admit(t.Context(), offers.Order{}, false); err == nil {
 			t.Errorf("%s: an order is admitted", name)
 		}
-		if _, err := g.See(release(1)); err == nil {
+		if _, err := g.See(t.Context(), release(1)); err == nil {
 			t.Errorf("%s: a release is taken", name)
 		}
 	}
@@ -201,7 +202,52 @@ func TestTheHighestReleaseIsNotForgotten(t *testing.T) {
 	if err != nil || len(known) != 100 || offers.Newest(known)[0].Number != 130 {
 		t.Fatalf("%d releases are known, %v", len(known), err)
 	}
-	if refused, err := g.See(releaseNumber(5)); err != nil || refused == nil || refused.Differs.Field != "downgrade" {
+	if refused, err := g.See(t.Context(), releaseNumber(5)); err != nil || refused == nil || refused.Differs.Field != "downgrade" {
 		t.Errorf("one that was forgotten: %+v, %v", refused, err)
 	}
+}
+
+// The plans of a release are given out together with its acceptance: one that comes first
+// waits until the release was seen. An apply does not.
+func TestPlansWaitForTheirRelease(t *testing.T) {
+	t.Parallel()
+	key, text := newKey(t)
+	r := release(4)
+	r.Signed = []capsule.Envelope{says(t, key, r, asItIs)}
+	m, _ := manifest(t, r)
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := newGate(t, text)
+		seen := g.Coming()
+		if refused, err := g.Admit(t.Context(), offers.Order{Needs: m.Items, Mutates: true}, false); err != nil || refused == nil {
+			t.Errorf("an apply of what nobody has seen: %+v, %v", refused, err)
+		}
+		answer := make(chan *offers.Refusal, 1)
+		go func() {
+			refused, err := g.Admit(t.Context(), offers.Order{Needs: m.Items}, false)
+			if err != nil {
+				t.Error(err)
+			}
+			answer <- refused
+		}()
+		synctest.Wait()
+		select {
+		case refused := <-answer:
+			t.Fatalf("a plan whose release comes is answered: %+v", refused)
+		default:
+		}
+		if refused, err := g.See(t.Context(), r); refused != nil || err != nil {
+			t.Fatalf("%+v, %v", refused, err)
+		}
+		seen()
+		if refused := <-answer; refused != nil {
+			t.Errorf("the plan: %+v", refused)
+		}
+
+		other, _ := manifest(t, release(5))
+		seen = g.Coming() // a release that is refused, or that is not the plan's
+		defer seen()
+		if refused, err := g.Admit(t.Context(), offers.Order{Needs: other.Items}, false); err != nil || refused == nil || refused.Differs.Field != "artifact" {
+			t.Errorf("a plan whose release never comes: %+v, %v", refused, err)
+		}
+	})
 }

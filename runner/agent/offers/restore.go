@@ -35,6 +35,14 @@ func FromChain(records []chain.Record) (r Restored) {
 		o := rec.Offer
 		switch {
 		case o == nil:
+		case o.Revoked && o.Signed != nil:
+			s, err := offer.ReadRevocation(*o.Signed)
+			if err != nil || s.ReleaseID != o.ReleaseID || s.Number != o.Release {
+				continue
+			}
+			r.doc.Revoked = append(r.doc.Revoked, VendorRevocation{
+				AppID: s.AppID, ReleaseID: s.ReleaseID, Number: s.Number, Reason: s.Reason, KeyID: s.KeyID, Issued: s.Issued, Came: rec.Time.UTC(), Signed: *o.Signed, InChain: true,
+			})
 		case o.Revoked:
 			r.revoked.Releases = append(r.revoked.Releases, Revocation{Number: o.Release, Reason: rec.Detail, By: o.By, At: rec.Time.UTC()})
 			r.doc.Told = append(r.doc.Told, o.Release)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/plugin/grant"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
 
@@ -14,6 +15,24 @@ import (
 // the permission for it.
 func Confined(spec jobspec.Spec) bool {
 	return runs(spec) && (spec.Plugin == nil || !spec.Plugin.Network)
+}
+
+// Hosts are what of the network a confined engine reaches through the agent, none for
+// most. A list that is not what it should be is an error, and the job is not to run.
+func Hosts(spec jobspec.Spec) (grant.Hosts, error) {
+	if !runs(spec) || spec.Plugin == nil || spec.Plugin.Network {
+		return nil, nil
+	}
+	return grant.ParseHosts(spec.Plugin.Hosts)
+}
+
+// Paths are what the engine of a job is shown of the machine, none for most. A list that
+// is not what it should be is an error, and the job is not to run.
+func Paths(spec jobspec.Spec) ([]grant.Path, error) {
+	if !runs(spec) || spec.Plugin == nil {
+		return nil, nil
+	}
+	return grant.ParsePaths(spec.Plugin.Paths)
 }
 
 // SeesInstall says whether the engine of a job sees the install's durable directory.

@@ -50,6 +50,9 @@ func TestRefused(t *testing.T) {
 		{"another signer", func(s *jobspec.Spec) { s.Plugin.Signer = "other" }, true},
 		{"another type", func(s *jobspec.Spec) { s.Plugin.Type = "other" }, true},
 		{"the network as well", func(s *jobspec.Spec) { s.Plugin.Network = true }, true},
+		{"a host as well", func(s *jobspec.Spec) { s.Plugin.Hosts = []string{"api.example.com"} }, true},
+		{"a role as well", func(s *jobspec.Spec) { s.Plugin.Roles = []string{"deploy"} }, true},
+		{"a path as well", func(s *jobspec.Spec) { s.Plugin.Paths = []string{"/opt/a:ro"} }, true},
 		{"the install's directory as well", func(s *jobspec.Spec) { s.Plugin.InstallDir = true }, true},
 		{"for another component", func(s *jobspec.Spec) { s.Resource.Name = "other" }, true},
 		{"no plugin at all", func(s *jobspec.Spec) { s.Plugin = nil }, true},
@@ -73,6 +76,7 @@ func TestConfined(t *testing.T) {
 	}{
 		{"by default", func(*jobspec.Spec) {}, true, false},
 		{"with the network", func(s *jobspec.Spec) { s.Plugin.Network = true }, false, false},
+		{"with some hosts", func(s *jobspec.Spec) { s.Plugin.Hosts = []string{"api.example.com"} }, true, false},
 		{"with the install's directory", func(s *jobspec.Spec) { s.Plugin.InstallDir = true }, true, true},
 		{"a plugin that says nothing", func(s *jobspec.Spec) { s.Plugin = nil }, true, false},
 		{"a build", func(s *jobspec.Spec) { s.Operation, s.InstallID, s.Plugin = jobspec.OperationBuild, "", nil }, false, false},
@@ -167,6 +171,8 @@ func TestPluginsGrow(t *testing.T) {
 		return scripts.Accepted{Digest: digest, Script: script, Since: time.Unix(int64(at), 0)}
 	}
 	all := jobspec.Plugin{Network: true, InstallDir: true, State: true}
+	hosts := func(list ...string) jobspec.Plugin { return jobspec.Plugin{Hosts: list} }
+	paths := func(list ...string) jobspec.Plugin { return jobspec.Plugin{Paths: list} }
 	noText := accepted(1, "hello", all)
 	noText.NoText, noText.Script.Action.Steps = true, nil
 	for _, tc := range []struct {
@@ -181,6 +187,16 @@ func TestPluginsGrow(t *testing.T) {
 		{"from nothing", []scripts.Accepted{accepted(1, "hello", jobspec.Plugin{})}, all, []string{"install_dir", "network", "state"}},
 		{"back to what it had once", []scripts.Accepted{accepted(1, "hello", all), accepted(2, "hello", jobspec.Plugin{State: true})}, jobspec.Plugin{Network: true, State: true}, []string{"network"}},
 		{"under another name", []scripts.Accepted{accepted(1, "other", jobspec.Plugin{State: true})}, jobspec.Plugin{Network: true}, []string{"network"}},
+		{"one host more", []scripts.Accepted{accepted(1, "hello", hosts("a.example.com"))}, hosts("A.example.com:443", "b.example.com", "10.1.2.3:80"), []string{"host 10.1.2.3:80", "host b.example.com:443"}},
+		{"another port", []scripts.Accepted{accepted(1, "hello", hosts("a.example.com"))}, hosts("a.example.com:80"), []string{"host a.example.com:80"}},
+		{"a wider name", []scripts.Accepted{accepted(1, "hello", hosts("a.example.com"))}, hosts("*.example.com"), []string{"host *.example.com:443"}},
+		{"a narrower name", []scripts.Accepted{accepted(1, "hello", hosts("*.example.com"))}, hosts("a.example.com"), nil},
+		{"from the network to a host", []scripts.Accepted{accepted(1, "hello", all)}, hosts("a.example.com"), nil},
+		{"from a host to the network", []scripts.Accepted{accepted(1, "hello", hosts("a.example.com"))}, jobspec.Plugin{Network: true}, []string{"network"}},
+		{"one path more", []scripts.Accepted{accepted(1, "hello", paths("/opt/a"))}, paths("/opt/a", "/opt/b:ro"), []string{"path /opt/b:ro"}},
+		{"one role more", []scripts.Accepted{accepted(1, "hello", jobspec.Plugin{Roles: []string{"a"}})}, jobspec.Plugin{Roles: []string{"a", "{{.nuon.id}}-b"}}, []string{"role {{ .nuon.id }}-b"}},
+		{"from reading to writing", []scripts.Accepted{accepted(1, "hello", paths("/opt/a:ro"))}, paths("/opt/a"), []string{"path /opt/a"}},
+		{"from writing to reading", []scripts.Accepted{accepted(1, "hello", paths("/opt/a"))}, paths("/opt/a:ro"), nil},
 		{"from what nobody knows", []scripts.Accepted{noText}, jobspec.Plugin{Network: true}, []string{"network"}},
 	} {
 		is := accepted(9, "hello", tc.is).Script
@@ -203,6 +219,28 @@ func TestPluginsGrow(t *testing.T) {
 	want := []jobspec.FieldChange{{Path: "permission network", Before: "no", After: "yes"}, {Path: "permission state", After: "yes"}}
 	if diff := cmp.Diff(want, shown); diff != "" {
 		t.Errorf("shown: -want +got\n%s", diff)
+	}
+}
+
+// What is no host, or no path, is on its own line of what people are shown, cannot pass for
+// another permission, and the job that has it does not start.
+func TestAttackHostThatIsNone(t *testing.T) {
+	t.Parallel()
+	text := "/a.example.com:443.\n# It may use the network.\n# It keeps a state of its own, sealed, between its jobs"
+	spec := job(func(s *jobspec.Spec) {
+		s.Plugin.Hosts, s.Plugin.Paths, s.Plugin.Roles = []string{text}, []string{text}, []string{text}
+	})
+	script := jobspec.PluginScript("hello", *spec.Plugin, *spec.Artifact)
+	for _, name := range script.PluginPermissions() {
+		if name != "host "+strconv.Quote(text) && name != "path "+strconv.Quote(text) && name != "role "+strconv.Quote(text) {
+			t.Errorf("it passes for %q", name)
+		}
+	}
+	if hosts, err := plugins.Hosts(spec); err == nil {
+		t.Errorf("it may reach %v", hosts)
+	}
+	if paths, err := plugins.Paths(spec); err == nil {
+		t.Errorf("it is shown %v", paths)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,8 +49,12 @@ func Prepare(s Spec) (*Launch, error) {
 	if s.Isolation.Hidden && s.ScratchMap != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, s.ScratchMap)
 	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, s.pathMaps()...)
 	if s.Isolation.OwnUsers {
 		ownUsers(cmd.SysProcAttr)
+		if s.Isolation.Loopback {
+			cmd.SysProcAttr.AmbientCaps = append(cmd.SysProcAttr.AmbientCaps, capNetAdmin)
+		}
 	}
 	// Not in the job's folder: there it would keep a way past its own mounts.
 	cmd.Path, cmd.Dir, cmd.Args[0], cmd.Env = s.Launcher, "/", launcher.Name, launcher.RaceDetector()
@@ -76,12 +81,14 @@ func (l *Launch) Start(env []string) (*Process, error) {
 	plan := launcher.Plan{
 		Path: s.Path, Env: env, Dir: s.Dir, UID: s.Isolation.UID, GID: s.Isolation.GID, Inherit: len(s.Inherit),
 		Groups: s.Group.entries(), Parental: !s.Isolation.PIDNamespace, OwnUsers: s.Isolation.OwnUsers, Bare: s.Isolation.Bare, Try: s.try,
+		Loopback: s.Isolation.Loopback && s.Isolation.NoNetwork,
 	}
 	if s.Isolation.Hidden {
 		sight := *s.Sight
 		if s.ScratchMap != nil {
 			sight.ScratchMap = launcher.InheritFD + len(s.Inherit)
 		}
+		sight.Paths = s.mappedPaths()
 		plan.Sight = &sight
 	}
 	err := json.NewEncoder(l.plan).Encode(plan)
@@ -103,6 +110,31 @@ func (l *Launch) Start(env []string) (*Process, error) {
 	return nil, err
 }
 
+// pathMaps are the files of PathMaps that there are.
+func (s Spec) pathMaps() []*os.File {
+	if !s.Isolation.Hidden {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.PathMaps), func(f *os.File) bool { return f == nil })
+}
+
+// mappedPaths are those of the sight, with the descriptors that the launcher finds the
+// maps at.
+func (s Spec) mappedPaths() []launcher.Path {
+	fd := launcher.InheritFD + len(s.Inherit)
+	if s.ScratchMap != nil {
+		fd++
+	}
+	paths := slices.Clone(s.Sight.Paths)
+	for i, f := range s.PathMaps {
+		if f != nil {
+			paths[i].Map = fd
+			fd++
+		}
+	}
+	return paths
+}
+
 // Cancel ends the launcher, unless Start was called, and returns when nothing is
 // left of it.
 func (l *Launch) Cancel() {
@@ -120,6 +152,7 @@ func (l *Launch) Cancel() {
 // numbers in linux/capability.h.
 const (
 	capSetPCap     = 8  // to have less
+	capNetAdmin    = 12 // to bring up the loopback of an own network
 	capSysAdmin    = 21 // to mount
 	capSysResource = 24 // to bar further user namespaces
 )

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,15 @@ import (
 
 	"github.com/berth-dev/berth/runner/agent/process"
 )
+
+// TestMain is also what TestNoNetwork starts.
+func TestMain(m *testing.M) {
+	if os.Getenv("PROCESS_TEST_NETWORK") != "" {
+		fmt.Println(tellNetwork(os.Args[1]))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
 
 // shell starts a script and returns it with the directory it runs in.
 func shell(t *testing.T, iso process.Isolation, group *process.Group, script string) (*process.Process, string) {
@@ -252,32 +262,77 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// A process without a network has no interface that is up, not even to this machine.
+// A process without a network has no interface that is up, not even to this machine; or
+// the loopback of its own alone, on which nobody else listens.
 func TestNoNetwork(t *testing.T) {
 	t.Parallel()
-	iso := process.Isolation{NoNetwork: true}
-	if os.Geteuid() != 0 {
-		iso.OwnUsers = true
-	}
-	out, err := os.CreateTemp(t.TempDir(), "out")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = out.Close() }()
-	executable, err := os.Executable()
+	defer l.Close()
+	look := func(loopback bool) string {
+		iso := process.Isolation{NoNetwork: true, Loopback: loopback}
+		if os.Geteuid() != 0 {
+			iso.OwnUsers, iso.PIDNamespace = true, loopback
+		}
+		out, err := os.CreateTemp(t.TempDir(), "out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = out.Close() }()
+		executable, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := process.Start(process.Spec{
+			Path: executable, Args: []string{l.Addr().String()}, Dir: "/", Stdout: out, Stderr: out,
+			Env: []string{"PROCESS_TEST_NETWORK=1"}, Isolation: iso, Launcher: executable,
+		})
+		if err != nil {
+			t.Skipf("no namespaces: %v", err)
+		}
+		<-p.Done()
+		said, err := os.ReadFile(out.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(said)
+	}
+	if got := look(false); got != "has lo; unreachable; itself unreachable\n" {
+		t.Errorf("without a network: %q", got)
+	}
+	if got := look(true); got != "has lo, up; unreachable; itself reachable\n" {
+		t.Errorf("with a loopback: %q", got)
+	}
+}
+
+// tellNetwork says what there is of a network, and whether an address of the machine and
+// one of its own can be reached.
+func tellNetwork(address string) string {
+	text := "has"
+	all, err := net.Interfaces()
 	if err != nil {
-		t.Fatal(err)
+		return err.Error()
 	}
-	p, err := process.Start(process.Spec{
-		Path: "/bin/sed", Args: []string{"-n", "s/^ *\\([^ :]*\\):.*/\\1/p", "/proc/net/dev"}, Dir: "/", Stdout: out, Stderr: out,
-		Isolation: iso, Launcher: executable,
-	})
+	for _, i := range all {
+		if text += " " + i.Name; i.Flags&net.FlagUp != 0 {
+			text += ", up"
+		}
+	}
+	reached := func(address string) string {
+		conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+		if err != nil {
+			return "unreachable"
+		}
+		_ = conn.Close()
+		return "reachable"
+	}
+	text += "; " + reached(address) + "; itself "
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Skipf("no namespaces: %v", err)
+		return text + err.Error()
 	}
-	<-p.Done()
-	said, err := os.ReadFile(out.Name())
-	if err != nil || string(said) != "lo\n" {
-		t.Errorf("interfaces %q, %v; want lo alone", said, err)
-	}
+	defer l.Close()
+	return text + reached(l.Addr().String())
 }

@@ -40,6 +40,9 @@ type Isolation struct {
 	OwnUsers bool `json:",omitempty"`
 	// NoNetwork gives it a network namespace of its own in which nothing is up.
 	NoNetwork bool `json:",omitempty"`
+	// Loopback brings up the loopback of that namespace, so that a process in it can
+	// listen for its own children.
+	Loopback bool `json:",omitempty"`
 	// Bare: it sees no file at all, its own executable included. That needs one that
 	// is linked statically.
 	Bare bool `json:",omitempty"`
@@ -72,6 +75,9 @@ type Spec struct {
 	// scratch appears as its own, see UserMap; nil: as it is on disk.
 	Sight      *launcher.Sight
 	ScratchMap *os.File
+	// PathMaps are the same for paths of the sight, by their place in the list; nil: as
+	// they are on disk.
+	PathMaps []*os.File
 	// try has the launcher do all but start the process.
 	try bool
 }
@@ -108,7 +114,7 @@ func Start(s Spec) (*Process, error) {
 		}
 		return l.Start(s.Env)
 	}
-	if s.Isolation.UID != 0 || s.Isolation.Hidden || s.Isolation.Bare || s.Isolation.OwnUsers || s.Group.late() {
+	if s.Isolation.UID != 0 || s.Isolation.Hidden || s.Isolation.Bare || s.Isolation.OwnUsers || s.Isolation.Loopback || s.Group.late() {
 		return nil, errors.New("this isolation needs a launcher")
 	}
 	cmd := s.command()

@@ -55,23 +55,56 @@ func Judge(a Asked) *Refusal {
 	if written == "" || a.Spec.Operation == jobspec.OperationPlan { // a plan runs nothing
 		return nil
 	}
-	role, declared := customerrole.Find(a.Roles.Declared, written)
-	if !declared {
-		return refused(scripts.Objection{
-			Text: fmt.Sprintf("the accepted release declares no role %q", written), Remedy: "declare it in break_glass.toml, sync the app and deploy it",
-			Differs: jobspec.Difference{Field: "action.break_glass_role", Want: "a role of the accepted release", Got: written},
-		})
+	role, undeclared := a.declared(written, "action.break_glass_role")
+	if undeclared != nil {
+		return undeclared
 	}
 	if action.SwitchedOff != "" && script.Script.WhenRoleIsOff && a.Roles.wentOff(role.Written, action.SwitchedOff) {
 		return nil
 	}
-	// A literal name finds a role by what that is called here, which the control plane
-	// renders: it counts as the customer saw it when the role was switched.
-	asSeen := role.Written == customerrole.Canonical(written) || a.Roles.Last(role.Written).Name == customerrole.Canonical(written)
-	if asSeen && a.Roles.On(role.Written, a.Now) {
+	if a.on(role, written) {
 		return nil
 	}
 	return off(a.Roles, role, a.Now)
+}
+
+// JudgePlugin says why a plugin may neither plan nor apply, nil when it may. All roles
+// that it was accepted with have to be on: its plan runs it already. That an order names
+// all of them is up to package plugins, which finds out whether it was accepted so.
+func JudgePlugin(a Asked) *Refusal {
+	if a.Spec.Kind != jobspec.KindPlugin || a.Spec.Operation == jobspec.OperationBuild || a.Spec.Plugin == nil {
+		return nil
+	}
+	for _, written := range a.Spec.Plugin.Roles {
+		role, undeclared := a.declared(written, "plugin.roles")
+		if undeclared != nil {
+			return undeclared
+		}
+		if !a.on(role, written) {
+			return refused(off(a.Roles, role, a.Now).Objection)
+		}
+	}
+	return nil
+}
+
+// declared finds the role of the accepted release that something names.
+func (a Asked) declared(written, field string) (customerrole.Role, *Refusal) {
+	role, declared := customerrole.Find(a.Roles.Declared, written)
+	if declared {
+		return role, nil
+	}
+	return role, refused(scripts.Objection{
+		Text: fmt.Sprintf("the accepted release declares no role %q", written), Remedy: "declare it in break_glass.toml, sync the app and deploy it",
+		Differs: jobspec.Difference{Field: field, Want: "a role of the accepted release", Got: written},
+	})
+}
+
+// on says whether a role is. A literal name finds a role by what that is called here,
+// which the control plane renders: it counts as the customer saw it when the role was
+// switched.
+func (a Asked) on(role customerrole.Role, written string) bool {
+	asSeen := role.Written == customerrole.Canonical(written) || a.Roles.Last(role.Written).Name == customerrole.Canonical(written)
+	return asSeen && a.Roles.On(role.Written, a.Now)
 }
 
 // off refuses a run whose role is off.

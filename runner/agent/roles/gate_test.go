@@ -133,3 +133,40 @@ func TestJudge(t *testing.T) {
 		t.Errorf("a chart needs no role: %+v", got)
 	}
 }
+
+// A plugin plans and applies while all of its roles are on, and is built at any time.
+func TestJudgePlugin(t *testing.T) {
+	t.Parallel()
+	declared := []customerrole.Role{{Written: repair, Name: "acme-repair", Known: true}, {Written: "deploy", Name: "deploy", Known: true}}
+	sw := func(role, name string, on bool) roles.Logged {
+		return roles.Logged{Recorded: true, Switch: customerrole.Switch{ID: "rsw_1", Role: role, Name: name, On: on, At: noon.Add(-time.Hour)}}
+	}
+	both := []roles.Logged{sw(repair, "acme-repair", true), sw("deploy", "deploy", true)}
+	for _, tc := range []struct {
+		name  string
+		roles []string
+		log   []roles.Logged
+		op    jobspec.Operation
+		want  jobspec.Outcome // "" for none
+		field string
+	}{
+		{"without a role", nil, nil, jobspec.OperationPlan, "", ""},
+		{"all are on", []string{"deploy", repair}, both, jobspec.OperationApply, "", ""},
+		{"all are on, named as here", []string{"acme-repair"}, both, jobspec.OperationPlan, "", ""},
+		{"one is off, at the plan", []string{"deploy", repair}, both[1:], jobspec.OperationPlan, jobspec.OutcomeRefused, "role"},
+		{"one is off, at the apply", []string{"deploy", repair}, both[:1], jobspec.OperationApply, jobspec.OutcomeRefused, "role"},
+		{"switched off again", []string{"deploy"}, append(both[1:2:2], sw("deploy", "deploy", false)), jobspec.OperationPlan, jobspec.OutcomeRefused, "role"},
+		{"switched on under another name than it claims now", []string{"acme-repair"}, []roles.Logged{sw(repair, "other", true)}, jobspec.OperationPlan, jobspec.OutcomeRefused, "role"},
+		{"a role of no release", []string{"gone"}, both, jobspec.OperationPlan, jobspec.OutcomeRefused, "plugin.roles"},
+		{"a build", []string{"deploy"}, nil, jobspec.OperationBuild, "", ""},
+	} {
+		spec := jobspec.Spec{Kind: jobspec.KindPlugin, Operation: tc.op, Work: jobspec.Work{Plugin: &jobspec.Plugin{Type: "greeting", Roles: tc.roles}}}
+		got := roles.JudgePlugin(roles.Asked{Spec: spec, Roles: roles.Document{Declared: declared, Log: tc.log}, Now: noon})
+		switch {
+		case tc.want == "" && got != nil:
+			t.Errorf("%s: %+v", tc.name, got)
+		case tc.want != "" && (got == nil || got.Outcome != tc.want || got.Differs.Field != tc.field || got.Remedy == ""):
+			t.Errorf("%s: %+v, want %s by %s", tc.name, got, tc.want, tc.field)
+		}
+	}
+}

@@ -84,7 +84,7 @@ func Grown(accepted []Accepted, is jobspec.Script) []string {
 		return nil
 	}
 	had := list[i].Script.PluginPermissions()
-	return slices.DeleteFunc(is.PluginPermissions(), func(name string) bool { return slices.Contains(had, name) })
+	return slices.DeleteFunc(is.PluginPermissions(), func(name string) bool { return jobspec.PermissionCovered(had, name) })
 }
 
 // pair turns new scripts into changed ones where one of the same name goes.
@@ -278,7 +278,7 @@ func variable(s jobspec.ActionStep, name string) string {
 
 func kubeconfig(s *jobspec.Script, step jobspec.ActionStep) string {
 	switch {
-	case s == nil || step.Name == "" && text(step) == "":
+	case s == nil || s.Plugin != "" || step.Name == "" && text(step) == "": // plugins get none
 		return ""
 	case step.NoKubeConfig:
 		return "no"

@@ -3,6 +3,8 @@ package shown
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -36,6 +38,21 @@ func Of(whole jobspec.PlanSummary, limit int) jobspec.PlanSummary {
 	s.Text = left.text(whole.Text)
 	s.NotShownBytes = left.dropped
 	return s
+}
+
+// Counts is a plan whose details do not leave. Nor does the footprint: the effect digest
+// covers it, and the customer's side shows it.
+func Counts(whole jobspec.PlanSummary) jobspec.PlanSummary {
+	s := Of(whole, 0)
+	s.Footprint = nil
+	return s
+}
+
+// Bare says whether a summary shows counts only, as Counts makes it.
+func Bare(s jobspec.PlanSummary) bool {
+	bare := func(text string) bool { return text == "" || strings.HasPrefix(text, "… (") }
+	return s.Footprint == nil && len(s.Objects) == 0 && bare(s.Text) &&
+		!slices.ContainsFunc(s.Outputs, func(f jobspec.FieldChange) bool { return !bare(f.Path) })
 }
 
 // budget is how much may still be shown, and how much was not.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/footprint"
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
@@ -72,5 +73,25 @@ func TestAPlanThatIsTooLong(t *testing.T) {
 	text := strings.Repeat("ü", 100)
 	if got := Of(jobspec.PlanSummary{Text: text}, 51); got.NotShownBytes != 150 || got.Text != strings.Repeat("ü", 25)+"… (150 bytes not shown)" {
 		t.Errorf("%d bytes not shown: %q", got.NotShownBytes, got.Text)
+	}
+}
+
+// What is stripped to counts is recognised as such, and nothing else is.
+func TestBare(t *testing.T) {
+	t.Parallel()
+	whole := jobspec.PlanSummary{
+		Text: "+ all of it", Objects: []jobspec.ObjectChange{{Address: "a.b", Action: "create"}}, Outputs: []jobspec.FieldChange{{Path: "url", After: "x"}},
+	}
+	for name, s := range map[string]jobspec.PlanSummary{"nothing": {}, "counts": Of(whole, 0), "counts of counts": Of(Of(whole, 0), 0)} {
+		if !Bare(s) {
+			t.Errorf("%s is not bare: %+v", name, s)
+		}
+	}
+	for name, s := range map[string]jobspec.PlanSummary{
+		"a plan": whole, "a text": {Text: "+ x"}, "objects": {Objects: whole.Objects}, "outputs": {Outputs: whole.Outputs}, "a footprint": {Footprint: &footprint.Footprint{}},
+	} {
+		if Bare(s) {
+			t.Errorf("%s is bare", name)
+		}
 	}
 }

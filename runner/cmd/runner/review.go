@@ -25,6 +25,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
 	ledger "github.com/berth-dev/berth/pkg/egress"
+	"github.com/berth-dev/berth/pkg/offer"
 	"github.com/berth-dev/berth/pkg/version"
 	"github.com/berth-dev/berth/runner/agent/consents"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -110,14 +111,17 @@ func trustFacts(dir datadir.Dir, f *review.Facts) error {
 		f.Dispatch = append(f.Dispatch, k.KeyID)
 	}
 	f.PrivateCA, f.Images = trust.PrivateCAFile, len(trust.Images)
-	if trust.Vendor != nil {
-		keys, err := trust.Vendor.Parse()
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			f.Vendor = append(f.Vendor, k.ID)
-		}
+	vendor, err := viewVendor(dir)
+	if err != nil {
+		return err
+	}
+	f.Vendor = vendor.Keys
+	f.Revoked, f.VendorRevoked = []int{}, []int{}
+	for _, r := range vendor.Revoked {
+		f.Revoked = append(f.Revoked, r.Number)
+	}
+	for _, r := range vendor.RevokedByVendor {
+		f.VendorRevoked = append(f.VendorRevoked, r.Number)
 	}
 	var first struct {
 		LogURL   string `json:"log_url"`
@@ -241,9 +245,15 @@ func chainFacts(dir datadir.Dir, f *review.Facts) error {
 	if err != nil {
 		return err
 	}
-	report, err := chain.Verify(file, chain.VerifyOptions{Chain: f.InstallID, Keys: capsuleKeys(keys)})
+	report, err := chain.VerifyOf(capsuleKeys(keys), file, chain.VerifyOptions{Chain: f.InstallID, Check: new(offer.History).Check})
 	if err != nil {
 		return err
+	}
+	f.Former = []string{}
+	for _, w := range report.Writers() {
+		if w.EndedBy > 0 {
+			f.Former = append(f.Former, fmt.Sprintf("%s (records %d to %d)", w.KeyID, w.FirstSeq, w.LastSeq))
+		}
 	}
 	f.ChainRecords, f.ChainHead, f.ChainAnchors, f.ChainDecisions, f.Unfinished = report.Records, report.Head.Hash, report.Anchors, len(report.Decisions), len(report.Unfinished)
 	if !report.OK() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/offer"
 	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -291,9 +292,7 @@ func verifyChain(cmd *cobra.Command, dir datadir.Dir) error {
 		return err
 	}
 	defer f.Close()
-	report, err := chain.Verify(f, chain.VerifyOptions{
-		Chain: runner.InstallID, Keys: capsuleKeys(keys),
-	})
+	report, err := chain.VerifyOf(capsuleKeys(keys), f, chain.VerifyOptions{Chain: runner.InstallID, Check: new(offer.History).Check})
 	switch {
 	case err != nil:
 		return err
@@ -303,6 +302,11 @@ func verifyChain(cmd *cobra.Command, dir datadir.Dir) error {
 		return fmt.Errorf("chain is bad: %s", report.Problem)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "chain %s is good: %d records, %d effects, head %s\n", report.Chain, report.Records, report.Effects, report.Head.Hash)
+	for _, w := range report.Writers() {
+		if w.EndedBy > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "  records %d to %d are of the machine before, %s; the recovery key handed over in record %d\n", w.FirstSeq, w.LastSeq, w.KeyID, w.EndedBy)
+		}
+	}
 	for _, d := range report.Decisions {
 		fmt.Fprintf(cmd.OutOrStdout(), "  records are missing before %d, accepted by the customer: %s\n", d.Seq, visible.Line(d.Reason))
 	}

@@ -31,8 +31,9 @@ func (s *settings) vendorKeyCommand() *cobra.Command {
 	return cmd
 }
 
-// editVendor changes vendor in trust.json.
-func (s *settings) editVendor(edit func(trust datadir.Trust, runner datadir.Runner) (*datadir.Vendor, error)) error {
+// editVendor changes vendor in trust.json. What it was changed to, by whom, and the rotation
+// that edit names, are written down first: the agent records them in the chain.
+func (s *settings) editVendor(edit func(trust datadir.Trust, runner datadir.Runner) (*datadir.Vendor, *capsule.Envelope, error)) error {
 	dir, err := s.dir()
 	if err != nil {
 		return err
@@ -45,13 +46,18 @@ func (s *settings) editVendor(edit func(trust datadir.Trust, runner datadir.Runn
 	if err != nil {
 		return err
 	}
-	if trust.Vendor, err = edit(trust, runner); err != nil {
+	var rotation *capsule.Envelope
+	if trust.Vendor, rotation, err = edit(trust, runner); err != nil {
 		return err
 	}
 	if trust.Vendor != nil {
 		if _, err := trust.Vendor.Parse(); err != nil {
 			return err
 		}
+	}
+	change := offers.KeyChange{By: osUser(), At: time.Now().UTC(), Vendor: trust.Vendor, Rotation: rotation}
+	if err := (offers.Store{Dir: dir}).WillPin(change); err != nil {
+		return err
 	}
 	return datadir.WriteJSON(dir.Trust(), trust)
 }
@@ -79,27 +85,27 @@ func (s *settings) vendorKeyAddCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
-		err = s.editVendor(func(trust datadir.Trust, _ datadir.Runner) (*datadir.Vendor, error) {
+		err = s.editVendor(func(trust datadir.Trust, _ datadir.Runner) (*datadir.Vendor, *capsule.Envelope, error) {
 			dispatch, err := trust.Keys()
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			for _, d := range dispatch {
 				if key.Is(d) {
-					return nil, errors.New("this is the control plane's key: it must not vouch for releases, too")
+					return nil, nil, errors.New("this is the control plane's key: it must not vouch for releases, too")
 				}
 			}
 			v := datadir.Vendor{AppID: app, AdHocScripts: adHoc}
 			if was := trust.Vendor; was != nil {
 				if was.AppID != app {
-					return nil, fmt.Errorf("the keys that are pinned sign releases of app %s: remove them first", was.AppID)
+					return nil, nil, fmt.Errorf("the keys that are pinned sign releases of app %s: remove them first", was.AppID)
 				}
 				v.Keys = was.Keys
 			}
 			if !hasKey(v, key.ID) {
 				v.Keys = append(slices.Clone(v.Keys), string(text))
 			}
-			return &v, nil
+			return &v, nil, nil
 		})
 		if err != nil {
 			return err
@@ -121,15 +127,15 @@ func (s *settings) vendorKeyRemoveCommand() *cobra.Command {
 		Long: "Takes a pinned key away, by its id. What was accepted with it stays accepted. Without any key, this runner takes releases that nobody signed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			left := 0
-			err := s.editVendor(func(trust datadir.Trust, _ datadir.Runner) (*datadir.Vendor, error) {
+			err := s.editVendor(func(trust datadir.Trust, _ datadir.Runner) (*datadir.Vendor, *capsule.Envelope, error) {
 				if trust.Vendor == nil || !hasKey(*trust.Vendor, args[0]) {
-					return nil, fmt.Errorf("this runner trusts no vendor key %q", args[0])
+					return nil, nil, fmt.Errorf("this runner trusts no vendor key %q", args[0])
 				}
 				v := without(*trust.Vendor, args[0])
 				if left = len(v.Keys); left == 0 {
-					return nil, nil
+					return nil, nil, nil
 				}
-				return &v, nil
+				return &v, nil, nil
 			})
 			if err != nil {
 				return err
@@ -157,7 +163,7 @@ func (s *settings) vendorKeyAcceptCommand() *cobra.Command {
 	var yes string
 	cmd := &cobra.Command{
 		Use: "accept FILE", Short: "Accept that another key signs from now on", Args: oneArg("the file of a rotation"),
-		Long: "Reads what the vendor's old key signed of its new one (berth releases rotate-key), and shows both. With --yes and the new key's id it puts the new key in the old one's place. " +
+		Long: "Reads what the vendor's old key signed of its new one (berth releases rotate-key), and shows both. With --yes and the new key's id it puts the new key in the old one's place, and the chain keeps what the old one signed. " +
 			"Releases that were accepted stay so.",
 		Example: "  berth-runner trust vendor-key accept rotation.json\n  berth-runner trust vendor-key accept rotation.json --yes ed25519:6f1c0a52ad0b3b51c6c1b0d4f2a9e7c1",
 	}
@@ -171,31 +177,31 @@ func (s *settings) vendorKeyAcceptCommand() *cobra.Command {
 		if err := json.Unmarshal(text, &env); err != nil {
 			return fmt.Errorf("%s: not a signed rotation", args[0])
 		}
-		return s.editVendor(func(trust datadir.Trust, runner datadir.Runner) (*datadir.Vendor, error) {
+		return s.editVendor(func(trust datadir.Trust, runner datadir.Runner) (*datadir.Vendor, *capsule.Envelope, error) {
 			if trust.Vendor == nil {
-				return nil, errors.New("no vendor key is pinned: pin the new one with vendor-key add")
+				return nil, nil, errors.New("no vendor key is pinned: pin the new one with vendor-key add")
 			}
 			keys, err := trust.Vendor.Parse()
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			r, err := offer.OpenRotation(keys, env)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if r.AppID != trust.Vendor.AppID || r.OrgID != runner.OrgID {
-				return nil, fmt.Errorf("it is about app %s of org %s, and this install is of app %s of org %s", r.AppID, r.OrgID, trust.Vendor.AppID, runner.OrgID)
+				return nil, nil, fmt.Errorf("it is about app %s of org %s, and this install is of app %s of org %s", r.AppID, r.OrgID, trust.Vendor.AppID, runner.OrgID)
 			}
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "old key  %s\nnew key  %s\nsigned by the old key at %s\n", r.OldKeyID, r.NewKeyID, r.Issued.Format(time.RFC3339)); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if yes != r.NewKeyID {
-				return nil, fmt.Errorf("nothing was changed: compare the new key's id with what the vendor says elsewhere, then repeat with --yes %s", r.NewKeyID)
+				return nil, nil, fmt.Errorf("nothing was changed: compare the new key's id with what the vendor says elsewhere, then repeat with --yes %s", r.NewKeyID)
 			}
 			v := without(*trust.Vendor, r.OldKeyID)
 			v.Keys = append(v.Keys, r.NewKey)
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), "from now on the new key counts, and the old one does not")
-			return &v, err
+			return &v, &env, err
 		})
 	}
 	return cmd
@@ -205,7 +211,7 @@ func (s *settings) revokeReleaseCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "revoke-release NUMBER", Short: "Never install a release again", Args: oneArg("the number of a release"),
-		Long: "Writes down that a release may not be planned or applied here any more, no matter who signed it. What it has installed keeps running, and can be removed or replaced. It cannot be undone.",
+		Long: "Writes down that a release may not be planned or applied here any more, no matter who signed it. The vendor can revoke a release for all of its customers (berth releases revoke). What it has installed keeps running, and can be removed or replaced. It cannot be undone.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := strconv.Atoi(args[0])
 			if err != nil || number < 1 {
@@ -237,6 +243,8 @@ type vendorView struct {
 	AdHoc    bool                `json:"ad_hoc_scripts,omitempty"`
 	Accepted []vendorRelease     `json:"accepted"`
 	Revoked  []offers.Revocation `json:"revoked"`
+	// RevokedByVendor are those that the vendor revoked, with what it signed.
+	RevokedByVendor []offers.VendorRevocation `json:"revoked_by_vendor"`
 }
 
 type vendorRelease struct {
@@ -264,7 +272,12 @@ func viewVendor(dir datadir.Dir) (vendorView, error) {
 		v.Accepted = append(v.Accepted, vendorRelease{Number: e.Number, Manifest: e.Manifest, KeyID: e.KeyID, Accepted: e.Accepted})
 	}
 	revoked, err := store.Revoked()
+	if err != nil {
+		return v, err
+	}
 	v.Revoked = append(v.Revoked, revoked...)
+	byVendor, err := store.RevokedByVendor()
+	v.RevokedByVendor = append([]offers.VendorRevocation{}, byVendor...)
 	return v, err
 }
 
@@ -295,7 +308,10 @@ func (s *settings) vendorKeyListCommand() *cobra.Command {
 				fmt.Fprintf(w, "accepted\trelease %d\t%s\tby %s\n", r.Number, r.Accepted.Format(time.RFC3339), r.KeyID)
 			}
 			for _, r := range v.Revoked {
-				fmt.Fprintf(w, "revoked\trelease %d\t%s\t%s\n", r.Number, r.At.Format(time.RFC3339), visible.Line(r.Reason))
+				fmt.Fprintf(w, "revoked\trelease %d\t%s\tby %s here: %s\n", r.Number, r.At.Format(time.RFC3339), visible.Line(r.By), visible.Line(r.Reason))
+			}
+			for _, r := range v.RevokedByVendor {
+				fmt.Fprintf(w, "revoked\trelease %d\t%s\tby the vendor (%s): %s\n", r.Number, r.Issued.Format(time.RFC3339), r.KeyID, visible.Line(r.Reason))
 			}
 			return w.Flush()
 		},

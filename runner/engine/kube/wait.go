@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -49,9 +50,10 @@ func (c *Cluster) Wait(ctx context.Context, refs []Ref, to Teller, opts WaitOpti
 	}
 	for {
 		var statuses []Status
+		over := false
 		for _, ref := range left {
 			s, err := c.waitStatus(ctx, ref, opts)
-			if ctx.Err() != nil {
+			if over = ctx.Err() != nil || noTime(err); over {
 				break // what was seen last says more
 			}
 			if err != nil {
@@ -59,7 +61,7 @@ func (c *Cluster) Wait(ctx context.Context, refs []Ref, to Teller, opts WaitOpti
 			}
 			statuses = append(statuses, s)
 		}
-		if ctx.Err() == nil {
+		if !over {
 			if left = w.seen(statuses, time.Now()); len(left) == 0 {
 				return nil
 			}
@@ -80,6 +82,12 @@ func (c *Cluster) Wait(ctx context.Context, refs []Ref, to Teller, opts WaitOpti
 			every = min(every*3/2, lastEvery)
 		}
 	}
+}
+
+// noTime says whether a request was not made because ctx would end before its turn comes: the
+// client spreads its requests over time, and says so in words only.
+func noTime(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "would exceed context deadline")
 }
 
 // jobLines is how many lines of each container of a failed Job are logged.

@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
@@ -62,6 +65,25 @@ func TestWaitingSays(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// A request that the client does not make any more, because its turn would come too late, is
+// the end of the wait and no reason why something is not ready.
+func TestNoTime(t *testing.T) {
+	t.Parallel()
+	limiter := flowcontrol.NewTokenBucketRateLimiter(0.1, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := limiter.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	err := fmt.Errorf("client rate limiter Wait returned an error: %w", limiter.Wait(ctx))
+	if !noTime(err) || ctx.Err() != nil {
+		t.Errorf("the client says %q, %v", err, ctx.Err())
+	}
+	if noTime(nil) || noTime(errors.New("connection refused")) {
+		t.Error("something else is taken for it")
 	}
 }
 

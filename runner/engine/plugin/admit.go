@@ -68,10 +68,13 @@ func admit(ctx context.Context, j *job.Job) (*admitted, error) {
 	if p.manifest.Type != p.given.Type {
 		return nil, job.Refusef("name the directory of the right plugin", "%s: the plugin deploys components of type %q, this one is of type %q", j.Subject(), p.manifest.Type, p.given.Type)
 	}
-	granted := plugin.Permissions{Network: p.given.Network, InstallDir: p.given.InstallDir, State: p.given.State}
+	granted := plugin.Granted(p.given)
+	if err := granted.Check(); err != nil {
+		return nil, job.Refusef("correct [berth.plugin] of the component", "%s: what the component grants its plugin: %v", j.Subject(), err)
+	}
 	if missing := p.manifest.Permissions.Without(granted); len(missing) > 0 {
 		return nil, job.Refusef("grant it in [berth.plugin] of the component, or use another version", "%s: the plugin asks for %s, which the component does not grant",
-			j.Subject(), strings.Join(missing, " and "))
+			j.Subject(), plugin.List(missing, " and "))
 	}
 	if err := p.program(ctx); err != nil {
 		return nil, job.Refusef("use a version of the plugin for this platform", "%s: %v", j.Subject(), err)
@@ -79,7 +82,7 @@ func admit(ctx context.Context, j *job.Job) (*admitted, error) {
 	if p.given.Network {
 		return p, nil
 	}
-	return p, noNetwork(j)
+	return p, p.noNetwork()
 }
 
 // program finds what of the plugin runs on this platform.
@@ -105,16 +108,32 @@ func (p *admitted) close() {
 	}
 }
 
-// noNetwork refuses where the agent has not taken the network away.
-func noNetwork(j *job.Job) error {
+// noNetwork refuses where the agent has not taken the network away: all of it, or all but
+// an own loopback for a plugin that may reach certain hosts.
+func (p *admitted) noNetwork() error {
 	all, err := net.Interfaces()
 	if err != nil {
 		return err
 	}
+	taken := true
 	for _, i := range all {
-		if i.Flags&net.FlagUp != 0 {
-			return job.Refusef("run the runner as root, or with user namespaces; or grant the plugin the network", "%s: this runner cannot take the network away from a plugin", j.Subject())
+		if i.Flags&net.FlagUp != 0 && (len(p.given.Hosts) == 0 || i.Flags&net.FlagLoopback == 0) {
+			taken = false
 		}
+	}
+	if taken && len(p.given.Hosts) > 0 {
+		if taken, err = alone(); err != nil {
+			return err
+		}
+	}
+	if !taken {
+		return job.Refusef("run the runner as root, or with user namespaces; or grant the plugin the network", "%s: this runner cannot take the network away from a plugin", p.job.Subject())
+	}
+	if len(p.given.Hosts) == 0 {
+		return nil
+	}
+	if info, err := os.Lstat(p.hostsSocket()); err != nil || info.Mode().Type() != os.ModeSocket {
+		return job.Refusef("update the runner", "%s: this runner gives a plugin no way to certain hosts", p.job.Subject())
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/plugin"
 	"github.com/berth-dev/berth/pkg/plugin/container"
+	"github.com/berth-dev/berth/pkg/plugin/grant"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -30,7 +31,11 @@ func (p *admitted) command(ctx context.Context, dirs plugin.Dirs) (*exec.Cmd, er
 	if dirs.Install != "" {
 		room.Open = append(room.Open, dirs.Install)
 	}
-	err := p.image.Unpack(ctx, room.Root)
+	var err error
+	if room.Paths, err = grant.ParsePaths(p.given.Paths); err != nil {
+		return nil, err
+	}
+	err = p.image.Unpack(ctx, room.Root)
 	switch {
 	case errors.Is(err, oci.ErrUnsafeArchive):
 		return nil, job.Refusef("report this to the plugin's author", "%s: %v", j.Subject(), err)

@@ -55,10 +55,16 @@ func (p *admitted) run(ctx context.Context) (report, error) {
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	way, err := p.openRelay()
+	if err != nil {
+		return report{}, err
+	}
+	defer way.close()
 	cmd, err := p.command(ctx, dirs)
 	if err != nil {
 		return report{}, err
 	}
+	cmd.Env = append(cmd.Env, way.env()...)
 	log := &budget{left: maxLog, spent: func() { end(&overrun{fmt.Sprintf("it wrote more than %d bytes to its log", maxLog)}) }}
 	cmd.Stdout, cmd.Stderr = log.to(j.Stdout), log.to(j.Stderr)
 	// A process that it left behind may hold the log open.

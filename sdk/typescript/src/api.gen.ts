@@ -1190,6 +1190,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/health/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show how healthy an install was
+         * @description The verdicts of a time: for each component and the sandbox, and the worst of them for the install. Availability is the share of the known time that was healthy: time in which nothing is known counts neither for nor against it.
+         */
+        get: operations["getHealthHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/inputs": {
         parameters: {
             query?: never;
@@ -2108,6 +2131,29 @@ export interface paths {
         get: operations["diffReleases"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/releases/{release}/revocations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A release by id, or by app and number as in `hello@4`. */
+                release: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Store that the vendor revoked a release
+         * @description Takes a signed revocation and passes it on to all runners of the app. Its form is checked, and that it is about this release; whose key counts, only the customer's runner knows. A runner that has the key pinned keeps the revocation for good: it cannot be taken back. The same one again answers the release (200). A release has at most 16.
+         */
+        post: operations["addReleaseRevocation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4114,6 +4160,65 @@ export interface components {
             since?: string;
             verdict: components["schemas"]["HealthVerdict"];
         };
+        /** @description How much unhealthy time the objective of the install leaves within this time. */
+        HealthBudget: {
+            /** Format: int64 */
+            allowed_seconds: number;
+            /**
+             * Format: int64
+             * @description Below zero when the objective is missed.
+             */
+            left_seconds: number;
+            /**
+             * Format: double
+             * @description The share of the known time that is to be healthy, in percent.
+             * @example 99.9
+             */
+            objective: number;
+            /** Format: int64 */
+            used_seconds: number;
+        };
+        HealthEpisode: {
+            /** @description The change that was live when it began, of a resource. */
+            change_id?: string;
+            /** Format: date-time */
+            from: string;
+            /**
+             * Format: date-time
+             * @description Left out while it lasts.
+             */
+            to?: string;
+        };
+        HealthHistory: {
+            budget?: components["schemas"]["HealthBudget"];
+            install: components["schemas"]["HealthPast"];
+            resources: components["schemas"]["ResourceHealthPast"][];
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until: string;
+        };
+        /** @description How something was over a time. */
+        HealthPast: {
+            /**
+             * Format: double
+             * @description The healthy share of the known time, 0 to 1; left out where nothing is known.
+             * @example 0.9993
+             */
+            availability?: number;
+            /** @description When it was unhealthy, newest first. */
+            episodes: components["schemas"]["HealthEpisode"][];
+            /** @description How many more there are than are listed. */
+            episodes_left: number;
+            /** Format: int64 */
+            healthy_seconds: number;
+            /** @description The worst verdict of each part of the time, oldest first; `absent` while nothing was there. */
+            strip: ("absent" | "unknown" | "healthy" | "unhealthy")[];
+            /** Format: int64 */
+            unhealthy_seconds: number;
+            /** Format: int64 */
+            unknown_seconds: number;
+        };
         /** @enum {string} */
         HealthVerdict: "unknown" | "healthy" | "unhealthy";
         /** @description Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown. */
@@ -4213,6 +4318,12 @@ export interface components {
             created_by: string;
             customer: components["schemas"]["Ref"];
             health: components["schemas"]["HealthVerdict"];
+            /**
+             * Format: double
+             * @description The share of time in percent that it is to be healthy.
+             * @example 99.9
+             */
+            health_objective?: number;
             /** @example ins01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             inputs_version: number;
@@ -4405,6 +4516,11 @@ export interface components {
             approval_hours?: number;
             approval_option?: components["schemas"]["ApprovalOption"];
             component_toggles?: components["schemas"]["ComponentToggles"];
+            /**
+             * Format: double
+             * @description The share of time in percent that it is to be healthy, 50 at least; 0 takes the objective away.
+             */
+            health_objective?: number;
             labels?: components["schemas"]["Labels"];
         };
         InstallsRequest: {
@@ -5140,6 +5256,8 @@ export interface components {
             /** @example 4 */
             number: number;
             origin?: components["schemas"]["Origin"];
+            /** @description What the vendor signed against it, the newest first. Left out in lists. */
+            revocations?: components["schemas"]["ReleaseRevocation"][];
             /** @description What the vendor signed of it, the newest first. Left out in lists. */
             statements?: components["schemas"]["ReleaseStatement"][];
             /**
@@ -5186,6 +5304,23 @@ export interface components {
             builds?: string[];
             /** @description Number of the config; absent for the newest. */
             config?: number;
+        };
+        /** @description A revocation that was signed of a release. The control plane verifies no signature. */
+        ReleaseRevocation: {
+            /** Format: date-time */
+            added_at: string;
+            /** @example ci@initech.example */
+            added_by: string;
+            digest: components["schemas"]["Digest"];
+            /**
+             * Format: date-time
+             * @description When it was signed by its own word.
+             */
+            issued_at: string;
+            /** @example ed25519:6f1c0a52ad0b3b51c6c1b0d4f2a9e7c1 */
+            key_id: string;
+            /** @example it loses data */
+            reason: string;
         };
         /** @description A statement that was signed of a release. The control plane verifies no signature. */
         ReleaseStatement: {
@@ -5262,6 +5397,13 @@ export interface components {
             name: string;
             /** Format: date-time */
             since?: string;
+        };
+        ResourceHealthPast: {
+            id: string;
+            /** @enum {string} */
+            kind: "sandbox" | "component";
+            name: string;
+            past: components["schemas"]["HealthPast"];
         };
         /** @description A resource as lists over installs show it. */
         ResourceOfInstall: {
@@ -8797,6 +8939,37 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getHealthHistory: {
+        parameters: {
+            query?: {
+                /** @description From when on. The default is a week before `until`; at most 400 days are shown. */
+                since?: string;
+                /** @description Until when. The default is now. */
+                until?: string;
+                /** @description How many parts the strip has. */
+                parts?: number;
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The history. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthHistory"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     getInputs: {
         parameters: {
             query?: never;
@@ -10015,6 +10188,55 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Diff"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addReleaseRevocation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A release by id, or by app and number as in `hello@4`. */
+                release: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "payload": "eyJhcHAiOi4uLn0=",
+                 *       "payloadType": "application/vnd.berth.release-revocation.v1+json",
+                 *       "signatures": [
+                 *         {
+                 *           "keyid": "ed25519:6f1c…",
+                 *           "sig": "c2ln"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignedStatement"];
+            };
+        };
+        responses: {
+            /** @description The revocation was there already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Release"];
+                };
+            };
+            /** @description The release, with the revocation. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Release"];
                 };
             };
             default: components["responses"]["Problem"];

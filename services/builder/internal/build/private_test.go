@@ -1,7 +1,14 @@
 package build
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +22,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/berth-dev/berth/pkg/attest"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/policy"
@@ -65,6 +73,20 @@ func (p *private) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.upstream.ServeHTTP(w, r)
 }
 
+// hasPassword gives builder the password of a private registry.
+func (w *world) hasPassword(host string) {
+	w.t.Helper()
+	file := filepath.Join(w.t.TempDir(), "credentials.json")
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"oci://%s/team": {"username": "berth", "password": %q, "orgs": [%q]}}`, host, imagePassword, w.org), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	ring, err := keyring.Read(file, keyring.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.worker.Resolver = source.NewResolver(source.Config{Keys: ring})
+}
+
 // Builder copies a private image itself, with its signatures: no job, no row and no
 // log line has the password. Broken off and begun again it sends what is missing.
 func TestPrivateImage(t *testing.T) {
@@ -77,15 +99,7 @@ func TestPrivateImage(t *testing.T) {
 	signature := up.refer(t, ocispec.Descriptor{MediaType: dockerList, Digest: up.image, Size: up.parts[up.image].Size}, "a signature")
 	ofSignature := up.refer(t, signature, "a timestamp of the signature")
 
-	file := filepath.Join(t.TempDir(), "credentials.json")
-	if err := os.WriteFile(file, fmt.Appendf(nil, `{"oci://%s/team": {"username": "berth", "password": %q, "orgs": [%q]}}`, host, imagePassword, w.org), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ring, err := keyring.Read(file, keyring.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.worker.Resolver = source.NewResolver(source.Config{Keys: ring})
+	w.hasPassword(host)
 	web := component{name: "web", buildDigest: repeated("1"), source: source.Source{Kind: source.KindImage, Repo: host + "/team/web", Ref: "1.2"}}
 
 	last := godigest.FromString("a timestamp of the signature")
@@ -135,6 +149,103 @@ func TestPrivateImage(t *testing.T) {
 	}
 }
 
+// imageSigner signs images as cosign does.
+type imageSigner struct {
+	key    *ecdsa.PrivateKey
+	public string // PEM
+}
+
+func newImageSigner(t *testing.T) imageSigner {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return imageSigner{key: key, public: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))}
+}
+
+// sign puts a signature under the tag of an image. about is what it says it is of.
+func (u *upstream) sign(t *testing.T, by imageSigner, about godigest.Digest) {
+	t.Helper()
+	payload := fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":""},"image":{"docker-manifest-digest":%q},"type":"cosign container image signature"},"optional":null}`, about)
+	sum := sha256.Sum256(payload)
+	sig, err := ecdsa.SignASN1(rand.Reader, by.key, sum[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer := u.put(attest.SimpleSigningType, payload)
+	layer.Annotations = map[string]string{attest.AnnotationSignature: base64.StdEncoding.EncodeToString(sig)}
+	desc := u.putJSON(t, ocispec.MediaTypeImageManifest, ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
+		Config: u.put(ocispec.MediaTypeImageConfig, []byte(`{}`)), Layers: []ocispec.Descriptor{layer},
+	})
+	u.named[strings.Replace(u.image.String(), ":", "-", 1)+".sig"] = desc.Digest
+}
+
+// A private image with image_key is copied when that key signed it, and nothing of it is
+// when it did not; also when the image is in the registry already, under another key.
+func TestPrivateImageIsSigned(t *testing.T) {
+	t.Parallel()
+	vendor, other := newImageSigner(t), newImageSigner(t)
+	for _, tc := range []struct {
+		name    string
+		sign    func(t *testing.T, u *upstream)
+		key     string
+		problem string
+	}{
+		{name: "signed by the key", key: vendor.public, sign: func(t *testing.T, u *upstream) { u.sign(t, vendor, u.image) }},
+		{name: "not signed", key: vendor.public, sign: func(*testing.T, *upstream) {}, problem: "no signature hangs on it"},
+		{name: "signed by another key", key: vendor.public, sign: func(t *testing.T, u *upstream) { u.sign(t, other, u.image) }, problem: "is not signed by image_key"},
+		{name: "with the signature of another image", key: vendor.public, sign: func(t *testing.T, u *upstream) {
+			u.sign(t, vendor, godigest.FromString("another image"))
+		}, problem: "it is of image"},
+		{name: "with a key that is none", key: "not a key", sign: func(t *testing.T, u *upstream) { u.sign(t, vendor, u.image) }, problem: "image_key"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			up := &private{upstream: newUpstream(t)}
+			server := httptest.NewServer(up)
+			defer server.Close()
+			host := server.Listener.Addr().String()
+			tc.sign(t, up.upstream)
+			w.hasPassword(host)
+			src := source.Source{Kind: source.KindImage, Repo: host + "/team/web", Ref: "1.2"}
+			_, builds := w.addConfig(component{name: "web", buildDigest: repeated("1"), source: src, imageKey: tc.key})
+			w.advance(builds["web"])
+			got := w.ended(builds["web"])
+			if tc.problem != "" {
+				if got.State != "failed" || !strings.Contains(got.Error, tc.problem) || got.Digest != "" {
+					t.Fatalf("build: %+v, want it refused: %s", got, tc.problem)
+				}
+				if n := w.count("SELECT count(*) FROM berth.runner_jobs"); n != 0 {
+					t.Errorf("%d jobs, want none", n)
+				}
+				layout, err := oci.Open(t.TempDir())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := w.remote(w.token(w.org, "pull"), w.org+"/hello/web").Pull(t.Context(), up.image, layout, oci.TransferOptions{}); err == nil {
+					t.Error("the refused image is in the registry")
+				}
+				return
+			}
+			if got.State != "succeeded" || got.Digest != up.image.String() {
+				t.Fatalf("build: %+v", got)
+			}
+			_, builds = w.addConfig(component{name: "web", buildDigest: repeated("2"), source: src, imageKey: other.public})
+			w.advance(builds["web"])
+			if again := w.ended(builds["web"]); again.State != "failed" || !strings.Contains(again.Error, "is not signed by image_key") {
+				t.Errorf("the same image under another key: %+v", again)
+			}
+		})
+	}
+}
+
 // A private image is copied by builder and judged by the Build Runner, which gets its digest
 // and no key; what it denies is in no release, and the build says why.
 func TestPrivateImageIsJudged(t *testing.T) {
@@ -150,15 +261,7 @@ func TestPrivateImageIsJudged(t *testing.T) {
 			server := httptest.NewServer(up)
 			defer server.Close()
 			host := server.Listener.Addr().String()
-			file := filepath.Join(t.TempDir(), "credentials.json")
-			if err := os.WriteFile(file, fmt.Appendf(nil, `{"oci://%s/team": {"username": "berth", "password": %q, "orgs": [%q]}}`, host, imagePassword, w.org), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			ring, err := keyring.Read(file, keyring.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.worker.Resolver = source.NewResolver(source.Config{Keys: ring})
+			w.hasPassword(host)
 			_, builds := w.addConfig(component{
 				name: "web", buildDigest: repeated("1"), source: source.Source{Kind: source.KindImage, Repo: host + "/team/web", Ref: "1.2"},
 				policies: `[{"name": "p", "engine": "opa", "text": "package berth"}]`,

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/policy"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 )
 
@@ -168,7 +169,7 @@ func resolvedDigest(b Build, commit string) string {
 			what += " " + b.ImageKey
 		}
 		if len(b.Policies) > 0 { // and what they say was asked for that build
-			what += " " + capsule.DigestBytes(mustJSON(b.Policies))
+			what += " " + capsule.DigestBytes(mustJSON(policy.Identity(b.Policies)))
 		}
 	case source.KindOCI: // who must have signed it is checked when it is fetched
 		what = string(b.Source.Kind) + " " + b.Type + " " + b.Signer

@@ -104,6 +104,7 @@ type component struct {
 	source      source.Source
 	build       string // an earlier build that stands for it; else a new one
 	policies    string // of its build, JSON; "" for none
+	imageKey    string // image_key below [berth]
 }
 
 // addConfig stores a config as a sync does, and returns its builds by name.
@@ -132,8 +133,9 @@ func (w *world) addRevision(c component) (componentID, revision string) {
 		id.New(id.Component), w.org, w.app, c.name)
 	componentID = w.text(`select id from components where org_id = $1 and app_id = $2 and name = $3`, w.org, w.app, c.name)
 	w.exec(`insert into component_revisions (id, org_id, component_id, type, build_digest, deploy_digest, spec, policies)
-		values ($1, $2, $3, 'terraform_module', $4, 'd', '{"build_timeout": "5m0s", "at": {"file": "components/it.toml"}}', nullif($5, '')::jsonb) on conflict do nothing`,
-		id.New(id.Revision), w.org, componentID, c.buildDigest, c.policies)
+		values ($1, $2, $3, 'terraform_module', $4, 'd', jsonb_build_object('build_timeout', '5m0s', 'at', jsonb_build_object('file', 'components/it.toml'), 'berth', jsonb_build_object('image_key', $5::text)),
+		nullif($6, '')::jsonb) on conflict do nothing`,
+		id.New(id.Revision), w.org, componentID, c.buildDigest, c.imageKey, c.policies)
 	return componentID, w.text(`select id from component_revisions where component_id = $1 and build_digest = $2`, componentID, c.buildDigest)
 }
 

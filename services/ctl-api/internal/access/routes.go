@@ -77,7 +77,7 @@ var Routes = map[string]Route{
 	"DiffReleases":      {auth.AppsRead, WhereOrg},
 
 	"GetReleaseContents":  {auth.AppsRead, WhereOrg},
-	"AddReleaseStatement": {auth.AppsWrite, WhereOrg},
+	"AddReleaseStatement": {auth.AppsWrite, WhereOrg}, "AddReleaseRevocation": {auth.AppsWrite, WhereOrg},
 
 	"ListInstalls":      {auth.InstallsRead, WhereList},
 	"CreateInstall":     {auth.InstallsWrite, WhereOrg},
@@ -135,6 +135,7 @@ var Routes = map[string]Route{
 	"CreateStackVersion": {auth.RunnersWrite, WhereInstall},
 	"CreateEnrolment":    {auth.RunnersWrite, WhereInstall},
 	"GetHealth":          {auth.InstallsRead, WhereInstall},
+	"GetHealthHistory":   {auth.InstallsRead, WhereInstall},
 	"WhyInstall":         {auth.InstallsRead, WhereInstall},
 
 	"CreateWorkflow":       {auth.WorkflowsWrite, WhereInstall},

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/healthapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/metricsapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/policyapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/snapshot"
@@ -42,6 +43,7 @@ func (s *Server) Register(router gin.IRouter) {
 		return err
 	}}
 	s.Numbers = &metricsapi.Numbers{Read: s.read, Now: s.Now}
+	s.Health = &healthapi.Health{Read: s.read, Now: s.Now}
 	s.Past = &timelineapi.Past{Read: s.read, Snapshots: snapshot.Reader{Sealed: s.Installs.SealedNames}, Now: s.Now}
 	strict := apigen.NewStrictHandlerWithOptions(s, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,

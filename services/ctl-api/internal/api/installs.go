@@ -160,6 +160,12 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 			change.ApprovalHoursOwn = &own
 			change.ApprovalHours = optional.Of(cmp.Or(hours, int32(flow.ApprovalTime/time.Hour)))
 		}
+		if o := req.Body.HealthObjective; o != nil {
+			if *o != 0 && *o < minObjective {
+				return "", fault.Newf(fault.ErrInvalid, "health_objective is %g: write a percentage from %d to 99.999, or 0 for none", *o, minObjective)
+			}
+			change.HealthObjective = o
+		}
 		if req.Body.Labels != nil {
 			change.Labels = labelsJSON(req.Body.Labels)
 		}
@@ -177,6 +183,9 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 	tag := installTag(view)
 	return apigen.UpdateInstall200JSONResponse{Body: view, Headers: apigen.UpdateInstall200ResponseHeaders{ETag: &tag}}, err
 }
+
+// minObjective is the least objective of an install, in percent.
+const minObjective = 50
 
 // ForgetInstall takes an install out of sight, once nothing is left of it.
 func (s *Server) ForgetInstall(ctx context.Context, req apigen.ForgetInstallRequestObject) (apigen.ForgetInstallResponseObject, error) {
@@ -236,7 +245,7 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), ApprovalHours: int(r.HoursInForce), Labels: labels, ComponentToggles: toggles, State: apigen.InstallState(i.State),
 		Health: apigen.HealthVerdict(r.Health), OpenAlarms: int(r.OpenAlarms), Release: apiref.Number(i.ReleaseID, r.ReleaseNumber),
 		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: optional.Of(r.WorkflowID),
-		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt,
+		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt, HealthObjective: i.HealthObjective,
 	}
 	if i.PausedAt != nil {
 		view.Pause = &apigen.Pause{At: *i.PausedAt, By: optional.Value(i.PausedBy), Reason: optional.Value(i.PauseReason)}
@@ -252,5 +261,5 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 
 // installTag names the version of what PATCH changes.
 func installTag(i apigen.Install) string {
-	return tagOf(i.ID, i.ApprovalOption, i.ApprovalHours, i.Labels, i.ComponentToggles)
+	return tagOf(i.ID, i.ApprovalOption, i.ApprovalHours, i.Labels, i.ComponentToggles, i.HealthObjective)
 }

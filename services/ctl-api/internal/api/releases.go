@@ -110,7 +110,10 @@ func oneRelease(ctx context.Context, tx *database.Tx, ref string) (apigen.Releas
 	if view.Manifest, err = manifestView(ctx, tx, view.ID); err != nil {
 		return view, err
 	}
-	view.Statements, err = statementViews(ctx, tx, view.ID, view.Manifest.Digest)
+	if view.Statements, err = statementViews(ctx, tx, view.ID, view.Manifest.Digest); err != nil {
+		return view, err
+	}
+	view.Revocations, err = revocationViews(ctx, tx, view.ID)
 	return view, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/healthapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/metricsapi"
@@ -33,6 +34,7 @@ type Server struct {
 	*timelineapi.Past
 	*metricsapi.Numbers
 	*policyapi.Policies
+	*healthapi.Health
 
 	Store    *database.Store
 	Keys     *keys.Ring

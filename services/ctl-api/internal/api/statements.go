@@ -36,18 +36,8 @@ func (s *Server) GetReleaseContents(ctx context.Context, req apigen.GetReleaseCo
 
 // AddReleaseStatement stores what the vendor signed of a release.
 func (s *Server) AddReleaseStatement(ctx context.Context, req apigen.AddReleaseStatementRequestObject) (apigen.AddReleaseStatementResponseObject, error) {
-	env := capsule.Envelope{PayloadType: req.Body.PayloadType, Payload: req.Body.Payload}
-	for _, sig := range req.Body.Signatures {
-		env.Signatures = append(env.Signatures, capsule.Signature{KeyID: sig.KeyID, Sig: sig.Sig})
-	}
-	var view apigen.Release
-	var added bool
-	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (what string, err error) {
-		if added, what, err = addStatement(ctx, tx, req.Release, env); err != nil {
-			return "", err
-		}
-		view, err = oneRelease(ctx, tx, req.Release)
-		return what, err
+	view, added, err := s.addSigned(ctx, req.Release, func(ctx context.Context, tx *database.Tx) (bool, string, error) {
+		return addStatement(ctx, tx, req.Release, envelopeOf(*req.Body))
 	})
 	if err != nil {
 		return nil, err
@@ -56,6 +46,18 @@ func (s *Server) AddReleaseStatement(ctx context.Context, req apigen.AddReleaseS
 		return apigen.AddReleaseStatement201JSONResponse(view), nil
 	}
 	return apigen.AddReleaseStatement200JSONResponse(view), nil
+}
+
+// addSigned stores what the vendor signed with add, and answers the release.
+func (s *Server) addSigned(ctx context.Context, ref string, add func(context.Context, *database.Tx) (added bool, what string, err error)) (view apigen.Release, added bool, err error) {
+	err = s.write(ctx, func(ctx context.Context, tx *database.Tx) (what string, err error) {
+		if added, what, err = add(ctx, tx); err != nil {
+			return "", err
+		}
+		view, err = oneRelease(ctx, tx, ref)
+		return what, err
+	})
+	return view, added, err
 }
 
 // addStatement checks a statement's form, and that it is about the release. Nobody here
@@ -73,13 +75,12 @@ func addStatement(ctx context.Context, tx *database.Tx, ref string, env capsule.
 	if err != nil {
 		return false, "", err
 	}
-	for _, same := range []struct{ what, want, got string }{
+	err = about("statement", []claim{
 		{"org", row.Release.OrgID, said.OrgID}, {"app", row.Release.AppID, said.AppID}, {"release", row.Release.ID, said.ReleaseID},
 		{"release number", fmt.Sprint(row.Release.Number), fmt.Sprint(said.Number)}, {"manifest", manifest.Digest, said.Manifest},
-	} {
-		if same.want != same.got {
-			return false, "", fault.Newf(fault.ErrInvalid, "the statement is about %s %s, and this is %s", same.what, same.got, same.want)
-		}
+	})
+	if err != nil {
+		return false, "", err
 	}
 	raw, err := json.Marshal(env)
 	if err != nil {
@@ -99,6 +100,27 @@ func addStatement(ctx context.Context, tx *database.Tx, ref string, env capsule.
 		return false, "", fault.Newf(fault.ErrConflict, "release %d has %d statements, which is the most; make a new release", row.Release.Number, offer.MaxPerRelease)
 	}
 	return true, fmt.Sprintf("store statement %s about release %d of app %s", env.PayloadDigest(), row.Release.Number, row.AppName), nil
+}
+
+func envelopeOf(body apigen.SignedStatement) capsule.Envelope {
+	env := capsule.Envelope{PayloadType: body.PayloadType, Payload: body.Payload}
+	for _, sig := range body.Signatures {
+		env.Signatures = append(env.Signatures, capsule.Signature{KeyID: sig.KeyID, Sig: sig.Sig})
+	}
+	return env
+}
+
+// claim is one thing that a signed document says, and what it has to say.
+type claim struct{ what, want, got string }
+
+// about checks that a signed document is about the release that it was sent for.
+func about(document string, claims []claim) error {
+	for _, c := range claims {
+		if c.want != c.got {
+			return fault.Newf(fault.ErrInvalid, "the %s is about %s %s, and this is %s", document, c.what, c.got, c.want)
+		}
+	}
+	return nil
 }
 
 // statementViews are what was signed of a release.

@@ -131,7 +131,8 @@ var visits = map[string]visit{
 	"ListBuilds": {query: "app={{.App}}"}, "CreateBuilds": {body: `{"app":"{{.App}}"}`}, "GetBuild": {}, "CancelBuild": {},
 	"ListAppVariables": {}, "GetAppVariable": {}, "SetAppVariable": {body: `{"value":"stolen"}`}, "DeleteAppVariable": {},
 	"ListReleases": {}, "CreateRelease": {body: `{"builds":["{{.Build}}"]}`}, "GetRelease": {}, "GetReleaseContents": {},
-	"AddReleaseStatement": {body: `{"payloadType":"application/vnd.berth.release.v1+json","payload":"e30=","signatures":[{"keyid":"k","sig":"c2ln"}]}`, owner: 422},
+	"AddReleaseRevocation": {body: `{"payloadType":"application/vnd.berth.release-revocation.v1+json","payload":"e30=","signatures":[{"keyid":"k","sig":"c2ln"}]}`, owner: 422},
+	"AddReleaseStatement":  {body: `{"payloadType":"application/vnd.berth.release.v1+json","payload":"e30=","signatures":[{"keyid":"k","sig":"c2ln"}]}`, owner: 422},
 
 	"ListInstalls":     {query: "app={{.App}}"},
 	"ListAllResources": {query: "install={{.Install}}"}, "GetInstallGraph": {owner: 409}, "GetInstallReadme": {owner: 409}, "GetConfigGraph": {}, "GetPlanTree": {}, "GetCapsule": {owner: 404}, "ListRunnerJobs": {},
@@ -144,7 +145,7 @@ var visits = map[string]visit{
 	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
 	"ListStateVersions": {}, "DiffState": {query: "from=1"}, "GetSnapshot": {}, "DiffSnapshots": {query: "from=2020-01-01T00:00:00Z", owner: 409},
 	"ListTimeline": {}, "GetBeforeFailure": {},
-	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
+	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "GetHealthHistory": {}, "WhyInstall": {},
 	"ListMetrics": {query: "recent=2"}, "GetMetric": {}, "ListMetricPoints": {query: "step=60"},
 	"ListInstallSecrets": {}, "ListInstallRoles": {}, "ListTerraformStates": {}, "GetTerraformState": {}, "ListTerraformStateHistory": {}, "UnlockTerraformState": {},
 

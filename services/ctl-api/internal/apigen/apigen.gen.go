@@ -687,6 +687,30 @@ func (e GraphReasonKind) Valid() bool {
 	}
 }
 
+// Defines values for HealthPastStrip.
+const (
+	HealthPastStripAbsent    HealthPastStrip = "absent"
+	HealthPastStripHealthy   HealthPastStrip = "healthy"
+	HealthPastStripUnhealthy HealthPastStrip = "unhealthy"
+	HealthPastStripUnknown   HealthPastStrip = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the HealthPastStrip enum.
+func (e HealthPastStrip) Valid() bool {
+	switch e {
+	case HealthPastStripAbsent:
+		return true
+	case HealthPastStripHealthy:
+		return true
+	case HealthPastStripUnhealthy:
+		return true
+	case HealthPastStripUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthVerdict.
 const (
 	HealthVerdictHealthy   HealthVerdict = "healthy"
@@ -1509,6 +1533,24 @@ func (e ResourceHealthKind) Valid() bool {
 	case ResourceHealthKindSecrets:
 		return true
 	case ResourceHealthKindStack:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResourceHealthPastKind.
+const (
+	ResourceHealthPastKindComponent ResourceHealthPastKind = "component"
+	ResourceHealthPastKindSandbox   ResourceHealthPastKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the ResourceHealthPastKind enum.
+func (e ResourceHealthPastKind) Valid() bool {
+	switch e {
+	case ResourceHealthPastKindComponent:
+		return true
+	case ResourceHealthPastKindSandbox:
 		return true
 	default:
 		return false
@@ -3996,6 +4038,65 @@ type Health struct {
 	Verdict   HealthVerdict    `json:"verdict"`
 }
 
+// HealthBudget How much unhealthy time the objective of the install leaves within this time.
+type HealthBudget struct {
+	AllowedSeconds int64 `json:"allowed_seconds"`
+
+	// LeftSeconds Below zero when the objective is missed.
+	LeftSeconds int64 `json:"left_seconds"`
+
+	// Objective The share of the known time that is to be healthy, in percent.
+	//
+	// Example: 99.9
+	Objective   float64 `json:"objective"`
+	UsedSeconds int64   `json:"used_seconds"`
+}
+
+// HealthEpisode defines model for HealthEpisode.
+type HealthEpisode struct {
+	// ChangeID The change that was live when it began, of a resource.
+	ChangeID *string   `json:"change_id,omitempty"`
+	From     time.Time `json:"from"`
+
+	// To Left out while it lasts.
+	To *time.Time `json:"to,omitempty"`
+}
+
+// HealthHistory defines model for HealthHistory.
+type HealthHistory struct {
+	// Budget How much unhealthy time the objective of the install leaves within this time.
+	Budget *HealthBudget `json:"budget,omitempty"`
+
+	// Install How something was over a time.
+	Install   HealthPast           `json:"install"`
+	Resources []ResourceHealthPast `json:"resources"`
+	Since     time.Time            `json:"since"`
+	Until     time.Time            `json:"until"`
+}
+
+// HealthPast How something was over a time.
+type HealthPast struct {
+	// Availability The healthy share of the known time, 0 to 1; left out where nothing is known.
+	//
+	// Example: 0.9993
+	Availability *float64 `json:"availability,omitempty"`
+
+	// Episodes When it was unhealthy, newest first.
+	Episodes []HealthEpisode `json:"episodes"`
+
+	// EpisodesLeft How many more there are than are listed.
+	EpisodesLeft   int   `json:"episodes_left"`
+	HealthySeconds int64 `json:"healthy_seconds"`
+
+	// Strip The worst verdict of each part of the time, oldest first; `absent` while nothing was there.
+	Strip            []HealthPastStrip `json:"strip"`
+	UnhealthySeconds int64             `json:"unhealthy_seconds"`
+	UnknownSeconds   int64             `json:"unknown_seconds"`
+}
+
+// HealthPastStrip defines model for HealthPast.Strip.
+type HealthPastStrip string
+
 // HealthVerdict defines model for HealthVerdict.
 type HealthVerdict string
 
@@ -4108,6 +4209,11 @@ type Install struct {
 	// Customer A thing by id and name.
 	Customer Ref           `json:"customer"`
 	Health   HealthVerdict `json:"health"`
+
+	// HealthObjective The share of time in percent that it is to be healthy.
+	//
+	// Example: 99.9
+	HealthObjective *float64 `json:"health_objective,omitempty"`
 
 	// ID Example: ins01jd2x7q9zr8w3v5k6m4n0tgha
 	ID            string `json:"id"`
@@ -4398,6 +4504,9 @@ type InstallUpdate struct {
 	//
 	// Example: {"metrics":false}
 	ComponentToggles *ComponentToggles `json:"component_toggles,omitempty"`
+
+	// HealthObjective The share of time in percent that it is to be healthy, 50 at least; 0 takes the objective away.
+	HealthObjective *float64 `json:"health_objective,omitempty"`
 
 	// Labels Free names and values, for people and for filters.
 	//
@@ -5230,6 +5339,9 @@ type Release struct {
 	// Origin Where a synced folder comes from, in the words of the one who synced it: Berth stores and shows it, and checks none of it.
 	Origin *Origin `json:"origin,omitempty"`
 
+	// Revocations What the vendor signed against it, the newest first. Left out in lists.
+	Revocations []ReleaseRevocation `json:"revocations,omitempty"`
+
 	// Statements What the vendor signed of it, the newest first. Left out in lists.
 	Statements []ReleaseStatement `json:"statements,omitempty"`
 
@@ -5296,6 +5408,26 @@ type ReleaseRequest struct {
 
 	// Config Number of the config; absent for the newest.
 	Config *int `json:"config,omitempty"`
+}
+
+// ReleaseRevocation A revocation that was signed of a release. The control plane verifies no signature.
+type ReleaseRevocation struct {
+	AddedAt time.Time `json:"added_at"`
+
+	// AddedBy Example: ci@initech.example
+	AddedBy string `json:"added_by"`
+
+	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest Digest `json:"digest"`
+
+	// IssuedAt When it was signed by its own word.
+	IssuedAt time.Time `json:"issued_at"`
+
+	// KeyID Example: ed25519:6f1c0a52ad0b3b51c6c1b0d4f2a9e7c1
+	KeyID string `json:"key_id"`
+
+	// Reason Example: it loses data
+	Reason string `json:"reason"`
 }
 
 // ReleaseStatement A statement that was signed of a release. The control plane verifies no signature.
@@ -5392,6 +5524,19 @@ type ResourceHealth struct {
 
 // ResourceHealthKind defines model for ResourceHealth.Kind.
 type ResourceHealthKind string
+
+// ResourceHealthPast defines model for ResourceHealthPast.
+type ResourceHealthPast struct {
+	ID   string                 `json:"id"`
+	Kind ResourceHealthPastKind `json:"kind"`
+	Name string                 `json:"name"`
+
+	// Past How something was over a time.
+	Past HealthPast `json:"past"`
+}
+
+// ResourceHealthPastKind defines model for ResourceHealthPast.Kind.
+type ResourceHealthPastKind string
 
 // ResourceOfInstall A resource as lists over installs show it.
 type ResourceOfInstall struct {
@@ -7461,6 +7606,18 @@ type AddInstallFreezeParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// GetHealthHistoryParams defines parameters for GetHealthHistory.
+type GetHealthHistoryParams struct {
+	// Since From when on. The default is a week before `until`; at most 400 days are shown.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Until when. The default is now.
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Parts How many parts the strip has.
+	Parts *int `form:"parts,omitempty" json:"parts,omitempty"`
+}
+
 // SetInputsParams defines parameters for SetInputs.
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
@@ -7992,6 +8149,9 @@ type CreateOrgJSONRequestBody = OrgRequest
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
+// AddReleaseRevocationJSONRequestBody defines body for AddReleaseRevocation for application/json ContentType.
+type AddReleaseRevocationJSONRequestBody = SignedStatement
+
 // AddReleaseStatementJSONRequestBody defines body for AddReleaseStatement for application/json ContentType.
 type AddReleaseStatementJSONRequestBody = SignedStatement
 
@@ -8210,6 +8370,9 @@ type ServerInterface interface {
 	// GetHealth Show the health of an install
 	// (GET /installs/{install}/health)
 	GetHealth(c *gin.Context, install InstallIDOrName)
+	// GetHealthHistory Show how healthy an install was
+	// (GET /installs/{install}/health/history)
+	GetHealthHistory(c *gin.Context, install InstallIDOrName, params GetHealthHistoryParams)
 	// GetInputs Show the inputs of an install
 	// (GET /installs/{install}/inputs)
 	GetInputs(c *gin.Context, install InstallIDOrName)
@@ -8330,6 +8493,9 @@ type ServerInterface interface {
 	// DiffReleases Compare two releases of an app
 	// (GET /releases/{release}/diff)
 	DiffReleases(c *gin.Context, release string, params DiffReleasesParams)
+	// AddReleaseRevocation Store that the vendor revoked a release
+	// (POST /releases/{release}/revocations)
+	AddReleaseRevocation(c *gin.Context, release string)
 	// AddReleaseStatement Store what the vendor signed of a release
 	// (POST /releases/{release}/statements)
 	AddReleaseStatement(c *gin.Context, release string)
@@ -11099,6 +11265,58 @@ func (siw *ServerInterfaceWrapper) GetHealth(c *gin.Context) {
 	siw.Handler.GetHealth(c, install)
 }
 
+// GetHealthHistory operation middleware
+func (siw *ServerInterfaceWrapper) GetHealthHistory(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetHealthHistoryParams
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", c.Request.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter since: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "until" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "until", c.Request.URL.Query(), &params.Until, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter until: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "parts" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "parts", c.Request.URL.Query(), &params.Parts, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter parts: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetHealthHistory(c, install, params)
+}
+
 // GetInputs operation middleware
 func (siw *ServerInterfaceWrapper) GetInputs(c *gin.Context) {
 
@@ -12669,6 +12887,31 @@ func (siw *ServerInterfaceWrapper) DiffReleases(c *gin.Context) {
 	siw.Handler.DiffReleases(c, release, params)
 }
 
+// AddReleaseRevocation operation middleware
+func (siw *ServerInterfaceWrapper) AddReleaseRevocation(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "release" -------------
+	var release string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "release", c.Param("release"), &release, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter release: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AddReleaseRevocation(c, release)
+}
+
 // AddReleaseStatement operation middleware
 func (siw *ServerInterfaceWrapper) AddReleaseStatement(c *gin.Context) {
 
@@ -14146,6 +14389,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/installs/:install/freezes/:freeze", wrapper.RemoveInstallFreeze)
 	router.GET(options.BaseURL+"/installs/:install/graph", wrapper.GetInstallGraph)
 	router.GET(options.BaseURL+"/installs/:install/health", wrapper.GetHealth)
+	router.GET(options.BaseURL+"/installs/:install/health/history", wrapper.GetHealthHistory)
 	router.GET(options.BaseURL+"/installs/:install/inputs", wrapper.GetInputs)
 	router.PUT(options.BaseURL+"/installs/:install/inputs", wrapper.SetInputs)
 	router.GET(options.BaseURL+"/installs/:install/metrics", wrapper.ListMetrics)
@@ -14186,6 +14430,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/contents", wrapper.GetReleaseContents)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
+	router.POST(options.BaseURL+"/releases/:release/revocations", wrapper.AddReleaseRevocation)
 	router.POST(options.BaseURL+"/releases/:release/statements", wrapper.AddReleaseStatement)
 	router.GET(options.BaseURL+"/resources", wrapper.ListAllResources)
 	router.GET(options.BaseURL+"/runner-versions", wrapper.ListRunnerVersions)
@@ -17050,6 +17295,46 @@ func (response GetHealthdefaultApplicationProblemPlusJSONResponse) VisitGetHealt
 	return err
 }
 
+type GetHealthHistoryRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  GetHealthHistoryParams
+}
+
+type GetHealthHistoryResponseObject interface {
+	VisitGetHealthHistoryResponse(w http.ResponseWriter) error
+}
+
+type GetHealthHistory200JSONResponse HealthHistory
+
+func (response GetHealthHistory200JSONResponse) VisitGetHealthHistoryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetHealthHistorydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetHealthHistorydefaultApplicationProblemPlusJSONResponse) VisitGetHealthHistoryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetInputsRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -18681,6 +18966,60 @@ type DiffReleasesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DiffReleasesdefaultApplicationProblemPlusJSONResponse) VisitDiffReleasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddReleaseRevocationRequestObject struct {
+	Release string `json:"release"`
+	Body    *AddReleaseRevocationJSONRequestBody
+}
+
+type AddReleaseRevocationResponseObject interface {
+	VisitAddReleaseRevocationResponse(w http.ResponseWriter) error
+}
+
+type AddReleaseRevocation200JSONResponse Release
+
+func (response AddReleaseRevocation200JSONResponse) VisitAddReleaseRevocationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddReleaseRevocation201JSONResponse Release
+
+func (response AddReleaseRevocation201JSONResponse) VisitAddReleaseRevocationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddReleaseRevocationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AddReleaseRevocationdefaultApplicationProblemPlusJSONResponse) VisitAddReleaseRevocationResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -20338,6 +20677,9 @@ type StrictServerInterface interface {
 	// GetHealth Show the health of an install
 	// (GET /installs/{install}/health)
 	GetHealth(ctx context.Context, request GetHealthRequestObject) (GetHealthResponseObject, error)
+	// GetHealthHistory Show how healthy an install was
+	// (GET /installs/{install}/health/history)
+	GetHealthHistory(ctx context.Context, request GetHealthHistoryRequestObject) (GetHealthHistoryResponseObject, error)
 	// GetInputs Show the inputs of an install
 	// (GET /installs/{install}/inputs)
 	GetInputs(ctx context.Context, request GetInputsRequestObject) (GetInputsResponseObject, error)
@@ -20458,6 +20800,9 @@ type StrictServerInterface interface {
 	// DiffReleases Compare two releases of an app
 	// (GET /releases/{release}/diff)
 	DiffReleases(ctx context.Context, request DiffReleasesRequestObject) (DiffReleasesResponseObject, error)
+	// AddReleaseRevocation Store that the vendor revoked a release
+	// (POST /releases/{release}/revocations)
+	AddReleaseRevocation(ctx context.Context, request AddReleaseRevocationRequestObject) (AddReleaseRevocationResponseObject, error)
 	// AddReleaseStatement Store what the vendor signed of a release
 	// (POST /releases/{release}/statements)
 	AddReleaseStatement(ctx context.Context, request AddReleaseStatementRequestObject) (AddReleaseStatementResponseObject, error)
@@ -22713,6 +23058,33 @@ func (sh *strictHandler) GetHealth(ctx *gin.Context, install InstallIDOrName) {
 	}
 }
 
+// GetHealthHistory operation middleware
+func (sh *strictHandler) GetHealthHistory(ctx *gin.Context, install InstallIDOrName, params GetHealthHistoryParams) {
+	var request GetHealthHistoryRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetHealthHistory(ctx.Request.Context(), request.(GetHealthHistoryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetHealthHistory")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetHealthHistoryResponseObject); ok {
+		if err := validResponse.VisitGetHealthHistoryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetInputs operation middleware
 func (sh *strictHandler) GetInputs(ctx *gin.Context, install InstallIDOrName) {
 	var request GetInputsRequestObject
@@ -23898,6 +24270,50 @@ func (sh *strictHandler) DiffReleases(ctx *gin.Context, release string, params D
 	}
 }
 
+// AddReleaseRevocation operation middleware
+func (sh *strictHandler) AddReleaseRevocation(ctx *gin.Context, release string) {
+	var request AddReleaseRevocationRequestObject
+
+	request.Release = release
+
+	var body AddReleaseRevocationJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AddReleaseRevocation(ctx.Request.Context(), request.(AddReleaseRevocationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AddReleaseRevocation")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AddReleaseRevocationResponseObject); ok {
+		if err := validResponse.VisitAddReleaseRevocationResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // AddReleaseStatement operation middleware
 func (sh *strictHandler) AddReleaseStatement(ctx *gin.Context, release string) {
 	var request AddReleaseStatementRequestObject
@@ -24943,910 +25359,925 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L0Nk9u2djf+VTD635kkLVfWrr1re3futI7j3PjeJE5t3+RpE1eCSEhClgIYAlpZyeOZfpp+sH6S/+Ac",
-	"AAQpkCK1sts+086NV3wDDg4Ozuvv/DFK5bqQggmtRtd/jFaMZqyEf754S5fmvxlTackLzaUYXY/erhi5",
-	"Y6XiUhC5INsV1SSlgswZSVdULFmWkIUsyezl4uw7qtPVbDxKRipdsTU1b9O7go2uR0qXXCxHHz58SEYF",
-	"LemaafvZZwvNyvh3Z4K91zPzWb1ipKBLRuZsIUt2Q+hcMaGJFHBpwUul4QbzcW6e/23Dyt0oGQm6Nt+n",
-	"8JVwYGv6/lsmlno1ur48v0j2BprgyH7Eue8P8CeuV2S2pVzPEkKF2rKSUEWUlML8Vwd044qs+HLFSqJX",
-	"1IyYq85xTu2DtfEuZLmmenQ94kJfPRolZgJ8vVmPrp9OJo/Pnz69uHz0+NHk6dPzZLTmAi9N/Ly40GzJ",
-	"SpxYUbz86lX5PXyyOa9ngtCiIPMd4RmRJTED86MtqF4Fgy2KUTIq2W8bXrJsdK3LDWsh8fnFExiW/ztK",
-	"8KL4kZacznMWH5thCvNtwxKU3Nl7r0nOtGGnhGR8ybUiVGRkIwxjp7JkKoEfhMTLyC0tU3LvPOm8vtzw",
-	"PHv5VXw+hspmNnNzU8uo4NpJh/Qc9u6hMeEObxkUXjztqKRY8GVsVM9ICteQLxPDmPMdMCos7WY9x+3H",
-	"BZmtWJ7Lf344axs3vOj04y7X3QwLopMrUrK1vGPZmJiLZgxM2d8XG8UysuV6JTeacN0mJFL7ua4hRwa5",
-	"UVquWdmx9Ulq7+m1/d3NJyXlV3yxeCvjlJTayFApWGKXGo8FvQJ+kCLfEbP7kRvaiKdl53jZe7oucnPj",
-	"JcrYYaMv6db8e5+0uZLulDCjXpa0WJlZUKLZe42T4YrkVCw3HedYZj9QG7Iwov7nkXnRKBll0vzvmpVr",
-	"yrPRu/gwd683kTPtR5rzjGoGm8qOFth2Kzd5Rla0KJhIrFggQuoVF8v2oe6m5aZ+iGVsQTe5Hl0vaK6Y",
-	"H9pcypxRAWN7cceE/hsXmdof3yuzxHrFFCO35o6EqE0KZJxZUbWgPGfZDBhitpXl7SKX2/E/zEBHoXmO",
-	"ck3Ijbghit2xkuaElozQXLNSUM3vWOvZbD5Zmw3XbK0aTH71aI/gwEYv8d7L6kSmZUl3MOWvS8Z+Z3Gx",
-	"t4BruB9b9iHectJd+DJj60JqJtLd39guNq6SFcwwhtGCDEMrI+Vu2Q5YZy6zHVkyrQLtzKlIS8rFTf0R",
-	"eAkVuL3h2YY4JI8mT8e/CDd9VForAgSjPTPDvdfMF6DFtiikRkeeGS1OwwzsRuCKzKkZqxRj8tOKCcJB",
-	"orspSQELKOQ2aTxWn+T5BZkVJUulyLj56tRyc9fUrdY98Cx4KZSmed6pBXK8p9dRYO89KQ9+S+csb5UB",
-	"UjHHfCA25yyHU2F2y3Z/vqP5hs2qHb7eGAbMc7KSqGN5Kf/zyHzvzykVtNwZYRnb+PD2gzv/4vLK2DZG",
-	"EzXv+Pef//3P7/7xz+N/+NOoUyKcX0Ukwrd8zfX+3L+RW7KmwhxzbG3ODrCJVuYY0WQtVavGkMP7opLY",
-	"SCRvSlxOJoH1cB61Hr5j5njt0iLWcEcvxsFbT8o33zFd8vSQaqtYyQNR3xyVecVJR/Vq8awoOrkZzFwj",
-	"NYoiaaFd01gE+2vIvn+1sDu/10jsru45mkoGDBnR640Qhpu6V6uEu1pWCy+edLXeaKrZYpO/ZkpuyrTF",
-	"FFVUZHP53hCGEu9XSXoxfunefNphs+Ig42tWtIzJXDrpeN7KWyYODUibmxIy0/J2+l//8Z+zxCiWoMgr",
-	"lpaszVKHx0462p9om8zNpVjCyW2VmDXdkTkjK5ZnZE7TW7IRmufmjhKOdSXXDHRjoiVRdJegpv8XSbJN",
-	"SbX1pVmZTWZXEzWrXFolmU3UzH4KJLsUKQt0gMa+29KGaK9MmIcTVTdintROqM8/v5r835/Pzy7f/dPP",
-	"k7On775Q//fzq8lkUvvxj/Pk0Ycv1uqLyDlmiMbmKylv48rrFi/22xH25tMuqbUADvGgtxRahmYvn3Bs",
-	"H8yrVCGFYqBI/FDKec7AhZBKoZkAVqRFkfMUOOZBgXf8468K3ZHVl/9UssXoevT/Pah8uw/wqnrg3gtf",
-	"3CeA8z9sqYJtp1h5xzLUz0ETV3SnyHa1GwM97VvBb5tq6xctSlmwUnO2b7H9sa/5rBjN9Wqarlh6G9zg",
-	"TUCzAMUGvdNezeqaIQ7kpXnIPF3XpZJRTpUGO7TXa4xZ/MGte7iV7HaM6XJGbEaMVaMdoYLhZrH3ZHOs",
-	"uuTLpfWLD5j7W3ws9saNMNtdZIZhYxsAz06iNC21MmbLHHwoLF8QKVAIpyuWbXKGTlSuQfhZC8bLuTF5",
-	"lqas0NzKyZLljCqQhebPjKVccSnGo6jJX+2pn5HydU5t8ExtUgHNPOO4FalcH3L+K0uBO0JmGcy6jiv2",
-	"LlQT+OOo+fkb2of8A12y/RF7JhnALTE2Eey9PvT09+ae5nTwu+3Dtm6m+qipFx299hcy25RnUdqnJaOa",
-	"ZVOqa1GSjGp2pjkQu/WZ+S76SlaWsoxfec/1NJVZyAbeNkpGCy64Wg0cDM4roEQpppPzX7OL949/e/p7",
-	"+WT78O7y9mr9SEz0ckWjb6h0+q4FfM0WYHqCcaNanNXgO1Xo4uCabEup0d0KOhBVpJBcaAVOs1tW6BvU",
-	"1gTJudJ1cdc5lo1AOy3GjXaEU78OjcgbeCTNkNhCE7nRLkLYNniR4QkWs8Ptp8xUOuxt92b3UvzEllki",
-	"BK8OuEFutDvIaIYeHZr/EOwE1CDqOycZvT9byjP7oznrx6/p9jumlBEAsPsKWQ5leCfEBz5lToXhz+iI",
-	"uTT7bcM2LJtdAwkp1+oGXLJSMLd6eBR9pojciuDUmQEXzJwiQrV5bvyLmK25UvaNimie3pKCqjCAAmYj",
-	"Ln/jJcALzm2OIzNSeCOE9a1v0pQxPF/QBzdKRikVKcvx3/jtiHPdEKBkdN0mrexp1cLUluCE62vDdxua",
-	"JyQtjbVgLEzYeY5aOV8wku7SnNX8WSNze2xdnAobH1hTqmejJLDnrbyuRu+WueLxmkytCeXOs+F0p5pV",
-	"3D7lwfYadef2/W2DHI3DryhKecemUSfMM7wYeomdM6bcxNSnQFycqVtenMkCx3EG3GI4zUiZmlYdH2w9",
-	"inF5+fAqaVVYK2KUMo/s9tcbgfF3O3SZM3AmMZrhfKRilRedFgVszDF5bd3hRjIIub22fvGLCzLbiFsh",
-	"t2Jq3jWDPQ0Sn9HSmC8QY92umKhpnxlLc3OdCImBIvNwQljufMf2zWpToEydJURxkTK4UZEVvWPmWbZY",
-	"sFSTHdNohXd7tfouyYdW3npbCYk673jmbdGEpJg6wbm/KC8F+fvb53Vp8Q8PLsk/4P/FhIbZPVb6R1QF",
-	"9l6j3LUiyX3auzK2K54jL7tYAkcrM+d3ILb6HSn4wx8HhVxjB8PV6AbOvpHpG5jNwb1bn3a5MQQ2f99U",
-	"4fyNGJO37L1OCF/TJcZOi5xyQSAMgaqSZusipxpyUVTlZkXJCrcYenSs9j79/WWv73BF6Fxu9Jj8BJTn",
-	"2oxOuUAtMj6KFask+Xfc2OB6JR4DO298Mp43p+7dPWVQnRIvxB0vpVgbOrjkHYW5FUVOBVEruQUjlKPz",
-	"SdnJhJ89n0w61LBDcnVtz7CIdwn4wa0CF+AHy/iSKZ0YaVUywsSSCwZcZJToQmbqBtepUolslFDZjJBw",
-	"JSYXj45fitvNnNlkmL3h/4XfwchpmjKliJbhNv5MkTTfKI0e+aNPJPP9UjDN1BRcXu91v3Fw/3l3qCSg",
-	"R9YOlHCtT8K4IhrsArWtYLLIGUlBwukxeakVLrnZ+cYuYllk15MZvujB98++ezGry2Vwy22MNAwDis/O",
-	"/o2e/T45e/qu+ud4evbuj0ly9fBDNM6omFBc8zs2PfXG+06WTnVfky1MLZB31nVv9uHO/kBzltn8TfOQ",
-	"/VnL0lBHZESwO1bCfhU3mMxTZzm7GWTBBGzotfdIaXrL8KfQGszl0usJVk31x/fJdn+cayE4ZM8JY51g",
-	"BkTOBQOpCtoKJWrF8nxMfkDuUYy5BBWufXJTTkVClAS/20ZpCGCDOuNDI2EE+uri/NGjA57nZGTOWbnR",
-	"UwWZBqoWDX5oiNHQSRfaKXLmSXvQKC2LgmXjMBH14dWB8PEA1ah2khsiR0/ynGLWXUPFNodgy15l72mq",
-	"8901oWRN0xWHZDJSslSWmfnXr3Le3IrmEnn4OLa9aGq00pxly4Fmcu3BFjdUSjeqTeRgKhbS/yQusYxp",
-	"yvNDvoqGRpmpxLtGzFbDs00Fg+rr1dhzguXrj+oEg1yuuk65olxM52yFWV4RHy9V0Tzw1c5tCaZ13rIk",
-	"JVuzbNeymFqSTKLqZs/4/edB+PU33m2uGu4Ex0p+GOH7/NIfttrNbntWMe7aBan6G7+9iXhj/8TdxzIn",
-	"EGW5NNqHWauG8HOpK53xwJBOdiytMz2JbwIE1CfyS+RKfsVSbmM9A1al5mAPd8Syew8eyO5IRmg4T1Es",
-	"HJruV3hXc8LV4JrvixIBk2yahpRTcjvJDYLMyofjRGh3+CjjqsjpbrofXPyG5bnsFRsoimFSEVLXDrLp",
-	"t3hXNPC5ahub9bIMIGtMULl4WEibZnjMTuKwgCqKk2zaovhUW7YofpA5T3cdrp5ooMb7z1BKLmR5Q4Sx",
-	"gWya87Cws004UNMFz1tMWXMFfWYcjJucqcQ53Ggz2TV6gqGlG+ar3+7uWCkMb8mCRn3pB8ZjFX1j7i1k",
-	"ju5GqtHJr2R0FK0hXOdkihzPXJNcyltFaOxsjsd34SY/6SRcTjutTn74livdJcfaAneOJHjnTRUhA77A",
-	"yi7twmfW4NqJtKa0BBGswfvGcvOHSEpr7x1xnFu9IXyDo+nR5GnUmm1I44OH2bGitFNemHuiLNRCnL8X",
-	"mY2v/S+mzYf43FztX+38+aNKmFy6ZAmKJtPPf1g1PvCUBrmxfPThXeAA8bTZAAnxaB9dTC6uziYPzyYX",
-	"b88n1+eX15PJv42qe8xnRjTnkKcJ7o3R9YhtzlImdEmNzuxKNa8ffmiSff8s9XOIWRfODoxIIHNVBW4B",
-	"wbZMabvLE0JzJa0/UbuCM67QhwJRE5TUTqMWGStxx/fd1m5lXmP1QeQICcgcS+kKad5XnQrXoG4a4nLs",
-	"PWDXZy+mZvMqF8QP0hxSaLGGiQv7L2yr/X0uN8IWtzh3ulyA98a7oIPD6QadJ+Z4TiFOhcdoTOTGD5OK",
-	"uNWYavSpEbhipnfd++xEupLftp9MZ2qw494UvHFvFQ2bpx0ew1VU+12HlhAq3vzg0W9t7i7xXY38mDOu",
-	"tsm8yy7mmflpxfTKlhrCtgANzXtlf/IlpglKhVhiXuuGesve6zB/+eoR+Rv/smGOx53IDYrhB1poVco7",
-	"mn8jN6XqSMp2NcqYU4Jqjk83dN5mFHwZE5xlY/LMPWIVISgYz82e2ZFbxgqXskgzcNg6NRsCSehA9mzx",
-	"+CLwfj55fHWgeKaa1it/GMfXzUkVMzo7qYKVSgry+awo5brQsy+ILCHjhczBU75WLLfFi47v8U7D6kHO",
-	"QYzf3bDajBEupgtpyyAOSAN4z2tjH+CxoAc/c/+z4oB/zE2mi++QEvfJ8KC56kgosyEjyDDQktgFqpXc",
-	"ey4LmeziIIut4jvm1cLq/9dk5TaP4fwIp7ntk5jT0bpVlTetfDQZ/ZUu6Baw36AdIeRUsXwxdUSLWzfu",
-	"KtbRS0LVrU0TMXvV5TaRTDJMMEjNAZ1AjB6MHCgWMbs4lWszWa5X9wpdQn5ISw2VX34zWKxvUzBoWOwq",
-	"4U25NJNKcwvSJGAGN6BTmGfXdAfrktk0F7Yu9G6ICmfYq3wt8Ziuqg8fNs7sIyM0Fct3bSrc4vvhmnC/",
-	"9GbofkdA3K6NMd3+8Yd7dIpkj+TTaMOG+ME1BjXNDhO7ucx2nylbwHNNZoH0nbmd7pMyMIhZ4xnFyjue",
-	"MkLTFPXMTFZMHT+pW/jxheESX/oOW7VipKO5p9O0rxbTjSpC7iZtu5imZelBs5GaOQggm6OlNAVcgAC+",
-	"xHuoDNdJKNMu3TJk+1k3cSNMKhYskl+J/j62NVcqigzhjwTgIVoa645lbR4ZvLb/lgmKBYoEAPFs6+3t",
-	"RFsMDrM4usXwDMUs18Cna5T//ryKRavuLUWj1L5BkfeRmTkZqc16TcuGyXlu+OkiGNLnVIgvbsg5Lhou",
-	"ClmUck1otuYCSxjnch61KiXPouczo+mqOulggvsH2m4I2zXNSZfTDCaj48hqn8LIKhK070r2LM+P042E",
-	"1KyHD+peOZThCgdWIKwMOJtZSbUsjTnoEGyiSnGp+YKmbYkEFrGJrGnGknp4smRLrnS52xcuwyJhmOyv",
-	"uJZNhpTlsj0O9ABCNg+iJmsyUvx3Np3vNA5oD1XsgEciGFAy6orDac2UpnEr5xmB9PG1dctwcaaldgFw",
-	"c4ZaygNZDZ1Fht5+xZeQMGQ2Ak9XaNSWbMHKsvJ9u6dBe9VmNdyQ0XprW5G9/cghCVLwBUNghYr8akUv",
-	"Lq+uny6eXGWTJ+dPnjxKH2dXl0/pxYJROkkvL2k2Ob+kD+eLR4vz+cV8Mn9ycZFm55fZVXp+OZ8sJhM6",
-	"eRJbnqJkGU+pZtPuiISiO3VNgNMFFSmQ5823b54B8g0V5M0PX/0fksl0Y6hcH/1K60JdP3igckXHGbt7",
-	"UL3lwd15lGc2uLBR3dyRaC8N9bq2HJ8pGBrcJBegBxc51YYB4bQWmC4ZJfTV5OHkIWUXF/OnT588uTqf",
-	"p+zh/OLJ4uFDxtLzOXt8+YRenD9Mn1ylTx+mk8dX2Zw9XVxePknPz9PHlxcHXTcNqnvWrqYeY/Ivwb3w",
-	"NeX5pox40hbVha7d/pavWc4FeyF0CUfQUsps8ENqowqWatXCMRarkcyZ3jKbJq+3MrG1JLcs5+BRphvF",
-	"AoC8PifqG/zywdPHjzBKylzOIwWZA8VlXbZ5NsITZqioq1igemvb0HEIamhcpnqqF6WriQbwMZPJ5ADh",
-	"3WeigwdkwZhJ1jORiganZKfe5e4zz1SHg2rNbxNL5XT7UKLvn7KJORaE4W3MGLVpfShpzBkNSVXkFQSI",
-	"4cz2lR1igN4YHGgfjjSa3cxZPNQDOeubec5TQMWC4wyUXJum+CK7uLw8f2qoMKeKXT26j+6N1WxTW/8/",
-	"tH42rEzowSTHZNO0F+GepMp2nmcDEwx/RQnVNd2/yjmc4TLnKWdtvG3DQp8p4m4Ev5pVX+AUxIR2Y+uA",
-	"UQB8kEtprDE4Y28w5hecm94Rt3OO7r6cDSKgJXDfn58qHSIWLluvuU6IljLHsJtZJSyF8Ql+HknO7fYj",
-	"skgPpBduqapM2oaiAWA87piMR2jdTmlJ1y3ZRrFsaqzA+N5GewFT5b1I86FBLeUtMXZLNBRZwRAdXMo3",
-	"eOt963cPfwfu7AqTvuYK3ZsotuHVzuFcK/9qO5ETBLfpMxoA74lmmCFKVhj5c8WrVSzVMo6nc2O5D2ae",
-	"4R46QTwVz+NPE0kNN35cUoGSDjdgUlUoohqoxQ39AZxPB7Fp4NXP8F44VjY23+3wUxiCryeWRWbw6yYD",
-	"iHIvXeyaK6yzqABX4xkACw7ONNWKi57xVLvYiAZP7pJyoXQoym2IQumBijVO9GscQown3OimOVvoQ55F",
-	"BKei3k/tS5PibsHC80UgJEHPOoNpxZFw2B0rue4RhLOvDzLkLMt4LgiI35xpKzMfHa/bJ96XTcSqQfBO",
-	"SWf+JiAD3ZCZzUuY+UCW/WFM0HFvLHlMXomldR5MygpRZycni/O0U/+NP6P2UlmjaJZLrq9tGS2ezSVT",
-	"Mr9jGdHyBjcPgju4kklZkrfP/vLPX738y4s3by0woDlMbsyhUupr8uOL129evvre3oE7Dx+umgik5vyH",
-	"+6M7vs0flMuU5teRN9IyXdly5sjLSpY6711k8jZrlbuydeeo8hOyGUal/kx5Rtz7SjPdBYY6SswnRq4+",
-	"FVB0Sh11dIIIio5vXlKRrhKi6dIQHxfSaG3bkmvNhF8lewOsRu26nYfvILF/T0u5TCGjY0rcGzFoapSt",
-	"GxKsTUXDoBwUV8jGhgy1rfrXI52nndmdnnQ8jEhsLSpdZm/2X0sLxu08zzBBIQGmbSvLW7CXIQg6Ji81",
-	"wMIK6RNZbjzyikUrRE+dH87+Id6EaDK0hPGR1w5xs6NKqnoOP4T08aKu+0XxUp1k1FKv8+Umv22D6Fyb",
-	"A4+LJcmMNsOFBdC1aQ2xqvs+Soj5YqWCfAQMqnsYudH0RytjbFQQZGdW7hyqSGgX3w6xiwfUyQ/Ug/Nb",
-	"c3jdwyLFOI8DGrO7NGNFLndQV+0q4tSmlq8X4+WjA5xVicyxr2jDUzLcPLO5IHes3FVJMOYkdUBC0oEH",
-	"WEhHdxOiOyjN89yzgE8aY3ecbUcIGYSDNR+LkqjV9AMVx0pkRJh0pdjhzuve9dUCxkw2ryYOAR4Ktm0H",
-	"uHaV8oRF/RbxVTEGCA5yo1O5jgB2AJn23vsD3Si3FIbXsmsjlv1yIfRiixLOUPeP5sXYhY1ftAwQzwNz",
-	"O//a9nWAm0G9wr/nDIRljwRlN8Dqg5ZZquG1LcPXPNdxICyI7Nk1uEHutmC6NpFjye+YqOrhQTvnolbT",
-	"fxodf4/fbXlwNF3IB5NP8B32vuClXfnw5lixBoJjHhKo38BdP6LFGtRLqwPDvamgNSx4DxqSDpMk2OKd",
-	"1skBc6lhq6y5cPGNGKLrsEIcEPUti2YUon06P7yoA2/Qs9+n7/4xDoAcZW44uiKGUCyP7JW1TBCoN/G1",
-	"GmgRwSa6j6O/Kuw/+uQeVFlvpWN46FZSAuTLFGRFP5kRq6A/dh6dEHhHvKaXq9QhUFtv6V4ussPYc2Rr",
-	"E5encS7mt5/Mt5jfBt6Y/rWtVYsfl/wazXb9JM4PqNTUh/2YwXHW1DsbWhuIIoSvm6E2MANPHKTYObWD",
-	"O5UOGKxCGlPS1ynwCvw01N2GaLdFTsVUijzim/gBUGfMIPc7PR2fMt0SmwGFBMbrsnoEY5lydcRNhIcT",
-	"qOJtpx1U0N6EBXbm6MO8SjCixgS4E9sVEeQNj2JKi6LH0d6h4lpei+2m529+bAkXU/SlpHK9pmeKFbQ0",
-	"6q9DYvr89dfPyaPzJ5MvXItKcK6RGaJ1X0PvsQepuptdE0qwtxApbZsiQaj5dxWFNJsPUrL+/vbrsydj",
-	"8lzmm7VQUDQTIqwB58gyM8QUbIvFdka4kZwqDQU4zGVwUqIKqG5cMebajGl6awvZzf+uNzklc7bkAvP2",
-	"yeyzGeK72fHOvuXidkY+n5Us//MvIMx+Gc2+AP8HmLxZVjLlgxcAW1iAYx7ZDdrnBJMnWkoHP2JzJF0i",
-	"ghk/MGa9DGjEs8TMPLnlIvul/EWUomy3oROarllid7u5O2bJP6eFsiiOHVgdkSL7O5bLoqVo/qs3b14Q",
-	"d4sxZTTSGf5BlVM6bDqFWUXFRNxN+qucT3kLpvyvcu5zwYANWjBxbtluyrOW2Mot27m4Cg6HD0y4hi8f",
-	"ktyWzK9KW9Za0F0uaTZt8wK/3XP/+twTwHac7yxTNdDyVpQLuznQqITPRqnihrCPehk2g7gT2XjOSr0a",
-	"wzzHd+fYF+KQwAnRVOwaVgvR+PgeOQL+cvSNSquQqO0pECHliKKRbFma6jj+dz0z/RpyRrFY4jPl2oOi",
-	"t7+0aYkZj/MgeFKjnAwhmOtawhBM2QkSXhK5jXuvD+zRJihO1Byw9QwerCEsWIibi0wN8hUumM3V6BGF",
-	"t5zcNiOu1Gagp7KSH+3hjBCCZj3F+EVU04P8qClycas0cRu2lh62pjsi56wFG56LqcXJavVzQVvSPDMC",
-	"weIT+vey9yzdaAbZOkHtgoh/TMho6sx3AG3INVlKmWEjoNjTdV9nTWLsoveXyzbyy5IvuWilJEIZVtjU",
-	"FGEN5QKwChWkw2MQHA6QkumS70lGy9xcHZgW6KggIA5tl4ILI0zMA47aGCESEnFgUcyw91y1AKyhfthG",
-	"Fdeuq/V6Bz5bMlIFSw/NwNzjeNScoMF53HYIo+uww5MJaVZGOmKU3fWtct5hFJ9x1yPYHgfHDBk9GGhz",
-	"AMcAVuHXwBaax0GBmsowMmVN3NSR6hpbPTzCsPY+1KfDJUtqB58X+iG311igvmQNanjCh5KvJoSjsiOx",
-	"51nzBIixuRPPTi5Ej1mjVLyG9Ll9NXEus5YMUwDAtNuh6mKxomrFsiRILK2kCHs4+XOM/cwz+994882z",
-	"s4vLK8fKZiAJWbH39Xd+jNIJl0o4LN+N/VaTmecXwzPFzTssORKkfH0wB1YvUhJrrJFpnL4vtYLVAqIG",
-	"sk5U7edEGwYXvNbOuBGvqcFHgZ2DM7ghk5a399EbBrmnQobuhyAVzCgJaNZCbxHzoNWKj/vgFIBL2Wlj",
-	"0z1lbh/p9YgE+VQK1SO72nV0f25vPxq3EEAjBz+jXP5+v+IF+0TMVsv4YsFiRd5fMqxIgbJ/oz0sOMsz",
-	"1XCPJ+Ygyhmo/blU2DzSLWzvdLuvYBAgdiNDxIUeho/7037rdAs/fLOXSMSVr9Yym2wb4IpbZjsiH/qA",
-	"qdEQ1SkVUvCU5lY/Gw9Ly7f67sAs/5rlsgeGIlxopJDKjEtkKmjvExb5n97oOUmZwUEM1QiOcbHRKrQ4",
-	"Wu2xnhGZX+W8/za1JQxN9ndG2QH5LZbsb+ZOq7sfzHDNqXhjq40P1034agljWCw3tMxKynNfPGE2Per/",
-	"HvXQmQCC1aonBmbgvoaOW/epjYDXTOUdK0sLJXH4q6/c3RZXTqqBrDgcn7U9yIYpeTlNWYu7LoRa8CUN",
-	"1vgDoCIwDsEubDG/+lU4uIbMdry9QnDIl75cAXX5zv2lNCvabLk+FQk/2ajyPftuhc9Wg/LGjsuJaUiM",
-	"5gzDw7o6aq1YOJgxE2zq/XAWhTDC7Nq2/zFXlM3LtS2YaAk4JqzQVYFes6XDDZktZLlkGrvD4e2oZxKX",
-	"vm497s04l2a0zOQWJo0NfYyVZZ7HI2HJwFwD2LOp2onUKOglo7fTZU6VqsxLBJCKBsqQAqeIv1pGrATe",
-	"JwjEhsy/t4BnZFaUrKBmqrNrMmdcLGGrCpbdmGsodmbXUWydm1/EmUe3yWYJmaEKYF6WwIWcw8O2k+wW",
-	"GmGLDJKL8GEhpyg5LA+Bq4YrtGpuyAxL2WbX0GnW9iPmGRESH7dDtT0AfUoVAF9i4x+QO66DBqgP5kjA",
-	"p9WmYKViGbyAQsyvrHVds+mjTjYRKwIzwjW+wagiWUm3ojkCo5z6zFrQS1MqhNRkKSFJFxEg7TCM7jq7",
-	"9mHenN8xsgbMFmxGVjUCAX+NQj80dsA02q6rbflFEOeErIDv5mxpjkQH2mUeMuT3vVO4cguO0hnHZBVr",
-	"uyr2pajJmllkEqADIUKEHRW9bk6sgMH3bETKSk25IRAVzu+3pjt0qLsuFjdIflz+BTfLJDe6vuc9o46q",
-	"87CCtgN0eMd9+LNhPgQfwjW1jhaBCSfAWJCj7ZjACFy3nihE8zAnJUjh9rPqkBdvKhyZY/KLjWZ0v/zi",
-	"Y6y6A/aCxT3x8Iq+x9IgK+GTKvyn0MeP6SsyQE+u63YNCw0EQJURxjWiaJh/GcGyD3bWVzc8St0qZZ7P",
-	"aXo7TeH0PPiwUUFo/hxuPlpb+9+kih1UpmzT+0aKvnAtwbA42OaCYSctrGDcD44OalFfsrS1jyAmNdhP",
-	"Ji71ZVipIkzslU1hi6Fq8ZwJ3b7p4XrKyNqFu2y7z/4cDUdlf0lnSzcHZs3G4Zndu9wgPLlbWeBVlSPZ",
-	"8EYOENbyNp7SWm5ELw6HOIW8jY/SkeJVYLMOKKmEiC0mIe2v+I+YnOQg+koNQAD/+uy7b/tgCA/ozbaY",
-	"3tEyOoAApJuSt6wsKeAQrSX2nKaKfPP8WyNo//rm1fenHNWHPsTu7NLbuQ33lm2vbV9FfMXFMg/aiGKQ",
-	"FvKYbGCICwAkqPD26t163/qQHxYXrUFeOXx5QBWqeh7aRxuZU3+Mtmy+xzDga+ApVdfkIbBto2Pf5X7H",
-	"vpCMb+VymXcTcX/XxIoQgmao4NNw8Kxqy3W6YlBv97lZ1i8w5W2xIJ/DdvjCZgrWXmB0p5KRmYbhGf6b",
-	"GauAzBGxHyp0fF8XwIGU2Ng4Qyta1cnfJKRv6w8j6E8011JkL/Umjs6DhT1uQfGuMfnWedxCPP2euVoD",
-	"0HN6oxIhZNx0KH5UmvOIY+h+jfUO1PkNHeKCGdbLOvKqXCscKW8RkpLliqEnNCwtsH1fDixd16C+xqF8",
-	"zSNImgOqC5oa+uI4j3kbVJ7LqsYKLn2fCb80H/qKLbjg98SB8p/raOusEpKxwkhTAV5v1MjuMXzc6/es",
-	"qsQs6dqSPUyi1WnDvc9ttY6Qr8HFcuYrl5XLy4PkeRuouSEz+9Vs5uBwnR8Su6oavl/TjN2QGRrz/j6s",
-	"qMYf0cAKS6Nrjgg3mipjJHAODCqSrPBxAKTcI4oCPrRNYXQT4DjyXoH3dhQcu3oBvmFdUtZFYLTsckC1",
-	"ZcBw+wkqkIPT7icIEzNbLh4BVVQDLjvQ3cPoBNX2qz3w8yibmxn3z0a+jTvQrc8ci0Ao8XgRzoleBzMw",
-	"ZqcK28Zj1/CwAiTe6sR+JsqdRyFL7Scna6dET1GJPpyJHIzvNui52iB7LVsrXPd2hjuJqx71ok/kow8q",
-	"RxvOwiMUjr0DdaOmn7ppJE3Xhzkg7P/Yt8VjM+UlfoTamz4Dj3zmqjfQDZw4Tdrl6zKoudJ7YePgHo/z",
-	"D7lPZIZA2nXveEpLCHZyfAfEIKRz37sREbosGVMxIOIhS9yGHilC5byqoHClP8MKKFQT4cTDh0P9deVE",
-	"j0oVzfP8ECQVjNC3QDGUieeiapkPbAdj1IT+t29XuzhmYG3puAUPRAesR1tUNFpa0EwRtAcpHJtuPl0M",
-	"fhIh5uTKpxVjx6Fw/fe3V7TNk0+bKdhdC/K/tCI8qPFuKDQQ3QLRuJObsupmgFEvDBlGGl14jP4qmmff",
-	"9JGrwjvKo7oqsn0yY8xxIsvGYZhFT9l+GInuSwFK4jFgugfTVJtaQ8bSgVqDa+0QqY2IdfGdYUOz2U29",
-	"QU6y38PkhsxuWaFnSRWSt4HksDDKxrxvwqSCxMe9tbSNQsBIpBlUPsPH0hVLbxuhZhhZo29aMrrFtJIw",
-	"oOxfFWHOqBXmQA6bJQCuNKBE1RloeVAZavBGhMQ5FVMI68+Ii22rWoT1xtZxsMLGXqpAvKuPjXbWs/l2",
-	"civqpLMUQ+Vg52obYAjR/eumcCRyY64iMHGvai30wkwOn5/hvdnwswXFwkbaCRY7e8DQKkl362rxFGNi",
-	"TJ7luX05Or5twB3UA+GLhPuBiwet+xvYBcc7S48UL0f17E9O3dglGekVE7U+l+BiGe156j1sNC7izPDd",
-	"DFu/kTnDOKrjAc2KMbp+MNXM/MseSk5QGO631eYWMs0xzZjMzIjxSa6I+aMw620eh88hcAEU60FwwD4x",
-	"dQatVs2HLZaAi6+4FyQeLas0vOdfB0EFTH4zw7ZeAARqYOmtcvGE2tACYFG0Snwb92pc1+TR5KmRnHoK",
-	"z0J0or6zLfXNZfufYF6HxV+L5GsRazktWfayyrzolAl7wXQXp4HCftcp3nY/t97xDL+hbDZwXNObSt+m",
-	"s4++Z5t6hm6mqa5iUb0Cdy52tYcgOyjspwbgUbncq6BaPbR4MsBm3ysA8kULAGlFnlUwtb4DtQOLxvf6",
-	"mmz/dgcRsKLNYBa4D85SWRbDcXerYMBBTz6GQj9ua3cwozHno7OHirkJM4J6Wyt8sWh0SrfxMaPKmX93",
-	"qm+2TTq0iqrsFAVd1efYFMRuL6vsXI8qcHybf2uLXrAmB56kCxDho19Gz1Zy98vIWLyglsFv35iPwY8F",
-	"Neu35zQc39FSjTWYne+SHt3dHdg+TPlg5MjFLh6CT6Hfc/PgucsPH5KjG6V4Av/RvxzplV/tPehvO/He",
-	"sRWcb8/bI6jP9pPwomoybYz5yveLinj9Yw3B/HhIEwrbtUTGcxP7uUBYU8k1wzOb5YrdC5so9SZ/1Swu",
-	"s7bn2tmjlvvfxQMFsB+Om5cKGtwoe7w71UDCPYppzcVS3WuSbptGvA3boEVUCFbgNV48BgDCcu1QKPrF",
-	"iM1HrUeld1jkJ99ILAnTHuzRnSJIVg34as00zag2m7yKgJQOXBhFsD0bpstSbgr3l68OiDeHT4wtCCBA",
-	"8Ee9dMBj2JcbMZfytkoYVFMAsDYPUJGuwsL0qWu2eLuZs1IwzdQ0lQJkXjLSJV8uYcz2Tfbfab7JWGer",
-	"+rbGr85RiUc3ntz1Uuyhre39dvEs1SYFbDXlfmM081jDR2J3QGUR7810KXVLFqjQh7Pd8Jv2bnxZfNjO",
-	"7PkY3f4CXebxeQ1i0n7j58nZU3q2ePfH1aMPf4oR4YWItn/9Rm4JDYLavhKiRNs+BRhsCcKGCavQ+ZoA",
-	"I562JXQEF4Cn4+oukqruAn/xTXVvyAwzuTNwsthbwIIFu4kHWiF8rJLWGcdA+5g8gwqxnSsOExkGWrBK",
-	"rFHwY9P17UejW+GFKGW+ZkIf50zoLnBzsDFVZQWglwh249q/wjTNBltRQ+RSOlT1IyV2LFXQT/ENCq29",
-	"rXUMElDT9cdEOdD1F5IumpDahY3iZ9JIfV/JreHRLZrnmCHh6gcDvHImpu6vXi64EE/Ei34/gVqBQkxA",
-	"vLizYceGHriIghlDUM5DK2x9daR1VqxoVjFUVaQjF+A9VyTnTLmWjT0hF2jRmi4/KMJo8UP6F7u/zFSC",
-	"AcgEcWGsYwIc/zduARGZ0DUuMycwOHxhHZyKJDe62GhMgdBS5kcUvjsjsxWxKiJD32i6U4Gv0JyZdwyH",
-	"xO5sXb7a66bK7vT04fyKTeaXj9LFJH2UPWT0UXY+P58/Yld0sniaXXTUlRxCwWqio3q7+hbKpLwjE7rg",
-	"Qg69TwoLq16MzB4HZVNtOCj7WCOWfbnr4VUyunZjkOXymIQkxOvALZNYx3iQBgK817r3ThEYxU0c69Iu",
-	"yzh2IqpPGLlCDNZ4I35I2Ikme/2r3GCsWzGH2Y+7fVOYkxmdKUDra1JQBX5EqsgMyDQ7Ku/LYqT4Mdn5",
-	"xUgb5nJGzBhwolVdrqA8T/EszOy26nkSAFf5zm9Wcw/STvd9bojS2QB+s52K7S/jVK4fqBUtWfYAc8XH",
-	"O7rOu9v49EyrjU4cAc9yP02XWgu+Wsi14LrqamwhQ1m5BCVIy8YmrL6/ZfOxlvGR37JdO4Zd7cs3ZIbJ",
-	"WzP8KNC9eT4inaZmFj9P3o3B1MC+CSfuDA4UxOEnfjWT3l10Q0Ox/XQ9NpjgnFBNuv71zavvEzL7XDFh",
-	"9sgd+2JmlnP2OVQfEfguARS9L2b3Cbmjv6vWFMdanwfapJnnouSSUhclF7ojEdyBN7NtvsPQQgKtE/Bg",
-	"Zu/NWaCuQ63DRhyw2tlDT9rOcbqq0LYar0QNhmvE44WDB0JhSpZQngh4i1JpsqDlWclAhV5iIrNtyUc1",
-	"3nA+mRAmEC7C3IdvtGFeG4JL5R0rFURLMJ13vtEEMAiUmoXWRukRq10UECslHUIBlD5DEzuMkIA7CfVC",
-	"e6JmEqovFN3t1Vkg3TJ0d2owD2UxDiQUZvlcj16KJeAOm+tmx4+8Q5PjFfBglny50tZ5CjMxYo+anYN+",
-	"iuuRYNp2YhnfPlFjLq0hrgqaMvt98xPbOsWsqu50nwLN9o6VcwVZDhBWNp8A5begOl2N3n14t+fdTHO5",
-	"yaattSDAaVX1FEavtCRzc0jmcusqVKHZ+K7AQJwbXFASI9i2v0PJMf5zM7ZndmgxwCa3TtFRu8ggMCWd",
-	"59hKzB1rw0fzwnxtU0adXMuSRqHuX8PSVyqc3a+4RbX0rfF8wM+QUqJLUA0f4l/MMGLjW0kVR5FUYd2S",
-	"KuStOc4lnPALWqJrjmoXdPQFm8OGZT4TG5XtMtlXpfPve7mmcV9jzhZ6KjddjTKdBEKJt8UGaqWU60bH",
-	"uLDOwe7fvRpDs9kMv//N+/kCZR1TRqGBitsguPrXe0VgbOvCuP53rklO09sjeABYLkYcW297+DRZUzxL",
-	"yJyZneKj5+ABMpygWZ4PH9jf7fdjuH9dtt/CvWBcnYjhsczXgN1kNAoMOS25Xm3moEkCfvZZxu7wXw+K",
-	"2+UD/z74clzYdBXL+VkH7sPf1PVzkLj/smGbqLXdXI22/N4GlD1i8foD2/5qXhZH0y3lHbeY3D7OsYWj",
-	"RsolaG/0900Z9zNH4Mi3aqp+U9Pf4rNqajLu4z7NH1JhHene9V3m2kp8hJX2grylNnt/UYz4TIj5uG9v",
-	"WVfBHz16+ODt8x/aE7mrW9+w8o6nLNQZerT7pNl0TnMqUiCvkBmbAi3MIDQrBc2nkLRhRuquOB0kGS2p",
-	"ZltILSrlBtQCWTAxXfCSbTHxrdjMc55OK6Xe/qBwtNUPEIJ51zOYMN/1X3W/Kh9hxfFc7F8BayV76fJv",
-	"bjAhAozdmTmzZ5A4QUppDMeSUNtCe1j2fZsIQELZbnKBoo5aA4+DNvJaD8Qq8mQ2YF8BoNJoX4mf0Dei",
-	"raMPgJSccpqQWZpvlGYlZFoWpfy1DVZSyzjO/5JpNLK37jsAOKTkMGqaZWk/23Zw0mJXOSl8popbQNsB",
-	"vdZ97nDGPxdOxsHHe7M6suNH4HNQtPYj8vGy5JWMAgBh5xszHLci0FS1q5lvgyzw4mGb/xt85OQEQU2x",
-	"L0W4u3tfIBvNZVoV68UAXjCO79ogg60R4Iv5Mj+jckK3SHRYxHyMTTaz7Z2HEPSlfebkFEX1MiJKU+va",
-	"25MdQJZAJV5Rm/do3hT6HMbkJwsDxT0ORb7DDM4wEwBtZ1CPR5VaGxNo1r6Oh87rrddB/5VGRphn4v0b",
-	"Kou8pQOve9F2ZeSKFYzxdxlTPib8vcg3ZBLSHwZVRABNl7hvOgR9ChP9jXW5bnMKWqfBH72FbYM/8fng",
-	"4725FJnpI3Dp3ytbp9fOd4dHt2CDu4btQzeQE86xZOx3dpo60gPAFUxk9wszL8rfBwM9TBfSMnCMvePt",
-	"mjt1lyC1DCoc8rxCjAhQa+oVDgEy2LvWthzHFSxGsLEscGVixmNbmAMV+mNjbRm7xT5/nUhpcJflIGB7",
-	"JjqaqhtyIUB53dpZS5HoDSMXF9eTydnk6noyIS82hhsffMnKnIt+YXpcsqRq/e4X345sGBQBTutbHlOB",
-	"FqX8nYlp1xoISRbwBgIwQLgAXqKjHW6of+NODZtgI2zC9HYAYuGgSGa1XD3aJbQTJoT5aqlnOwkYDhKx",
-	"vclO6w4eVNHbjEz5j7r3BGzlCq968Y8j07EJRm56zaaWnTntjdnYt7QP8rjBDRbnR87mKPF4jADrTzbv",
-	"AGhGvY0BmPgyoBWag0sCDT9tHQ3HlC+Xb5JAJLxq5hqtLWktBj6UtNKdMWJGezAX3dyzRxrzYwthikgH",
-	"mu+l9/tihaCrgsMAEPwWaY5f0q3ttL1/omj2Pux155r73SfkyrIh4QOY6ousJXJAd9HuJN/bho4WFdfo",
-	"0eAfhwamkB4x38F/E2ASeI2NKUP2jFE+xgS7hPgiS64Vyxf2nBH7zUZ/rkBe3iUWiOZnm8S7ZfPRu3ex",
-	"M+Sgh2QPH0BmQ8ln+OLgSYTvdcvjadvKfrAmsSN73eLPsVFIT9/Duc5Olg2c7muUKDFayoaJNe9xRlXF",
-	"FW40rTT5XsZO6hVglQ5ENN13J8cQhLoSz3sQt9Y6r5FhhsJ1aablswK96IydHYchnwDt6dXCYRfDc4jY",
-	"mE0lFk3tSyBXM7iiyuE7Ztbu9xUci8W9CjD2QyhdjS3jWLMhUlIrf7xua7UNbS+hHB6bVLqC71hClsuI",
-	"iiYw0YLHE5j6U6MFEQuw7cGDHlTLuFJ0jNnbjFnske4HBd0CKuCoWeCVJEpC2b/NkJz5BkvUty2EroXq",
-	"hsxsLYYfgfXTVLFb9OQB7eo56tgQdw++yn8WdhQWesT2U6Qe5B4JTzkXLNLbZEi/9KB8o+KBsdhIMa44",
-	"YZzNx5ivq8ab8nh+iIWIYvz9jRdyzbbYLL0d0omDpbcx0e2zU3q/yokZO7Io+PWnh6auMKktZcKptRP2",
-	"x+rbjq033kmFB8wOrCj37xgnfyPzLI6nJGTQX8MoPE7qcmXxszIAzxJymxDzAblZrgjXrnGpb4JMXi0I",
-	"bcA5gKGtPRpkI0ChVjY7palItBqkQ/aKk7e+WB6NkGRU0I0CF8X0jolMlvHYut3sdYJ93eJgoc4VsZJ5",
-	"piwk5sXk4urs/OJscv52MrmG//+3a/JlTtNb8nXJM7o70u1kVFhUSfu6MOKGl51ljPWasKp7m9tDQMQ9",
-	"69eN3pTke6lxvTHrz+V2Yr1BvGFF7b1RmF5V5HQ3dVpPezShh6K0LBmzfUoi2pIjXczH6ecSv+w1DKfL",
-	"OU72uJ/mZqN1cwip/Vo3ibtVjxoJ6hRz0/e5Hf7xcMitaw+F+P2VfAfOh6UkqBOYe2s4mJDZ6BgH2uh2",
-	"10/+j1yIBNO3W0NK+7gMNqG1H9vH19kuobVIqokGN3evZCfy+iEg/TbAegtNPyYvQO3DtYc8C3wwcenH",
-	"IrNhMUWo8vj9QQKv333XAFIw6guV/tIjSwQvsyrCz45bLeNZmIJgo1eEtu63gIPsL83jx669G2X8E7Tg",
-	"U8y5r76AWcDBB/CHBqHfBcjEF/upv/dFHzl9xGmYZzyQLBGdrBWTeWIPVCXXCFKnWLRD+r6+ZWvE213t",
-	"yEB/x05zw7yzG6GwRtJPvQmLsketEETqeBSpqodHbziVD9GpeyifY/EzPCjPSm7K3hiM38DN4eP/vZg+",
-	"p98VIcxPDzIe6SVqBm+5UKdva/uxcIdtRiPNaRlD3X8GvxM699klVLuM5hVVhKbGAsqZ68O0P3DQ8g+2",
-	"dIObQG6sGC0V7dFTzN14bDtXmTM1lS1hXLjqMsoD2KeaC0wK3xbmxoY9KrOqst68eXXyph9D8ZN6Ogmt",
-	"RBrSFXYj1KYooLSpI08eAkBo3TrsfkhZxBx+rnwSWCYZWqw01UBmwB2UIu1B6P7Qgj/RUrQlRdb7oUUq",
-	"17EVWKeZPR4E843JE15kVdAsTfG8J+9DiPA9SVw1KrDirb7je7TIHZJLYFmnEwM2qlsAvp5FnsswS7gC",
-	"q7NSB+tNIZvsxiamAC45zY1pG1g4vojLtq6FtpQeoSv8UtSwGApHZSd9CM+HFTrm5DfUD0qJmLbboTnl",
-	"YVm9/eW/iHpYHM7QlgobfHM9WB3pbDWby/i4hp64d7DsMzJnqRHp5g2IbrClKgEvdC531WUhqx1kRKum",
-	"t0xY75ehS0IsG0Ng2enQZMf2GqDaL1cAbO9apjqta++RJF43yqQe4wgWiQm5Wa5uwjRI2qjsOY2Ij1uh",
-	"HoDJMaplrh4bUt0XHqAOBH58bk1zXMdlZgzdqR1gspicYf88jwV9TwriGgXX7iRVowp8n3GNijaTeTaz",
-	"iVcsz2ydnkW5Sny72Jlg25lDY70hgnFM9rNnKLTA8z4SKVD4HASqss6ULheeTd/dV0LzNgScDl9SC4zV",
-	"Ia8aUPMUUBnOcvs0LQTs145Egy6KA1indUc6Yl8ORhi9tyUZooq3SOfqlElc0ANyU2ug1rRSze6Hfgia",
-	"xLQdL/ZZltWhWw/hwd5rNP1ga8d7gLH/D2DFVkd8DJ2o1DU8auQA/0ij+Gs44YebpW6b1q3TWNkC2kFa",
-	"VsMFq9IuJ5isN82CC7Q+xpFljaWF3Btjd8846ZJPNtWuZ8Xg26pVZgMV+bPKSITVLDfC2X5GJ0b9X4ph",
-	"anEjltVhpyq6UyF2zT1T7rqDZMNTQ3zHvRrsJi5QPIciXsP+zCGGoHgyM0WwAgKtArYclfiUCqNGzFno",
-	"/XDZJsiR7x0aQ7zCJg7GWcGZAnapRUgMGsruISr4Ae6jYpesoLyM+rjEobqItsp+L9ZLqWGmwvY42oWl",
-	"WZ4ovJkKNXiBfUZEPO68beZgQYtyzK8Pm3SJmuk1oFe4ywab7+JVp+FUa9/Hjl8bhXh+ut5rzEJEAu2w",
-	"VAcpdx9KHYjQY2eAxWJ4lD4Z2eSoFtQ36ItRYe+am319ccWSf/xBMCOIZ+TDh1bmbMlls3klbiA+u80l",
-	"5vO2LMhADJ9Qx8Xk6Ptae23InKksOFMdBdTcd5wIoPgx+ywJsoaBF9VOpL1BNnBEz2Wxu4cb1juT4qdb",
-	"UQRH2Qog4Kx0RUQo3LZmp2JLYlrmnJXuCRUXpyc+yGqwcNGOWxDtSoiiuWaZ2VPhDo++cE0zdrAJoRWg",
-	"mG9pTiH4TvcREmYPTwuq1FaWWdzaZFFI4O8tAlYIKV6B10Jco2scium+8wrehcds6xsHxb3M/a0CmmkA",
-	"Kq7qLuxYPsdEUbMshOsvQBbbLJAGGl/lg95Pi1ItZwOinN1V/VQQ4dQ7z7aI0eP74pcM4dGG7dS/q2Eh",
-	"6+eAvFAxsApba5AVzRIyCdUYbCQdUuPiYHzbJ/1YKZBU3SBhCyQ2K6HyqDsiHhSVJ5TgVvbeX4bbEtyq",
-	"95Cdv2+FiX/6aAOABu8Qha3e1qbiqlrEaT82YPhqhh1DrQrkbSWW3ZCV3JIty3MABDOnPldkht+fIZK2",
-	"Ncrggv0LogxCaUYbPawF244CcxN1ktxl+dhn0c9cvyf4Adtey3Ip4fQ+MOVNzCtbZQX0dEGZw+9gxMva",
-	"x1+WHKOguCbTYwKoBYNGdC2njy/62cpNnpG5mfa1b0I+Swi1uA82B7Wyam/IDJ0PMxAhMxsBmCVVbASi",
-	"BPNdLXzgYwIVzJRdUDc579RIRi449q4H4JRtlXDI8Ie7PF1dm75Wi0chEDRZMyqgCjaMn0A/dzRzg0ze",
-	"mjsjCW6f1hq2g8sJtgFgOfqopGFhDMHEn6PYwILmhImsOhADNF6z8ZZV1ZXbL1JP64zf2BfN7w3fTtWD",
-	"w/aYI93AbbGHVoN7LFjVivu7JCVs7VOKcJQVn9TdfFRK1n4+0j6oYC7F0rdMiDdSrPUTwDYHN2QC21/5",
-	"5h1Wv7ZAREbZTaDpDXl8MbEOMr42nPrk8RXGePDPSQtC/P+ATKhhbtSOnLIjo2oO5WFIULDWle5Ail3L",
-	"BuvkQ/WaKZvnfmyWXFbupuWmxRPk59lAvIGMWpeHUKFe+MSf3vprMzNiiBaLxbQ2AI/+JzxVWUIy6LNh",
-	"ds7s5eLsO6rT1exw4gn6cx1Fkl45mn+V81gleMEZAiwaaesqfq3JASeGwwRrQgYaW6AFcVQudOXuWlE4",
-	"j+SmrpifxzYwK8tmi2HfSA1hka4Je88Bq11vFDmPIjHY/J17Qbj8KucDIVx8H6R9mkBvsMS2nkV0J1ka",
-	"IjdLeIs8WswCOJTD5gNQBMOfqbfFx++aA99oYBCc3aSps478qe66WCejlIqU5Xlr5/yS0fWUZy2BhFwu",
-	"bRcG5Zzals3MrskzpnTEwoMShK61epcci/CEzbL9ula5WI77a3MK16llA775yBT+GyLsN1sJL2XJ9Wod",
-	"fphlF5eX509Hyeg9/uNdchoclOZGumW7wVhI3e1D2C6a1ucgC7CdABdE8aWgelOyRsuQjCvABT87X0zS",
-	"iygQqQX9tA0Lqke/ey63X/7Lv371t4sft892L579Zf70xfOf1i9+X1x9/S/z8st/e7p9nKvVv6x+k1td",
-	"zr/96uvto/L/PHv/b5sXf45/pyzkYcPtb2z3g70TOFQbBh2wKjG2tmSsxpAEjFKjwMGsQTO8E6jJhnk/",
-	"jXIc0HPfW+HYYwYMpAgUP6M15poVJpUlbG9y3l5zBc5Oh5QKf3ymCM+Y0FzvEjJTjOZBobYInOLYLch2",
-	"GmA0hzS9hMycS2+GWKSsPIPP1i25ylB2U6h1CmQ0j8eAK3b81muuPWqcLi4PVzh9XTKb/gj0Qx9eEgBs",
-	"+ZquBc+1xX4PapBKLGZKqaBlrJzp6lFkdb+jgi+Y0kaBjVRcDmyf0ozYunZ+AORlZorF7wu+rHXdqgPP",
-	"9CmZnHI1rQoNe/Yr7Og1/R3dtTYdgXSEWHjMeRswA2bHWhzectHiGXGBgGtjGzqyGp5HrzK2IMH4F/n+",
-	"2XcvZnXR3F0+StsUByzTt7nl4JxBLEkXSHU11mLnAH3inx27XpWHyn7htJcLIzORlNEFYM0mxins3qqR",
-	"cZpO+3QyphkNmy38/IcFRBrRbM1F2E94o2Cv53I53ZS5bTN0/eDB+cXj8WQ8GZ9fP3k8uTBjL5d+GLJc",
-	"9hkFF1yzFGEA5C0TcAibf3bPwVtFo8n4fDwZ7fcZrqjSwwqsOk70hbOJd4ZobmtLOYf7Hdu6nqrxOGeo",
-	"vRr5bdjEtoLxeLhAuGi0zS5IDwpUxP8jirAQt0HNNnHlGS6h7UtW6lUPY9MuUBXELpcjvxLBgEI71BEr",
-	"vjGw6fQpoDwzrug8H/gQW1NMPYjUup+GvZpa8MGtfhALvweD7p8tViU4m0s9qJjFLrRf4gMKIC7oKXRA",
-	"yxqfRg3Ej50wI/dVgJ2HzTCtq6me3Hkw6a89UXTvC1WYuP4Z8tqSwCcdAuZ7GPE/OAy/TWpa36N2k63H",
-	"eH1e2HCqfIQdMTCr1uEQVq3U1wD6ii4CANu842wLw+pQtDvxr1ohC79juuRp/5KsKjXTBu/LjUDcKGY7",
-	"7MHND0ANs757/Mln6hW0BAhuIZ2BEz274g0IbIPEciNsQjek4CH2ChbX9RPWK5YXHZ1Og240rDxSxjZ8",
-	"omE4E8bvhm4RDVdcabks4aA3VuFmvabQXMkc+5CfIQHl0NpqeNeSbpashuduL0Ofks0Sy9zMEOOunfyg",
-	"bdbm26pYaH87gP9pmiPPR5XuNGopvHXpWs6ks9RyDfAgIhliXXrpXy263MzDzsYWPyQewm1vsVxGU8++",
-	"hyQ/kREkG6GK/FBCn262US7lb98QCMnxB/zx519GRgr+Mvow6o9h8raW431wxh0Hsa8MtRMNqsesvMAh",
-	"2DazllLt4uM0ZzQIok91RsOwJY82sjkkeEDU+K4n0C9+zpZcDMio9cZJS2M1K1WtbPO9hFkRr6df0/c9",
-	"d8Ha2No9b+V976y2UqSWoSmpsVMl5nlAdRZKOOhe3Zhhvy0Bw/DLAfLDwr6HRBu6X4Dz8bMHOOh03I8M",
-	"+Ym2AFeKi+WXuZxHMo3WeLV/sNd7tjpDH+61sQF9H60F+FZuWXmWUsVIzrQ59xKS8SW3yEUZVSumbshG",
-	"8N82fs1tm+2ucqerh029rKDm9eab//4zPft9cvb03ef2H2fv/sH99MU//SnGn9+z7Su0tZtdmu0u6mGC",
-	"9zDWzTecsX7o3rfmJpfg11gHtLWdoomvi65JtAz8h71u20RD56mq6KOgywrbX4pqZ5oL98nvr7LNIlFn",
-	"9Jhiry/MrEZ7ADouwoP7IeemvleyfKC+ZwVI+JZHh3uNZxW4WYzyr+Bfra7WFu0cLeqEIMRBQkpW5NBX",
-	"LGM50ywaH/ZwCPsaeKzFuI+cQ/O6zrpelO79WzN0QCUcgy15khrsqoefpXl0scTXlOebkrXmPfp8PczB",
-	"wzbZqDqsoJaJ59gfektdVtOYzJSWxewaIzqgEdgkBGV7iGIGnmBbp38gHC8XGza7tni/8A0sexGuV7PF",
-	"UYG2pJDgbD8vWAI9oqsWqyy9Va6rFBPZTb2gEppJuQRDnz0PpQtakkzWI0lmNhbT14wwao9EhegpAsaH",
-	"3NE9jHznqh7i8jrg4npVLk+hPbhj4eNrDa/K5ZGeLXcQRiyqWndWuLFxemd0uFelfxlxS3ErDDhOA77E",
-	"uXTOP+bNp1CIBPZrnrEywOKs2mbIMvNVr9gnU7qnuL5G9zpRWpZWDKiV3GLyLxRX4JZ1Jebc5j83FmOj",
-	"V7JsUaeDFUnles31Z4rgA/VVeSZEfVUugpy+wec6fio+pCV0yzTXK1RxS0DoftGseb56dPw41kwpuyOD",
-	"qapbLxNtO9j6vO8x8bXM+IK31YnZaa5o5qEMPOAMtLuwhLlHIXvMpQOFaD8FidIfvTtaW1qO9aX1SdR2",
-	"cGZrB1e6l4QBCcWza+eIqw4yzDTG5PoKs54WRc5djuVc6pVdA8AAEpB4h3rwknJxQ2ZqU7BSsYwpd2hX",
-	"7zIElMpu2eBdtg/tlu7Mkdkc2A2Z0YKWGse8c8/4w1bA8ktRP2hhNpD05cYDxfq0jNfZ1CDcY63/w5nH",
-	"MlxPiFx3GIfOrbYFoosmIaEPy6XVtUGVVZwSk/I/OIjCvcLHJgYZ1JEBWDlB9PJYXmv/jdKyQVp7fcX8",
-	"FvNd1bKrdXL/Q5ty/ZBTgRV6Lf6xTQo9dXOKkIBjggkm6PjOql6xHtVYZDaXQ1ULBo8DAnIjOcjCxJkp",
-	"oNEEVQFCTlNri1mq2DfCjdbMgjshmXziUeZiSMH2CzHIRPfJ2LVgDLFkdZAzPTz5ta/tp7Vb0YchHqyS",
-	"hx2fEAWEh4KMJdMJWcs7sCg3xbKkWWjV77fxPLDzPTH3tlu4bjj7uAfUL0FsnjbBvwEQA/9G9lhJeVtV",
-	"gRpTK/6VjS98OVT+6dcqiQAPusH69cYhVnRo2xeukVHT8bGW2QZ7bwOuvFEFXa9bLkA3lKX5jWpd8vlG",
-	"MweIFBFVLa4FaCDhjopr0t/TcKxiFHgfOkYCy0ctAa4dAoOWMq9DMBw9ioVm5X2wWbBeqe0g8QtyDcjr",
-	"Sa0dJqbLIVqbuJfXLF3xPCvRZ9jLovTMdvxpvuJZ1oaWYcuujRYrXO+Ja+JhsdgaUOccZNu9UJqa8X3k",
-	"lLDBMiTe4yq0g+RMgRGmWEyxL3/7j2dod4v7ebOqzgqduxmUVSUxLu8EhzlV6yZf3fd30t5FljBtgu8N",
-	"RMN3LRqqy/otWQVVSG0X9Jfa9n0R0iZCtxz4k0MHPqoTkCnphGQl0r206nCQOn+oeQGKldEv0Kzgl9Go",
-	"EhSjX0bfsDyX8KPtaQ01yqMP7z68qysb7jw6P5mSUbXHPuStrfpoH1RNhNRTWJjpfKdZl15nFg70aq5A",
-	"8Dn0osSjw1rNr0KlFPmObApjPT0h3/EvxwRdLQri8tYlaeNOCN4KvTMBAEXJmxCw6ZaxQgW9Szmizppl",
-	"JBkvWaplucPwJVsszB7BRGmSyjtWgimopXV6el2fC331aF+ZGKAbOb7r6wwMIwfHi+9AJfuk3ntX/N0P",
-	"Uw8hW7uVP2YWpw9Kn72vtcGUR9AB9cL2HQX3270Qqz6STtkmSt+WLNbwHt7c2mnX22OHlAZruZ1AJjzz",
-	"8E4gyE+7pwYy9wnUoVLKU3wwjhGMedI1BsF1cN+NMgNUxz8TahvLCQVmX8g8l1t17TxOCaFkiwD5SR0K",
-	"j9suxD4Pw7qqeBXOema9JFVhPlp1iCKoWZ7jrcp8JUBNouq2UZNEzahGycgMxZy96hbYXsQBvnGenS4F",
-	"KnbEdgAE3zt0FjB6iTlucKxLiopoowu4Ky2OnKT1bPBa9wvVYpAbFmrrpeCxGvcvAh0OC5AC8SBhYJ54",
-	"OAP76eo77QzzNfcgJi0dkOIN4WS6WduLlUb5FeDBmN+NIC0ebFm0cjLwyrfAOHZuppDR0eFpUQN8+8Eo",
-	"SfZpESjmm5wddsb5SfuPttPVdYOKBQIghlywUklBcgC8cRqIWVPb7BUYlTPYcLuoYS/LuHQ/wp3f6o4M",
-	"IBiPKCLFQSZVE8SavxbffJiER3b0B4pO2yDvYBVsYAxFmneKA3wf6qtS3rLMhqQ6iBYGMydDnaf1gXY7",
-	"eoEur1lhAboaLOFl/5DtcxJVIZTJH4xkX9oGvJFT6NdNtmRh1ZMtCPL1/DkVyw1dsnirygUKLNVavoRi",
-	"Hw4jAPPBgI7SwTmWuNhsCBbQ7ySvCc1IlN4Nb2psnY7zaW3h6Eo0dPWKCkSK5Eq39VnqCRhmE9CQzoPE",
-	"gAyE1mEqeBFnDkH4pX4aCHlWlPyO5wybskQSs+9YyXU8QqJ6j+ONHYPSrGhp2d12EjV6AHVv1FA5CwCj",
-	"OOD/WQJ43k/cdgyUN8+6TTYJF+vQvj9FhklNjnyaVJNgqWKQllB6gv242M5sBDTMUyl0KXOwGRhhAtrQ",
-	"qCBG95lKQpu/DkkcFlLY/sMHitt/KOU8Z+s2kCBQJUCjhD9LudEI9woeDuiY9vnrr5+Tp48uHydkBhHn",
-	"FHBBHhT45n/8VUkx+2JMfihtdci8pAIaX5FZKjM2u3H+L0DPnGVMU55bnLySrVm2m43JM0G4bSA0Z7kU",
-	"S0W09Hh7mgkqNDZYMjzIMpLzW8w/qeeMsfdcRXNKUpm1ye8teLRLaYwGpek8Z4SmpVQhwEEut6ycKkFv",
-	"G50KUikWOXbmjsACaBpHe659FYltRFgIElD/jIvo/gK5wr+MCM0NOXc4YRWt9zRrq+Lo6YqLZc4IoGHC",
-	"MQVB4zua84yUqJ0kQE9wX9VARvvtR2QOACOIdmU3y97mwZAkk757X+JiDa0w6ulKmt3meAWDgbIkG8VC",
-	"9GV8RTu57LSjhQLmeLR7wt7mbP9cLn02lK3Jq4+uZL9Bvu4kfXj7eN0GQLRpOf2/efv2Bwv7VHvto8nT",
-	"2Hmquc7ZwTeZsUMaV32kzzs4Oe6lf5Zv6U6RGazV9Tyn4naGHkuwTeWCWCEBGKYgDBqZc9WDB1Vv28YY",
-	"p+ipluDGjgrogAcjJZqW+63aZtQ0cFC5hQXZJ0vzJ8WGZhWQmk17GvcUMlhmkltRZdTweSlvmeiQKta0",
-	"s0g0ESU236yjyMHmd8+bAF5fyzs4r33mYYyHzFxjOfV6VSVC5p5MdWpEFBX1gBZ8rOU6j00kj2rV3/Kq",
-	"PsZ8rHMS54+iFUexPDlLVYBK+gUCOqpI2S+ja5LxjOzkBpBN/SVqrv1TFMHIOc/2Q91/ffPqe2KvEy5s",
-	"0pSTGoar6oR6gPiuD0q2xAq37l3g5hVj+NeMZuto/L2gS2YlapUdtM++K72OnFZv6AJbvRh5bCZEW6ok",
-	"oNCrvM2iPTteM5GZgztxMXCbkuTKrq4dZMlK5hmAlnzz9rtvx62IbdP+oA/Mwta6/ImmSzz0VPFsyQb4",
-	"QZHkP8FTh6uLHHESpHT1ueac2lfXfipSFGhDxMOKZaM1wLWV0Su2vsEoeJwP7HqijlsPXVYtzaOFuT7C",
-	"fRhvolh5b3N76AOMY+UySlzbOEP1TbxqL36qGf7RdOlfAEdDyRb8PagVKc1z87MsyZqVa8qzFsl3ltIY",
-	"wn/8WAvWz84xzgPRuiKMIwa1RDYDsruSiBbFfUsOXMe1vgUH8TktudLl7q0rGmt4vd4XvGRqkNW/kirq",
-	"qVAIxV3YRAIUzPj1+hpCt5ex/XucyqjeVuSUi+lK66KtSxa+mqiC0VsFGtiNbwGF2qRtMRPHmypZIRXX",
-	"suStua8Y7btlghSbPFfXJHwGLKktfsg1mz2+4ET5Pij7U3X9LMbkDQS9hdwiI0IvH3BXNQhcLqfur3jD",
-	"hjLee6lGWARVpmJ34yeJgXPbt0FiY9a9PBEs2OhmWuCh2iIHwwoxz8JFSkJ2Pcjsp8ZgcSBtymMd7SOx",
-	"NPu/+koOLEk9CEey5mLjw6G2mcLVJGnDyq74M6c2l9VjWz++CKGtz6MliRECBk3tYmEIETbXplUbBSw/",
-	"kQvIJdoXjq0Znj8FrTeqeG9qC8LTXG5QpXH9yBARAo5zIH1B9eqU/b89ATD19B4R3yKn2sjT3l/8wT2w",
-	"F7hzF951rZgd8J6Exxyi/R7ToeZWsrg/ZAqdAsd29cZ3RYrezH3p5TUN5z8DiGfYwKksq84n000RdaS1",
-	"VPg/EztQ+cch4UfXo1+VFOPXdPud1df3Y50APeJT/Nor+Rv0UwMLu1yGsiuMIG+trkZuWQFujDRntEyI",
-	"kqjGrTcKU9LqGWkNQ9fw/TQAsYuPyHDaHnzlxeT4ROx6H+w2NXfAYEKg94rme31K/XetBDvwigE1JQgR",
-	"ef9RDypjweaan+aDnVL8h0AGRVpTGS6raiJoUQCALLaXMyfYja9CdLadbWhkq37xrAu95nRrTullao5z",
-	"+vumZJCXIuKZtXuNUYdtve9APQldkMF5dG29rmZSzrkZzKw6W6SASmya3nqLxChz5KUmxnb0pSPNw0mj",
-	"DuSbQpq3fabsm7Bbf9X3CqH5jUiEFytttChDVzOUpZSu3VBl26H4vP6jYicrfK/NP84m5xcPH11ePX7y",
-	"lM7TjC0mow8f9pJA/TsGHHg+dws76bWCurhGZkK6pntj8nxFS1tRsbZwuQ61Ep0TVYkqOCqwiN3W2WX3",
-	"SvO+x2EbHFGDSdWx+WIlnQ0zuqHs+JoGYCrBWKYcm16TGTw25dDh2vOVXBC5KVUDENSy7A2ZraUh9Qy7",
-	"BAiW4Y34K/YOAhhqQMywS+Q2AXXrekNm0M4H3zBLMFs8BY62/V/ttTGxfQGx/+dWol5GccpnXPhx8rLa",
-	"V8ozQCSstML60wpDAIlgTgmYxAgzCe0AolLGaR3dxUUeZW1TmKVBkLoSM4E/SrWjp36HbK5qkoAbPso4",
-	"NqJkNF3ReTyyYYScK8rQewu/otlHGdR2tYs5Ysxpw0TKGmG8Q5Ym5Aqudi3qn+9ydmwPGQvUPaRP2nGg",
-	"tC4xieb5qwXUEfTBZHqXRE0u68gbk7dbD8RYhdqMGLHF51CxvOF5psiK3rHqOg5oHIPbGI6i09Jrx2wF",
-	"+LhPy6xURfKt623Mg1rOnlYezDcaPx1Qu28kC9bregG1EykYPTBoFGdr2UCOCWUTHpM9x+tA6PvDDiUj",
-	"6eEquiFE4C7n/V8zobt8YtaFrfjSHCpgmychviVGs++/QG/cYO5TVg7gGdM2WL8BbbDxRa09VhGkA4Ez",
-	"jERoOMWE+GcLITNudc3FPLvYlskud9AWwHGflwzhCMNpH4ShscR+Lo101eo+slCWy7bMwKCfZCN0Bdqk",
-	"7f4KfrXPZ7/KuSpYOrZDm31xA+4fCxi4pjuyLOW2s+a4h5fAjtbR2I2wg0bx9g++fcOh3nDuvg8Jtm9q",
-	"z6IMcqnDkALvjzhroXjVDHSboITJaZvWsbpzqY+swFQVbCQOyI3Wr+yEmzWmw/G5hhVdfTPj+GG+EvNA",
-	"El3wKVsqaGM6noJJtQAdS/ddIGsjuVoY5PH2nEeQM4OyyVI1nGncdLZ20jc3o2nKCq2CNoUA3GWbRPCo",
-	"TIyovUP7iQxEmwx7mRyKqnrh0p6qZwl8ikRDp459mhxD+7XjAgWoE+1z05eoKwX5xFxY+KBKmQ6OCE+X",
-	"w8GBjv6JQ3x8Tl1tYHHBCVMfXy2coWsAxMMjC40TPabfu4tVKk+lYlAPFx7J9LxjJV9whmW+rkVXpAgi",
-	"ywZq3fjEvJGpnPLDZ3kyeBfXY7ERBGIO5VJmjrkUS1ZC/xmQOAEkP+Komfn0V22q9mfVHG0zt+urxXk6",
-	"oZcXNJvMH84vz9Or9Hw+yR4tLuhT9jg9j+ep6HQVi6q+1LZzkxmp0373pS56lraxuG2bePKtxwIqVgMJ",
-	"FjKpuCAuE6pYRkMol3xRKxtyBULWxZngHS1uiIUxXLs6W8L8+XIFGZqufA43AbTMaMDbtxRBfvBd1g+w",
-	"3Tdw149Y/lA9NlXcjrNvLoAxEg+LdSTq200p4vaiumcnE3STJm06CrZAi+M7bOasFEwzNTUyJZr/gh4Z",
-	"cId5lwxX0D6bcJEY8bT/GgVpeXsi1I7wM0X2Um23yMrHlhKb4UydKhQUMkXSAu/YtLuOB27B3LkwFWyf",
-	"2+DGY3rF5+DAi5pTb6sCUue7nzOjnllPYUM2dKXQtKjM8lCwD8M08Vj1kt6Bk/WmwigJIU0QmIAqMvsc",
-	"2+19MRtsqNi2n5FDEtpLswYe4JZyz2C8JHpTiqRCY4ZAw6D88uZ+/aTl/B4HrmHPWHE7c/i5wna9xWwU",
-	"udGpXDPXaw5uvSEzWRYrKnxD+0ohz/BOd5K6riQ2EHZDZn7wvhe+d2Pbrd+oSsambdFG9rBYFgXEtV+t",
-	"Tg83xnh/2y03R1g2lYtFfKe46Jc5NN3dDr8TCU3kYnGv8MoxdpwDJximbwWy5uBR1wH+Z9OIrKXooADt",
-	"yWgP6pE7lMMWY04w1EbfpSd840/bRuTiuFP4ABDm/Y87JyIj9XMDDv7DpLfz7yLdq8XLthZPzwKEL4V2",
-	"MpF3kPKNrd9Bylpwr6Md90FHrF694u+j/31Srez++tWw0tEh7BntQ9RTIflfp2f0wjQFm/jVwlseUYG7",
-	"YvnakKjUpxG1sR1cFamiQ9RvkKFytafs9ALgNK6jplT5VE4k/O4p5/CJhx7Ne8fEY9SKmpi3NXQtKHzp",
-	"01njv8/G67lfD51qXTQEVTnWlCSQL4hEV2V6JNjyASIbsoyeZhWGUliRuRxIyTr6diR2pWmprdboStzj",
-	"tUE86sVw3qnAWWH9OTjRG8hUEayyVlTiFXIAcbdmzYBoXEfxfoswhu9OFzHo+1f7wwtQjLw3f0z8gvpI",
-	"OWbiIHic2SDVtoQ3cbEcdyEJ1OewXQwNnHtEguFY6VG4glEwtObbLdUbmNrIE/G9UWGvRUzppYS6Gpre",
-	"VqjNgO6XSqXVmDyzjhNzrbRBQluObiumdonv9b61BzhklHnGi6XWWvilPmBwz+FmjyIXR9JMI2lvNksq",
-	"mGEmAdlKkQUtXY1eDcrwxqMdQmUvoMvLhcP9oIKcA75h/1T2EyEBRnNxvvYJOHvQKDeEarKWSpMnHyE3",
-	"qMmzsEBdvPfcrXc3AwLLESlS1oAvs6ogOATATJznbBYgos0yquk0l8qj/ht55lJNYW8kZMbL2tPc457N",
-	"Gcmg8Y53b1xXrOFhFzTLcwx70KL4TEGF7exnKKN6R0qZ52YOMyzjVbYQAl2UZmEajopqJDUvhJ+HWbRg",
-	"uPHUXRlLFzsjM5eIObu2bftluVQ3v4gzMoOWKq4xke9gYKtjErKGxsm4j6CmRREu0nyTsQyfdw1x66+Y",
-	"b3TtUdtvAXjzM2XfhC/ANrqza8g0sL85Fdf9im3lWMozplyPYXMy+B7HNVL6tNPk2La9QEpYvjaUXnvZ",
-	"ShSusZsTMK2WkHJJXQcn39ACUxqtEeOVtcS1bM7xaSsx5WKBlcPYACPoK2VzfFe0KJgwR7oM063H5FW9",
-	"7MZ/vl53EwOdUgdnW+s0hS6+BXbZgp4b+JZxvIPCFME5I7FZ6J4zZ0uKRaywPX3yO1W3ynpRqb6XvyyV",
-	"6zWNJWUg7DdQ3C6oyxjgOlIjWS2WbWHYninSj6KBcuJTS+kaeu26dHRc2b1xBo3C/LKglMyubWYeFUac",
-	"mQ+yDBmU5lKwxpF1qhxRoxYMcgRgNKO97ZHPfsQbkUBLgNtDoQI+/o+S77ofaIkBHtkYA7i5DXkPg004",
-	"fK62JOOKG1CF4umqWm1n8fmXuJjDRyHBMa4dRXeqWzdxMtOm8cxdcQb8LqROCAUcD+DgAfNC107s688b",
-	"OywMa/vzfEXv2A3Wg5nXNGv8P67OBBunIvge91m6RpWqjWjrGH+go/qeZLKIPrwFta9p+w/ra1518D5B",
-	"G+6jWm371tq1jtotNBXog75/l62Mq2JjHmqx09/AeYeIT1tJilKmTCmmsCCRa9Asr8NujlBDZA5+rgng",
-	"b3ppaGvrbZW4B/jxZptvp1UyYivk69DonTNhhUxXHXCIiinEgLS1wxI0lJ4ZElDFfVzsF+rfHXhWDGCg",
-	"b3x3zz0myk/qoq98vZiqHnXLU6WnijExiAkjzrYW5QWzybqhZmxGuUecsVqJdZgB04EK3gAyQ+0V7GZX",
-	"wxi09qmGdj6+HE+iGQIib4EkZcD+lu/mjAmyYrTE4nc0GGo1ULakP45BUbThBwK/oVOJWxeIUbtAi6+q",
-	"X66tpi98lzmzn62f0W5ndDKG7Iu19CxfNPaqLZnfGmPzFxEHcbuTtwNlksplJ/D2r3Kuqri8Bhs8jh7U",
-	"lhhQMMDGnDkB5UWTWSAmUCENE5ntA7arr43Ww8w6QvAH9xnI8Td4r39qWoH+ttRSeAx1BAQCLlZMaxDA",
-	"cSBh++qBQUFdbmLZz7OM3bFcFmsm9Owal0OtEGOWkY2qckLpslHtGzxp1Aglc9oW/tzPIeofSnZhJrsl",
-	"w3A9zskvkeM2d34cLn2ARfuy5G0REJvXXY+BcGHs21L7/WMdxO2cFwuNnEjcVoLq5OKlg/n+l++GGNN5",
-	"9rIzbOeXv8p5LNTzq5xjheu2ShFcyLKtydq03Ii2aDfVmq0LHU+56y4d6YyiNxsW1GCyuVrds832r3L+",
-	"SZSYCKLYrmAOfgaCSrK8NUpnWwer9qyl9caIG9XSZRG8e1FlBVYFK60Tm5kW67ePLcQi3wWTZCgKfz+E",
-	"tzDOi+doOdSy6JXI8Fc5t31ZMVLUxoVKl4yuo1CwbxH0tYJ2V5rYzTC+NyB3eLZUK1kteXXUuP0XLkun",
-	"PDhJ9N8Ll08U/ofvnW7kn3TYb/wxFPFrVd1jUJYn1reF2Qp3jFBhwwclW0vNrskMevfOEiKkb8EMMR+a",
-	"TaXIdxZDQYVd1s3vN2SmtCymQm4dNAIosuZHRbSU5gZ2x8qZB7xwpjVgp9QjM9AFFEaCfR3w28CX+I2R",
-	"BcGPRxKAMD9Wmtap23YfgHgLK16i/h6Xm46nZM4tYCAt05Xt81h9Qa3oxeXV9dPFk6ts8uT8yZNH6ePs",
-	"6vIpvVgwSifp5SXNJueX9OF88WhxPr+YT+ZPLi7S7Pwyu0rPL+eTxWRCJ09akAU9WEj1wZyLzfspXWeh",
-	"0yDMfFiKlgyKl1XHfufpu2W7wP8HMwUX85i4alfgIfSCuXolC7PnvIQD3ZH8d1b10urhBAk08oPmcGNv",
-	"Vvp3EACrqpCrkYRka+/E3b7JLS9/y5U+jYhym+NQ1eMh6WPfc1zlYLVLgpK/x+fQ7lGz0rDUv1v2/3ly",
-	"9pSeLd79cfXow5/iCM+qpV7FVs4B7zW483NXSferkuIL18CGqyZE4eTRk8vHVwd2UPDAw4vaHH6mZ79P",
-	"zp6++8ep/9ef4lurk3U9ouH55PHDx4/On1w8Olh+GIXPa+NRoGFsrd9AStlzWez2uW/OVq3KKKaigRHo",
-	"Y0fWfyXkFhwyQgpmjoadSKc2c23mohRcx51Ft6whhdGp3OGCi0rhN/ttUEe04GdpyTImNKe5ansngHbX",
-	"x6BWsjiQyL9PoCDXSpFUFhb+qQIdP7io1Wi8mwDB3CvZZFeofWH/HsN9aVvXl63rGV+s3inC/Qhl8+Qy",
-	"aJhmYZqOIFlvAoHwqBXrDkBme0a+evPmBWEC3EMMj3tAj20vzS3oLpc0QvgvqWJXj5qi6erhk0cxwYRv",
-	"eWvTp+t9tlpOdRhQ/SAZIMxv2Q5Nj+BbF4daetnogAXw/hvbvfzKjqbv/C8unjw5dEzj0PC1sUWu6snP",
-	"YbjVH51nY0hjT/FRjZZRlhK0UCupo/AipbwzYqcjQz+odLPFzhTydAwv965rc2N4Zr8YU6QGqccttfQQ",
-	"uKjV09sT9zMVVP7HGna5FIU+s3gpHGBfTy9K9aBPkD8m7O7cDv2VL/fhrvz20sdBe73JW5w92hU0Y0iL",
-	"BvbtDZkARzX67LcJUqgsr+JndtFCuiQBT/dpPrDHlwMb9Dq/2L48LGUh1T3cSqfrgBY+6L0w4fi6CPMV",
-	"x+rHGFH6s+HbkrGWfNggoahnNEUe6Wu26RdaurrQA/LypZcJ9ckrpod58Ji21ms81eE+nS1+auYMKVar",
-	"jpaCqUMV0V2q0AQDAZCjtoX27kz32KiVqmNn2E1nL0Pjx9N0JTdlS+def48sNG9pjOoZcqrlcpn3Inig",
-	"UO4NPKdzlh/k+W/xrs7KT+fbDZ0hd4c5uRGea9IgaVLODzlGi66lacfk6IN20C06fVVnR8VmJGpxGBih",
-	"VSa3rkNPUIKBiSZHJdbpek/6fUSvA5rnoGpBN+9OFmjJkmpZ1a6gaPvkqtBmW5Cxo+/xsAh3kGxnyeJD",
-	"2HbsUWo4MOj7e3aPafxyQPs4UOOa3mLZ0cdi9GIlBcumK7lmw9SdXopnQ+E8nIbCNYERKWJGdCD9BFcj",
-	"w82QDciiqLWB5wdDLT9hRVpnZGyfNStQhFo/7gPNWGDJn9uWfX0a+bU2t7khM0iHP7PZGB446uwMuh76",
-	"HMRICv35mO3+ep6ut/wV/6//+M9x+vBH/S1/tDntngj8Yfp2YAi8ZJA42XLs45TbTq8OhuiWOtVrbYvH",
-	"YBz9VvZvjYTCXKbUmEMVEJJh8L1+ADG2Bj/Tp1Txm+4qS5e4UY6a/oBHjlX4GzAAAW0/ErYMfNFQLEJ3",
-	"CELG83QAJx1CVQERgtZXFlddLgIEmhbn5zEnl7YDPuHREYuFPR5gXqQ2ZAtDOxjbArK3hmnnrIv2vhar",
-	"Kl1ybg2bhGb78EJnLRUUM6qkjs7c12f2lq+ZUUheCF3uYpuqa7jQoKpkDJzXwDc2IapiF6h0DHmlrXw7",
-	"EAWRL2V8sWClqiqJ62TpP91OAXIMv/YxFo5R0k/FtLUzfa8WxFE98Yx5iKVPkVBS2yKfJq3kjQUUiKXq",
-	"xXP07pfFVyE7dE0CWfHNZr2muPuY6NGp5AXc5O5uhX3ImOAsI1x7kELrZoHuzFgFC/C1Dk30U+cTKl0M",
-	"VKZ+lfM2CeEgBMCBhHUtWESQEJlnJ4Gtj+Vu9S+Bi2c3YtMY21NTaVZcE2pUfezNltg/cHKJDRAmRDNa",
-	"ZnIrEovnnZD/+o//rMldvDOO3rqbVty51zeOkqJkd5xtb6paQTOuoIAaKtjxJh++CUA03tonEAMTa939",
-	"ARFk0CpbPiTk9gbw95ht5oRfqlBoHPdSRQyJC9dMpicc9u7eIAn70V4kb5veA/1cIhjMYRkqIrLDfLFp",
-	"HL1jRG3SlDGzLatzzX/0Z/fVbG5EXP/koaKUy5KpHmKZFT+4e0GytqVz7yq24KqGrhjiywTBcZcaZmuK",
-	"44bSmmW7luYC/7MyYQ2hfCrsIMP8mJTWemjFpUNYHxxwml+q/RTXtrPwh4AnWjQ7a467XGsLX2wMeGjr",
-	"by6b3Wm4wCUZaZlnHvkHsntLZtRSrD4EJQjh9bH7KSI9kIsJUW2FhS6jUkuAyUiqzval0kSxVIpMVTgx",
-	"tl3BmLg2OCXLaKrtOWezj8OfzXeiGP3SrEdLQ1MFqB4oy+CAKQniFdr2X42e1kYDQxNu3z8tBeuonqKl",
-	"mSketbWXRpvBlKyQAcNHQJyCZYWlUvLG59RDYiL0kDeSyG5UNESG4DbR3iNAoAbbNAwhGfoG53QMdejV",
-	"AlZhDS2NJ42CQQcaW8+quYi2sV/RlqS7t67AoI7xBSWIsLtcX1vbWs0c6YbFaZ7Uey2iRwvAaVUzV2ur",
-	"ptl8CqE2Q/o15eJgrAaGnFimra1CnSsswzkStgmHNz5ktOfTtLt+hHLPfs6dWubfeECH7orUzCPP27wU",
-	"G1WwNNqU//9n72903LixPnH4Vgi9DxA7W92tbn/EUWOw23GciZ+ZxIHtmQAbeVWUipI4XSKVItUdjWFg",
-	"r2YvbK/kBc85/CipSh/dkjve5w8ESFsqVbHIw8Pz+fvtUalx0DiSAF94b8e5nVufNhMoLycDpVwlFPe1",
-	"m0+Z88Nmgj3rOeMiY7di2NgYIZwybtYcpbwW5RJrPjMMsRrU6FDcZtzmsJqdd7vNEbFGSCh35ksL+mFI",
-	"IErOXVxpwFlB3CREEYnMMztg8sEc4gjCOzYK6VKNkoxuwqyZIqb89jGl2qEKPTEeg7glri9a5jW4QW/6",
-	"dLDPa7iQpcWpBMq1pCIHSDulMhsdGSoFg07pejwAfr6VUM3TgV2s04Bugoh5H1lMkaMU3/mSOdNg6d1B",
-	"PGDhgt1LreICBEiMpq3UhsryOgFhgVijLy0IIBpGWMLycO/gDYYmjJIdxwmPvBeKyz69bPuHfFZNv1CB",
-	"lKzwlr3wMiWWahGTnapW/SZZy4IpcZsTJlTS6wJMCUthL1lOC0So6t7RgwuIGlWrUGZL3H8VwXpRJyhQ",
-	"mwYnle4EXKM28AU6W9B46njOhhVXoyn1wpOV4UXGN/fOFzYU26KHSWNdx5EHAxP5ESOGPHDY2x4UJoIb",
-	"Vgp+A3mpFAjJn5hK3NbCa4nXvSVsv4aLuiPKcvTWEqL3Ne11B0IuEobwhC1CiPts/TgfNxIOXxmWo6+b",
-	"18+SH0VZ6kYAMLi64U7kPwSGWxKA6BzwpGYJ5KH+xKtpc8Bk3fufVEK0WfThEU0Jv5YSm/CT1qltJqYb",
-	"2RY8qQBi4VcftgZXTPCqlGHn0Y6M6LRe5jy/ZSXqIeFkFZIu5cZ1AB+xqJbANJccQfDD041gZzupKNyE",
-	"Ax9Q2DQJ9GAR6+sxnSCUBaXClfNJIy9WEnxpyNhuCIqk2w0KTlckjDDvNwRBDkypR7U5JChJmGBl9trk",
-	"7m4dULyEaIW64aUsBnNdypFsyuz8Qt+EVjpZMaEmUglWifHCCMMeKc3+trwRldIZo7wntt/pMasWJWLb",
-	"sbdioh+Dt3zLK+efmFP2KykCSTHMpRqh5+/uTFzZTy8uWI6L7seb+25SBI0bA3SKKtxDa7Ap+8MGDheq",
-	"KMXgYEy/yJ7r7plQm9C55Y6p/3z35mc2LPWQfUQvqsf6WDVxij87uznvdzI256Nr02O/4cAglPzh0yl7",
-	"xUdT+A76auFGGePM8up08m9wbfUsPBmf+hXOl8mY0YRdkwAqI1FNKdhiXmpeIEW+e4CbV7f/S5mm0ZJ+",
-	"iOdP706bBKtbzZodesRbdStNAEP5vFookUPjsDvcQxD6konSiC2SpLQd0PNEkZ+yq6AAke9daUZfQ286",
-	"ytNmYsA9XhQSfQMiyKi/60/8OgJhehPHB9gUraLEmbgXNOa+fMQw3dth9jjYm94SkzULDbBs+LWzERcp",
-	"yU/mcxWyCvkSsEXF2Hqs00IAUbvvGwCgy4B/migQsxhNnflQX/mez0xgMdNMcGVYIUphxT1VRdKB0SC0",
-	"2FAdBgylOczHowDTESnd/QwQMeWMz+eigGrtvfynd6Gp4xAUlSunVV0ptp9DZlHaFVefJB08aD6f7+KA",
-	"T8GorLX2wM9H48luDviTWCUQkOSq5aBaqHAW0rz+Fu2zYE5Fo6kzLIvNT1yPXKxaPPj4EKloMy7WDIhP",
-	"WTI0tPB2H9pwZWgYn1odGk1FGNtC7TCsD5AD0jcgGB+yjj/KKZBTCLgRmAAD7AYd6XIxU4CO6g6WNIZj",
-	"zvhcAkUf1FU5JXP+NOvMqCoo3AnAtvvUcDoS/U4nZqI6hSzYUi9gZ4eLuLvqv3c+fVgLxVCoba8yjz34",
-	"jNoKZACnOTW3KfuxVjND1m1O48xTUvfLFHV7/YTYWWF8L8fjN2Hv3pvEdud5DJuyzQ+A8w0UOOShH+mK",
-	"/IIZvxaPGQdckLXuvcTwD/u8qY7TE1fttDoJrZtJTbfhkkwRD7F/0e1mScY8RB5WGv796U3rm4b69kiU",
-	"pzHVe0fJzKAtSbM+HSHbFeYERY9XcJyBKemOMIgKTimH09Bd6V9yhf4bwKv96wajwFN7ZBsom7fOViPD",
-	"9l27LknzbTOFoL6lyd65XHW5Q+y3LZxFsuV2Apk6ZP7uhen9KdXUO+ZffsUfbAXqIKIq2ttxD/rBxXlL",
-	"BtFmRLwLNQR7+LK1oMR6OUeUniBgumI5CVeOKUDMSbNc3ypRnbktfnYW+Pr/RyXG+RpcwypUx8XTAzBQ",
-	"owG42aikkFAgNRdsAvHSuTbSDTdKFGkbBL65u7G7IXqxwSgMmdi/66aWGV5SAG79Rf+lh0RAbRnUz/Wo",
-	"LmB0nbB2jCshiuZzYIeyv1bsszQ5ZmkwQ+F2pGFWn7aUvLXezv08oZ5qQVB0d2hqAnQ6qjEI5eailagP",
-	"+fb2grBMUfXi89/4j98v5+KqDTfvdqobg8YxFQ+gt43NIf8DCw1OzrfGzPwbh+lOMeLiK2ckWBslkqyf",
-	"dZksCl9w0xTdK7jlp5sCy9zaSg4XVuyJbf3aGhZ/m7X07dJnj/MspkB8pYigM3nW2NZruZP/Yodwt5+B",
-	"jdMXag9W9fBC2V16apPN2FJUM+OKT0QRajgSeyP41O5mjW87WlQVnQYbqwNqr5OUOt81u1OKsR3ohd1Q",
-	"LISDNGzKC3fOV1rPmi2lUtyIsuVGC/fydZC9mhgQciPoE5OmDGiBMr/K2CAUZfZDi6LZeSZB0+/FAo7z",
-	"sf6ib8PCAx0Qt5yiJyZUSoMpVcp9GilW9n+DmXQnWnLACcIfHn7v+i0wuD+dY9RkG8E6fN8G2rKAAryq",
-	"u89Pz89Pn27V2enYtxM51jfkj9I4Y+a+fQytu/wzNDTUn32IrowVFXx3EL3maVlvhfKYcKssFv+O/IuA",
-	"J4HaZkf2h8NbYFtgLxFoRio2KgWvyKfizPCS6g1C6UJAv57yZlqU1V1ox2b/Bont1mK67VrLD1pxdoBs",
-	"wTA6COvFEzzExjNPwn8t5tYpKnEjC0G1pOHMoMM065jFXFSGagg3lkeUUgkS9g0lEI252WR4zVDjopK8",
-	"XlB2frGT0BEh4D0Jmun58R2DWgvIhsE8TZ7YuAXlTLxJwWJXG1zdqNijtz+8ZE+ePPn2MdYHxK66JQFc",
-	"1TXzN3W39OkWHDQaR6ySbKpgaOJrhe4lWbSJ6P6VofsDpu+DAZLU28CvTjck+PW4OUP32q4R8QFpHYIK",
-	"kw7RtVq5tvqEu0N+NW+q9g64zd3rRvze9J7GY6dFesivnHpwZhdCh++o6TdhkG8oxvXTvKEalyjijLBZ",
-	"2BJPeszIf4t7o5S7WckQZIw2NxW9kmS07WY3yoOc8tsafo9hq+hroZp2PzgNu+Y/PisMSnII630hH4Dp",
-	"Y2Fa2iBe/cFHkIDmRB60e+PDjBdi4OyLFpYEN83UUsYLAa0phIxuY2GtXthS3oh6UyhSZyJvkP/xSm33",
-	"3tOw7qiNGv20eSXG8o9mVYFtPqMpr/jIispkbuIqMdITJc36IIeVHTwdv//2MOxGTWc0lezRmLMgw1th",
-	"AWAPHGQDw2b6jBv3bkVgfutJNSgaqRSxTrBXk0380Sl77Wsq6C6s5DYl/KpJegSHCVjST54/625Gkc46",
-	"SCvcTDAZWPDgGmhZk1Co7JY/7JyxrsAPF+X4dGshT/uGWP3dRpOqqYK0deUQCLkJXNB/viNEz/ou8/9q",
-	"bM8ibb+DFK/2f8CnmR9g44vF1p2G5KJgc079ZD7/fcreoRdJBKu8EphGXIcsrM+SErcNUquWUFh3yWbS",
-	"GKkmkZ4e3QtIR51uByXRZbH33XlR7HbvBgMzJwCgIsd6PpNMipNvL/JaiZ7HCICw6IgrZjh0i1AiPUCg",
-	"+xlOXDoYYi0vF41hP4JGv86t28rmCFJzyufylIJgp4uq3Kqq4WYwD00i5LtxG7f+LTbk+97zWy6tyZhW",
-	"7HaqZxmhf7kzM6P2lHB6llpfG9wvoDCsVwwrnaWCFx6+Lr7sRffi+cn5xclF9/15t9d1//3Pne2CFlJh",
-	"WDpB+W73IitpRsUQwhGIV3d2plMC3mbzOZZ8RoSgfofPZb9DhZAR3Ln5ybZa0jm9OkPnfoae7TFDa5FD",
-	"qoKmUmhaj2ZRwUR1K8ZZHF+9NKmhuh1rlT5uIXXGQqbmfZDWNDUGRuqxi6fNxx5VQH3cowV/LUkLkGL+",
-	"Vo0TJ4ZTra8b8VbNRpIVdwF1fYFTCB02E2HNJVQi9Ri5vruXJ9yfGqeh+6AJzP574SzrKpS0J1gkizmR",
-	"4QhmrCxLiIvtTGgrS6kmbbS/70M7vKfQh16byFMK/bnG7O5nrLpAt9PruxG/bV7pUO9z0NV2XnXDc//m",
-	"Pg4NYPd6wl2heTca5hxbQ32n9XbZ4hItUKfGI4XaDuIEpRztaOo1YHuQH4zNBEYPd86JgnGbNA7tEq5p",
-	"MzrlBMum6fUuMdhF0SGuDFH91k39hmgT0KxsJJWGK4CmoscuPC0uq7SFOgRnFy1UISp2y5dbOGo3Fjeh",
-	"6otceb49fi8FtJgXeystZxrthilCbizaUrhjMlTNyd5NEJ0DjC3NciJFWYIOAGqxnQqq9lYbTg2S9aaA",
-	"MUr6nvNCv2opEwgId96GBXn39ioc5vUypPsBHIaYczOoTsqJSA30zdhcbpBt4c+DwHMV5c2eWr8dFFv8",
-	"YTdjgrgrwmtLw4rFHnGxSpi5VqblbAQ0jJpCQ6US62zP2d/kd1moggRzGSXxK+PVRovS+X0XLQprVQsb",
-	"cGYJ+WOnQPfuWsdvnYSpk9tFSyfJj+/f/8Lwgob5acNL1deDWYueLbWarEux+8kOSKqgmIJYh/C4BzJc",
-	"QTYy20NuK1NyiODbqoL6PGG4xrVtovrmRd5r0yIBqoZEGxmnpOHDVv50OpSx9Nap9iYdSIM74Ox+3ln9",
-	"hRMq/D4druTEhLfaGvtLW6eaEGdgFbb3Ftzlgefd7gYruemOz5/u/QbHtIkrYWUlBm0G5PeVnmMmEUrc",
-	"nSK71Q1qO02SaiDtabsjtEtiRwhecpl0ykDQI8AdgjUJVLDNTyKTrEYf9nSHIG+btL5Fm2Q/xrY3SngD",
-	"e4kdgm43Q+yaEv+Vj9hgRYvPwu4E4fAK/Taqe5nKyVRUSfnAOuOjD8t3s8aiTd6yD4rEKtwq/ov5oAnZ",
-	"+73XjSv8XQiLkywyxPXwwN78Es3MfJuXD3f6Sr7kphnDp4YFNxSAuEeD2nKe0h0/bBrNndr7GyM4b6jK",
-	"yWAEZyVnUnOw76kst/Ra4Rj8RQcax2Yd2joKuALBET1sYWlR7P766j07wyVqG9SfTA2TKlvNWLCptXPI",
-	"TVTCGKYX1sgCdMm8kjfcui1lAUQyYwtVumtAWUP5v1M+ZalvDWGTreTRdtOVDZAqbqwbBL/NgkJLKe9R",
-	"RN9bR5BJJ4DsgHvEq0reEFmhnVZCsIIva7kQf6pnHX+jCIvXbEmJ63L5QyXEv/dtU2pOsTpt577B9AUV",
-	"AgzFRKq6zPkBzzAeD6yzt1i/NF24MVfSGeAcK/VU4+CjXH6zkW4y0jQkof2LXrfbqbMLd08uPvzWPfn2",
-	"Q++37skz/PM/2qnaVrcgtvfzJcZCswBKSliQST45d+NZ6cDqPr/HgP7diOlJJXf/DnALgr2++vkKys+H",
-	"fBVJ79XCLe/Zd6Iq5QpIxPOn++0IEI2sxlMBI2zcHtPlSpN97GanDuwkcRMzWW3pK2yun25prof5qWej",
-	"Evw9j9MFSMMlV0oUlJ5eyyQt1BBbCrD/x9+QbR0BQn521tJVHWpA6iRDu9XXQkFeIM7Fpw9uYyCKO8L8",
-	"YeIQlMN5HOJay/ie/tF02dZzGp7elBNfT9G1D3GbOPkHZZs8q+nyZSMH0K/TZUNutUpQ/ywlVcm4ngIq",
-	"Ifazw+W9vjphuR9tnrGcCh7zHuNsLiqjgyAZFqUneL90+SXcx0mL+yHlvknQsJsOL05gXmWCcu7P898X",
-	"YkH3GoPediOacyj+Gi4HN0IVusp7pHloXFQczRn+xI8ML/7KMPh96OnDuwMcvLs5OiQDqg9wn/iy8gFy",
-	"jFEEIBSb8/m8xKwBhMJG1xkzwmIJgLsV/dNORV8x6hv5yjC8GT680qUY6PG45UVqj8PfCThzYAo14hO5",
-	"pUDUiUu6ISVMcbzx2YDTC1g5gLriLiVOdQs3gRIcGNZIK2cK7zKqKTdQcjdx57TVYVqFqnQ5czdxkoTl",
-	"rHo8dhsm+aSQZr6wokg+mld6WIoZTTaNPPaVVrqEkAsdN1PBq4LpceZeE4jGAXcCuxBuNZtXegQ9U7Dq",
-	"GfY0+lwVdaU6E4qWA4cAsueGxO3AfVkfi5uPIUQzNbSLgw3jPrTh5UGD5j2PvgiA9CM9o2ziJUywrXQ5",
-	"cGpXBKsovXOp9TXe8rSv+gr2KXXVemMqc9tVSfwr1vnnKAblkNMWDNh0HtZgxBUbCjas9GIytcxdiGAB",
-	"AOdITKTQrtxD6KWA5eOfuvKBu8a5kHnWV/APKlJx3yFbOgwR27UH7gI+Gok5LTxtPAwdwCe85NUsr+M+",
-	"JnrUV2JTn5s7gsGyc2ZFXUFgdBOuCQIZki1+qydo7ys73j2Ldqj/M1JE0SaJpGAk3vEDL93xExLu+AGI",
-	"GsReQdLwtlE0UrRnXOvVlg6/0u4l6iuF6DG1f/t1oj9jKRFR2medpjWKE0ZLBO26vJo129p0lLYWdmw5",
-	"h+F8+5TVqnlaUhuQqRWqMLEqCM4qIEfmpa9xzDwHhptK+Ne/9NBtNthP7t/ApCGJSCPU5e2WIplCcMw0",
-	"djHxJJkMjfBZSiwVO8wDVHwwHHbujvQtl+8XlboPukjRXCYsm3Nk2+qinEoch3KmS8SSTRLrqVWQweHT",
-	"8iDcHzvOrdNbt1Mdv3DDCDkwRMmrDHwmESRPqlG5oNK/zzndbSVgkFXjM5FM3um2Qq6WzUF6BGRbNJfQ",
-	"ZSB3UIyKvRuGqvDsVOyxA4Jz0NgWqGczNBo47dVGRIHdPYoGIIM2VgEiuCCoZGMXTkjqM9tQDJa4KG2g",
-	"CVtU2K9Tjd0r3p/Z/gt+3RBnJPKBUFVH1WFuEMndW/wEvGUbE+E12a3rUoJCkuGesdq5AShrORh/udfL",
-	"+Wnb4Yyhz0AQG09V55G6jZ/gNcM/nXIGnJlrsZi3HSq/NuFV1HXOqbfgcuJASpvtZ3w0lUokZn2OfEvo",
-	"2Ti9oW+VWcHrTdxTH1erv1B8yZVzm5RcfFcs/W1+Pepz2o9HDYc2IOj09bA+0kMMaEHuWKZ3wNK+B6Vg",
-	"Szz0gn8GSjY0SQdOdipZtCFO4lXRIwEUTcvsFEzzUwYRb3TagReH5ATUmQfs2uncwtjnGxrNPU6uqSiL",
-	"9hobD44A+sUDoLrj/V966D64TfVvb3WLotGdEUcnJoogaLGkIAO3KTi+9/1g52+dKXQm6owaq48mNw7D",
-	"BDiKUBx9EeNvPR/PCH5Ho1W4bU1+dNc0FYWOy72LQld7auvL851wU9FFmyghiKAGemkC69zC1DCnUhS4",
-	"vVgaduE291rP05srbeWojRH1VpYl2sopGRpkgMa8cv/z5zyiT/qwNNQomR5UI5bCbzQfMfGxTm+gAKHK",
-	"mKRppVBSU+AKtOmqOMHN+WgmTiox57KiO2HAZB2nIMRypFuEzt2xiT186jq43UJZUbjTLe1q3kR46qz6",
-	"ARU6b8UZVj/QhZ/oEG9RcGjoL5TXoWHlVmuVcQXD/LKxXmCoaebbQbhlQzHSCdOfvdU7L9VOWvKNG204",
-	"jO+uJJ0NMHCr3nww02YbWD2ZlAHZfQfE8gBZ+J5+2YxdTvfdtMdrcMb1M1RauCLCGyerdHrnRngfptim",
-	"Pvx1x2QZ9CuclPKJxt4Jd/4wXRW+TroSQKllfITvPpynwJt7dxFr1fU/h/oLYAYMZeaXrJJuWd0ag8sX",
-	"0wWAyL5jyeRepIxNdYiRfod0V6hH9HWIa1zKcTvVrd6axkpZ+tvKpBtdJRKG7yopxk3ZxWhKKGdKVLZH",
-	"xey5/yZP61tSYjyv9TL/C7cceawjDNG5LADQVjXodBvCvk1Uiv+v2ej7VXRzG6N6LaXcB6nW3t8cu4vx",
-	"c1+lWp+hfyTi5umGg8/vT1z3U3dWhqTgLTeRDV/4pqdsBbU66I2mMI4fEthCh1XQbTXontw4ykFDUKeN",
-	"HD+JpTchxxDPnq9QgcpFSKSgkWK1vgY1C+239+J3uLdeXVGid1GBf1uBUAx6CFs2mv81iECLgRobNPgA",
-	"W1LcmJZqNIgNLmie1HMXkRTeJ1piBmahBrgs0DCCfBPJn3QUYDJjgBBXpp78qI8xfQ/MwtBIN4VmDlKF",
-	"3WZZHqkMmx53x2LEFg6suFKXIWu8E0jDSrxq5Zil8K/TSz494tHXA/M1ex/A2KsZJLK9DNxr620ievS8",
-	"8F5UL4MzR4TLhCuviohNHQCe6QNfnMeTru2pd1hh+tgroI3UVa2TxU1F7NQP73rpn84tED9DZuOU1eU/",
-	"IycgHe+KI7RXsWj3fpQDbTRBdBTVqYJSBx/eOqWs96t9KHKfyKPZBn+bVog9e/bkeSNlWtsOwfMWIi6+",
-	"Cxu+bQQNvYvdUPfZd3MjE+99zX9MkLwMtTtT9nQKoRZ3Hl6y3Fg9z1drue/kHq8wl5Ucg35mCtGd+bxc",
-	"+pjfvTa597mT9d5prpBP9R94QKxP15oFn7H08MPa/fC+l5hp5obJcYNoeMMMuts9T3gpgWFKGqC3WBJj",
-	"E9C4Er3XMcMJDe+Hj9nyZiZB7m9+P63YI7c2j4GmdDzOEiJlCgbBy66+NkbOQumaZyDU47EHxgyWqi9q",
-	"tNpd4RFk+qtofiux0lDVjo0Wnj7fK3XfqxLZRR6tTdLjLFwOft5E6yLtbnnkj5PHGbKf+asjj3kyXVNu",
-	"diE0Q4eg4Y3eLhT5n3CcQqjS3Rs6VcarfBbujQxfmlP2lmjYxlAjdttL+Ng8JIe7Vx6KwpTglZsbp8sT",
-	"wGSqOirEqHTfrxSgwfundzaLOfKq5z4T4C40yJ6vNEPWVLYU9rA0b2QLtgZWarbiJRUWJpjLtnaexWIx",
-	"q90/sri2UHvgBBbbeA5Ex0cm8pbj46r4UY/e4aXO65B2OijE3DnyO9k/WWKGAIMM+JYYRQcR4DNR1MyW",
-	"BjP80pPP1JQEefQYMMe6t3s5VNhzPNhk3VVNYwP24dXBIRHxwcg44KTfZLOHPgrvi0EhjK8kQ8m4JXcw",
-	"AUJI68Uw/dvcEoGwDotK2uU7JxkE9O/xxdYK7AEVDop4PHBbPqzs4P/+7/8DZQAgXRgE4FUKejS1dt75",
-	"9AnsrHET3wTV5rKvv3ZOovn6a4bl6kSr42EWsWCBEzVKhly3mLfhffX116Rjvv76lF0FhSNN5KWVCnAh",
-	"k4zf11/TZv36a0DpcrfxVufXX2cEnYK1m1hRJtjXX5Nv4h70CyQxKY7lRDawXvO+ou1PpbppotFd7CuH",
-	"xR98ZCFv6XHIqNAWaj6//vpnYEqFY60wp19/zfKPfD7/lGcs/0ij/0RlGR/9Mz7lWJXKFZ1jHH2MvnqP",
-	"mLAMcyiRvKwSbvNLXtKZGlG7I3ZZBRlXzK+Ioq/AKoFhJxCD0tgee9p9SqP/uzQWVrQSbM4nULr630s5",
-	"k7a/6HYvnoN1SVxplLmRxr2ZczqwAOVTfunBA/oqd59Q0QbHtoVwwiJNuHsqBUncbP3qq5uwrG7EK0B5",
-	"yaE+7COW1Ti9nDFf1JIxX+3yKe+5g6+v3EvuBlNGIJ9JqZU7Q3kBPU19FXOWRPCjPVs0nH75f3fD+suT",
-	"rklmx59Gf1F5UjyPk9VXOBb3ajldB4Uv1CiKPTgqp5p4QmQALevWl6YLEP+gTEpPAIbOT5yvEvZ2KLBz",
-	"chqsu/Or93ySX0YiWnfnvjJU4wUYgK/HJz9xO5rmKavro6fnF49x3pxbB8FgNALAwTBWVDS2t2IuuF/M",
-	"VzeiWrJf3rx7T6FMN4bXhZjNtRVqtDz5m1jmp3QZBI7JyRbMPaKv8l+osvzS7edJxWeG6O3xvDEsH+kC",
-	"OLrg4cDD4R7MR1Mvn0iJo1juvv27E2W3LtRHSlFBqjziZUmF66UYu8PsO7HUIc8MVsDTi28pdPDWSd3J",
-	"FWwIfAiaTxrLxrFCG3mDsaCd6XFfIWBgdSNH7qxaKOsZx7ESFlbKuA3AS4YVvmCEUENhlo5zIqxxN4Ti",
-	"sPRdQE0IPpr6kcYXlz7DOK7brl5L0EQiVqZXBAgQqdVIZM1IRIVIsr4pUiaYA6UcCcIjIebRqzkfTcXJ",
-	"xWmXuhPx1DG9s7Pb29tTDl+f6mpyRr81Z39//fLVz+9ewW8+ZR0rLQSLYRcneaRe55xYlhSfy06v8+S0",
-	"e/oEm9emcGCeoTN/Ui0U/HvS1PP+dqFoorDshXFzTVa1e8UqfJ0U0FDqs452GOieXhedXsdp1yt4vHsA",
-	"jKriM2EhFd/i+MVLzt6MIyVhY58tjKsWs0CBqtEZS3f57wsBbUu0IIETHW3OHUJNbgRbhgsi19nhQthD",
-	"RHmK2DWwMhfdLtagK0skQ3AGj2A+z/5FxbhxxBttaD/rEBP+RKDoZyNzs/s9Xr77J9pFq/YQnGxAwa7g",
-	"DARnE8qWTzHSNOZE2Nt0+/DOZ6Ts0NQLDXROaMLK4kJBRJ4DGWznh1Lfdj64n6SSffaxWqhPrfJ9BdvX",
-	"ePFFKXHqlHBFIVpUCT4byCIn8ndITevJulT/VUSh7nyONWxahff4JoeY8HfudOAwL27GFQu7Y2XO1/Zv",
-	"Q7C0QBMchkZ7j/BYaetR+iQ4Gkh71L4PN3e7fgA5KHk1a1duYCmg0jKxOaxWVIxlXdhaGg58ahujLqdT",
-	"dqUYPAmc47lQzNs2YHaOrpW+LUUxEcUlcYmbOsvBaBqOiAY1ie9wSBV5FdlTIyBlOs527RivqenIIGiU",
-	"jVmnfPuylKSb82MqSBTMI6lI7iUm7lIhrFeN8OXZR/j/p7NkRSFBuOM2JoFv2cnYX3XAvQy4gk0gkaEh",
-	"srY3IxSltN7RWdJ2NMJayAL4aFYlRrrytRwrW5KFhhToawmZBehECZFa72filLA3Sags3TDOLlpCdBhG",
-	"0rTfr+LlVzSH++36xKX4m1jSJgFj+DuNEL5b9kfS4x+a7d37UwMCoZkbqytnBTrzGnFz5GRqvzLMKD43",
-	"Uw3RoD22WvLe0OT4qR5yCn1Hx9zubWcprGq2oh7vv1OTVw7bqW3LErLOVgMGMJK9Q1NNWsxuhPPcT67+",
-	"VMp5PifVvEnBerAhNPYPpVlx7vwiXc3naPw0KqefvKMvID/O5/NTdoVc8xgzwcKWAZ/P8wBi6yHD6uv2",
-	"Eq68Atrrh1MIhTTzki8HpOV/FGWpo9Kfwj933/fzuS/t2Gm3nx9Sflr3+nx+CFn5iUKYyFNelxa/oc8g",
-	"GIpSU4om2KHX1nP3m8yHhdFMveGV5MNSGDbR3mMhZj2qaQnF5uNKiJgMw0xV91sPchw75qHiNlR+6mqi",
-	"rQ1RwpDfUtoOqCRCFLkvDcnpo9C4xudzKopoOuS+h/e9izC/pGqMBvXytIW/fD7HSLp75EH0No6+bXWz",
-	"zUoaAljzefQyyf6jmCpEVHChm51LeOIxFevGjZF1poL7dvFX7/mk7YZ02RlcQ3c8gCPaNuX7CdHVfP76",
-	"+zcVwpd9gHjYqIE562VocxdsLEXpUeK5x+6/TFP+zrRbXzIsvLiT2h5D6Pme+nq93nTGy1LgQUZsOFrU",
-	"imL30d++ruQzG2t/Wil96XGCvKyG/r0tp8AZZs4g71rK0bLV2HtfSzbd+t5wYT30Ck5CRLoBt4Ublks1",
-	"GOtqJPImjYyq5YoG8QuO4bhLmD6pZTVxLg4Wx7qd6oD3Q/WaKZwFebXHUDBN9Ow/6IoJyPYkJzAtnzuv",
-	"oSbbxNyqERb4zyhTAq1RI5FhLcJYV3VYDsgR6gqUlc/KBtJQzCQW0PizFL77lBczqQyb8WWDuZArPRjp",
-	"2Uz7oplYHwPVLWhwowXiy6SgtgnLEahpwq3AjC/9iJok8ZdFiyTeUQX6jWU6vYuso/TAiBIINeFTH5eA",
-	"l0CaqplUsOR3EeS97NkveDfx5d0304riI/u23bv1phGEWZiczRbWWb4ZFbiJIpQxJTVtWH7R7P6+pCd+",
-	"yR4wvsN2Jzh4D0cJM1Kw3D3hmNqz0bd+733rxbzUvBAFGy5UUYp1KQhHYbiSV6OpvEEpldb0ValHvGQI",
-	"jYOFqv5uoF2dnN/6FCfdFJP4mF4ujYAmJGSK6Cvwqgrxh7s/MnTH9u7RVIyuRdFLkQDGAmpCgVaPSgD8",
-	"d311w0sJ3Cgefc3pVlg7E7Pr4TjoK1DZY+l2SCmdt6EKhhxj0G0OXhwu2kDizXN4Y+Q8thVXhvKlEJHA",
-	"NL0vXHIeSyWw5MzExubZwliAZFvI0p6ylytVcYWkcweUQ19VYgGJByGphOSSSrHLkhU6q5VdBlgrfEFI",
-	"yiek84nflFS3+h+70y8eoEs1EgVEK3GJcSWpbGDlCjKyCCkSH/Loott9DI+aEUAEmszsShHEvL+jr/dS",
-	"4jYdIX7gB0fpaDLRSC34ijFOTWz4QoihByGjoloOqoX6iztTcihUoYHexnpijFKjDegVMg2WMBWRoFEo",
-	"Z2FQu3l9QqViOf2UKnDcJx48O8dR9lW9SJqghD17Fw9doWP/hPjyMFB8ArzdFW2/pI4ScmScTaRbUKAV",
-	"0tUS7IdhspmpFLiHUQ/YzrS/Kcg2c7NBQu5fzzpx8xVJ3MbZh2XCaL57O/jUl+952C+4BQ06H5VyEKqX",
-	"hgBUsVIJjT0/SUaRm2uDxVmPvnv19v2Pg59e/zx4+ffXg3++evvu9ZufH6flRjH04p6kFxZ0QaMR/26p",
-	"RndxNb+vlpBJzj5rLBEV7AD1Y6fXMVN+8ex579vxi+dF98X5ixdPR98Uz599yy/GgvPu6NkzXnTPn/En",
-	"w/HT8fnwYtgdvri4GBXnz4rno/Nnw+642+XdF52skyxJp9fpnp5DbU2MtYZkFOp7AjGm9wVMXwnQ3PWB",
-	"Pe8+6T7h4uJi+O23L148Px+OxJPhxYvxkydCjM6H4ptnL/jF+ZPRi+ejb5+Mut88L4bi2/GzZy9G5+ej",
-	"b55ddD7tblW6lXwgWxIfbZxp0GBZ/EyHlhK3gGkDSoezooKCG0S9APPikOHazUO6SrTsQYzbpRrVq3i3",
-	"mbCEgrTBZ9fUI+EOuKAeE0MFkRTRUao1zDcmb36g5x1RCvAR7nlt3gS99EFtSQ8n9bltyV+J8I9gl7E4",
-	"A4IlTOkEZTz1m93RpJp8d+pXhyolXlaCF0sADjxlv5TQ2QgWIBpPRSXHlk00FPGmpzUdct5z72E70cx5",
-	"WUNoh5wZUd4QHAYjGFHnx49EhkZpjshBAHxnNcvdBe4fsG3zW2AUyE8Zoc87Q5UvYx3fqNRujOZazn1I",
-	"f6Zn7ix0RgYc8zCify1mFGvS41r3zxLCXszeylEys0gxwLwlDdyk7sdQdEufGjHSqlH8r4oiSP+DpsFo",
-	"LhN4++75+24Cbx8S59+Vzjj/oZIFNJ2GNUlpi58nP935hMBZeKD8GS3BRs1wCMWAz9kxkEDK4+wj/rEx",
-	"sRZh433FMUAwApBM8DTWomINIvkWmvJSqdwtKxU1TSCGv/904WAS+PjjqNHtZiJOxuvvO1SDFxcppeg5",
-	"QkwVgwLRAfHJmzI9VLwHTw19oE17AVM0lMTxSvQBX92iax/Dq+ES9KJQ/0GckxqtqKtMw5OxZPSUvQYH",
-	"u68SD7vHQuLVI9kjg4xzQqKXH0K9UDoY3EYIEDOpnAMrDXQJoI8D/iTEW7FMacUFBM/lzTjN/frgBL0q",
-	"nWQQU2TYERbSySHlwCUGLDI2XPYViS7L55WezW1+yZBxKAtoXinrexI6kIYRyGSBPVrxor4qdIgzL9O8",
-	"WwoCCJ210LYH9fnC4oCwnJce/JsR1kJABX744dH/z/LJGZVHnoUtfWaExYbpxzGBgvm9vrt2yR7l12Ju",
-	"88enDHLzgUpBFUihQBX/5Neyn3WY4rjV4dYgWj7+k6CcE4ISdH31GLUMUUeFhFYPtwZcRWT9Q0QFTtk7",
-	"ga/bV7EXB2ya0BBR74iJ8+PBZFZaZPoqn1dwlAMqwYBA/x8HiwUHVegEHAHaaIZLpvRtm3/7OnIQ39nJ",
-	"XVfHK+8sgkMTQkNAEFEwq0PBIyYPY/WLn5q9OgfuY4VEXfpbTHMMdNL6PgPMmTAfaYf9TNhKjjx4yhqK",
-	"yK0Yuv9NRTkb3PBy4X4EtMdyxE2PPYGTJ8AII23MyUhX804KSeHmDFo8e52rqV7hIavwixFXHPlSQ4Ux",
-	"HTL070mph+KPfbxnLyMP5EHHx7e5rL96qSrgsHA7GKvC15wJdLIJJOBghUk1jv14Lt56cFE6IA0SRHnT",
-	"wVeTr1lekFiSWx3g+FZfrZS9QCsVtFxUrVmbq/n8F/+cOy1esnPwqYAimtJYxQ3w24esI9QEKayulzei",
-	"UrqTddxx7nYWjeNM6ZN5JW9kKSaiOLV6VkZ1UPsu6Sh2O2o05ZXdR6L9yy/bPPKriIZ5UI/cv6o/CGj1",
-	"5s6ThfN2KsoCzQzATD+kt74iZb7+bUOmMMkZQGetHl1jIoSv5gmgc5naV/UYd18YU7MAvvXP/5LzhvQS",
-	"2xOHfraPmDkMBY2fO9xDZblBXKAryed4VqleAQWcWgaLx0l32K2iNv6MiT9GYo4QK4mJix34KGP+BpTi",
-	"c9uVMAAgdQahv4CCkFjxo6mGAArY8Twp9IZv/QtAYqrJYsKq4beBb+jhQib4tm5lh2WxCY/yQxbU85Od",
-	"9SO94QMd+H5+21rxfMqLe2wfCgsePFC+ZSBJ/u0QGxmFK9lHEHccOan3W2NbzCaUMe/U3IC9lzUzItwA",
-	"AC+gDs6dgTWAg9jiXU9xujUweGQ6Rw3M3KQxr5Qee7vRGPlnGPoX3knhX2T7mZBM9qHbKgCNKNS0H+tA",
-	"aJO+s4/+z41RQ2iajEFuMZuX3ArDjJVlCeLks/e5+8dguAz+pMcIEGVpepQgAPGLNH5DEeFe0u5RqO2c",
-	"tLSHhkp6v4r3rDM+vpi1KSe/AiEWNdGKCmog3WIN7tBDVvDHh26SuK31/P4uGBQKegR1PXVI+LVURlp5",
-	"Iy5DrG8ChUgIRLGwkb2tqT43WeQ/w1I9fD/Abgt41Fh3Ml9bYtNBXziHo6XwFzFqCH7mVC20OuXz+WnQ",
-	"VKf9Rbf7ZOR0L/wlcqgJTkUr5VL3sTkIIEIg81Ya0WPUvWkEBzJS/D+zuhaG+AqN3GuxjBDb0rCF8USq",
-	"gGcIeCiEFvRzDGkGVTZE9obLEO31qIZA0AVWbQxDB4xvZ6rgdo+2MG6stpD2erRwdcs8QP9FWJTQFg8v",
-	"0el1xOJkJJSteLlXw4V/nYcrNN5Zj/suZ4jmPqSmcOfnLorCWQfDUg/NmSdW7X1s8SCjVZoEtmqVngHv",
-	"E3faUjREFX6QqvgJH/Wde+4Dt3bC6IHJ+0CVWLvHt9zrf08D+MwiXVuAFpkOK6up7DCLUAEFkpUQ57dB",
-	"cOQDNIeb61AJSsXKvsjWVz5uEOCPOOJPWwEd3v14dXLx7Ll/g+HSIpNKA6QD1cPtiOnwzTn01VlRuTv9",
-	"LxKp37on3/KT8YePz59++o9OM8xD09n5zu0iz/4AhdUV42zOR9drad2vTCgER0xaXwwKUZ600DsLoHLP",
-	"n7Kf5HdU9+2mIInKxJ0dq2PcxPi07js+BuLwCsDeWjpanHTt3MSiR1bYE8QcqstxIAAZSoVU+6sT+Fm3",
-	"DrxVy5ZxcvgZIh5bhwDEqU4FH2JT/gN2HsgbClXzFqRQ15aIBsX/IlhD5muonDADqDT8y1c2NsUhvvNR",
-	"ln2RgaCFshk4jcaVwNmCrvPMBZM2ZCCK2u2Jm9Y+AP9UYARpe6inC9lRWtydiZTlC8MjgqEfE4/Ix7KP",
-	"Eu5viQa2Bei/8yK4Dsgc9f1Xa73zSPybEMM1RPB7jEOZVxGwM5F/2ziTzcoxH9mI+bP0MflspXWDmlLa",
-	"Q+533JiHNOig0J0wOerp/d+gwn0P68y9zF4ex8VR5L41qI3idQhphcfV6pScUG1Q82cf4f/t8IJYn3PL",
-	"JUH/xuZtSJ0GwnLUc8EQw3Ggl9sYDoKR7i1gv/I9NNo/qYfi+Iqt9Qh3Xx4Qx3BIk3a/CBEMOVQ31uXg",
-	"DGHL969vjDdt04pX1DYEhCYaoIRQTHzENJCUrsCMresoGOPdJKhRRR1z82+UjYwNhVQTFsDinT7383CQ",
-	"JBfcuFV0UADK69bt/3NynGY1xEVdXTOt1qowE1DjGV8yIzAEJisGpSoxsOD5s5uswvL6y05LuTfYno9y",
-	"E8/C65sDWiu1+zaWQLXiEUKFP+M12k2IqpbOCV1b6rEsrahYKaxhc26Mb7UMPRZ9lUqDu3vkIO4FD/ZZ",
-	"t0sA20m9KcGC61vVowgu3C+MjBJPcFMs+nUi5qtNl6slsPR0HD7GZEE0+ypKpru3KDwB/FqUBDO4SMsE",
-	"xj2ehpcY9kaTDTqof8NDMF2H1qLdiQCJf7xnOSy9jU8RByYeKmKlKt3WQll29zrZvkoLZdmmOtlVEcEO",
-	"1FC7BxLTXjDrbdHy+t5qPvsvWGCLE79uSyMWvQ9/tVa0fkqWI1DRdPawusvrBwrzg8S01q0mxeSXqUkL",
-	"ATZaVwr0XBx9SO/X9ATSOkaVNBeq8MBW980b61h7JRUyDchYkN5cKOtG56zD8no7Brm0gZ8CVLGz9uDw",
-	"IDrssPHbTIVmTwH2/2eXlvWlOagln9647YjeFPq+WrkHFLXIoiX6PfSTeEBsckAYNmcf4f+fzhCGeLdS",
-	"KEorYbCaVCr9PmMA7e3bMIkG5UZUcgy9q+MxwII8yoHx+AS+WOaPMfqdQB8TPAJmqmcLywkTBAgu8HiH",
-	"I/zql9eXiRUbfi4Nu62ktUIRDQThrLfVVL10v3pLc7Bl7ZDhAa+lHeNpY4j2rg2+HFhpjPi9Gbu828Ah",
-	"P5NKzhYz+HKVT373IOJRwYDSmTtoeJBu6pQd2HDRmpkG9j1BSNkHaWDkdHdupidwW1HQOqeu12gkjNm+",
-	"w3NdTSKbLYq2vlU4XuisSJyvYeBNTLlB6koAfngELeAszC0BJIgO/YWIvIqcUuu+ThHBV2o9rRyYvQxx",
-	"tTZuN3jswYlXWumPW7ak//4AmYPVR1fCZ/pgdWHJqXIx8EURSAyJQd42Sn+rA47yCAkOXNQvM8OBYz9m",
-	"ioMm/kg5jlHYUA10NPQlnPVqInZjoyHgidBygMyh6KkXerQAPAbsMqAMtWdoQtiIzHP7q6C2vU4wKUfl",
-	"msWIS9E5+mK3WY3UPns4a3HkX2gba802+Gm4Twj9rq7q2YjPzQKdx1b0VrrGq2+txAlCcECQxGo2rKAH",
-	"PMC5EmGsXSVZ7DHOvn/37hUT6kaUei4yZuREecyoeOYV0gDEsS/lUzXp4oZNKq6sKKCUEK0+SeyUVPmS",
-	"hXJVA2xop+yfYDay3D87901gjMNjYLRLvWBzCdV+ZG4G5edn4eTkWizzx5csh/fPI6otVi1mTmR1QYRj",
-	"FdIRnrKn3acISYq3ybP4zp4XEQ/BhNwPXlVpG163RfhpDY8p/fSINvHHrw8m/+AwoGSQkCE/IoLZhDnS",
-	"C3v8HRIU0P4ZkuTWraCQsVjHV0ulFH/pTpKBFrVAdmiCqKXdFQEflxGYyQihTtmVJxVVYh2orfsty/Ex",
-	"A2KezDNncABF5VTEZ+IwL9dE1NtvSgdlXUPhtYNgBJ72Vc5Lo3MicfXhwZoZROGKNBwdPqxBUVBvAwVz",
-	"RvomcIqMRmJuuRpRDVUAV6QzBQ4YTwtJIBHSTpvbFdw4HzYtDu8HKG+w0J2sQ+t1BCQ6pa0z4lI2IlzM",
-	"K2xy31FffE+C8EBwP7sc1hnJ4GGYcQhQmCc3V0uPkgLbUdpQSL6aot9gdp2532w8nUGYw1litfZl8M4e",
-	"PWVEBor96hBerBCou8AzCVk1Io8GjbExLvdLyY/KEeju/47mtA0SuuTqgPDqgAXo7QqC9zj+keJe4sxW",
-	"QmxfWIkgt2bK5wjIh9EtbPXvsZkuEDGmYpNKL+bG1/ki0zTSnK98yK2t5HBhSeslxwZy6qmCoHOi8KRi",
-	"A1l6xX7zipSyXG6q6ikut5qPAzqsRyVuFNJNgths87ibv3czeGRxhGe0yKJbwSPLIgAgc3jSZxBLAGw4",
-	"IXAjcRR754dGG7cQSmLnTYBv8O067jPwESncS4NL6ZchJkGWkg9RUHQEjeonXVbwpelRIFrM0QqyzppM",
-	"XM4A3ExleZ5snLAukzZ2/7C6UQYU7Vwt0agh9N5IRD9Z8KqouCxjSYTVC4DRhnDzaTSYcD7yBo9AaULF",
-	"pznL1oy36C+RXUn7KXpQXzXy+L2hmU0wSx4Qr/BoBk6NIVBpWG6hLFNCQHNrBjazWxEjRotK2iXIlBxd",
-	"C8uefnN+vrsRhAAofl7/lKYQbTxvtEQ3nAZ9kFiTSBQb5P+Rm9vvdDL6b4QqAEpMLVtMI8TtP/uIf+wY",
-	"kcJK2/BiLQAqGSUrAaQNwOyQqjkthiDoDQWI30SjqZU4ZWnBJKqEpFCS6rAIqZEi+ztU5Tq/3tenf+kV",
-	"k/Qibeb44YCQKXbm5+1+RZM46nhcrojfWSHH460yGEgYSBD1mOVW5+44yeBMcaoZXISk3dVtEDzH+gol",
-	"DOQtws4lmUryjgkAy8P8swiXf9pX3wvCZdTjpOs2kXb4PJp6sVqvySOW4/FdCUncb9/r4wqbe0Z7W1wg",
-	"EbjEKnufa0sZDQ5Shalnc4DqvNVHIBzZJpqTis+nu6XluSqG+o+ESdw/L0PZBT2JhyMZRJXwQpdAk/oI",
-	"FYllUokH8btQHxgYFkLn9Gyj9vsrvMn+0In8FhJaxxQ0HFqLpMEKHNA5kOlpZWoAUG5x8IqDyxUZrxu5",
-	"jjyiqDSR0BqWWxuIxBH5F3CQAB9zUhRExPoNud7w5C+a84jeYgfWI/++hweqGSVT2VSP0BqWRnYSwxZK",
-	"/r4QCdV4G9evf90H9RxicaOVEDWd6LJYB+vccwUfynj3M9pmOtH3BwlhFpBZiWu4Jiw1lXD20f+53RCH",
-	"ptAw1CZdH5969M34OebSG6IbJnNv1Uz3WgGHEjceALc1joh92YThQocH7eRepKQDKLTzgF404RRLdGuH",
-	"Zzjw/0D4EYG7SXv5wAjdHEvlc/hfHpOqVO6JvpW5xuxo1lfu3zkwJUmt8h5ci9iCzgsXkVhsMWdWQ5QE",
-	"aq60whGDJ5bU0Y91Werb1cY1nkyCEdWNqE6Mc/ppzJFVlshMAI9bWiPKMRYMy+gzSmTYoqo9dqXwLslb",
-	"oLf5rwWklvE64J0SxnfVkHGkGLfMeYKWwroXXWZ6PpEMpKxjTvYpjt9NNlCo3U6FQshwegcjnWPqrXdn",
-	"1i71wk3WSCslRpTFyf/OjT155X5y8vr7HAYCyyONScHc+2oibPgAODEI10ZUN3IkiP/CDwsXfey8iplU",
-	"C4vodkK5e1fM6ms3WIi53WBeyYfWgCgLOSYuoWwOx+rmBhb1Z5g9w4bC3jqBcOa0HuNtvcBVoraO7nU8",
-	"fRs31zAVGuqNERzf9ycFGfULi8tIRQ64bKFKzd10ApBnY024QjT9yFYLkhbrWN3lI+fCCd85k2CnE1aL",
-	"21z0Wm0Fpq9wc+9SWkoz0FRZesm6nsYkxnfKIuBDSMOuxdxuLEA9XPHpSt+0G1eShsAifWIpVPqWaXXp",
-	"hEyrCToZyi9b23DdLwdqpTgvjJgwjWhgQ61LwdXuA8OUKASYqQKGldy6KW4eoyerIbFJZh6FLZ3/FTj6",
-	"LstxTQfij7mzNnJC+DeaiEW9/AaZbK3Ic6qhNh9h1QpusZins0Mt4BV1C21Upq3rAop571XZcirCDvmb",
-	"VIXZxeTfWgmaoCNJE+mBkz6GrKXsdnXTgJO/V93lzn7N+gkvQ2FzyeuydcudUI2EvBHFto202r1UOypq",
-	"b5PA5PzWPfn2w8fz7PxFGzzO0Qw6GNq9qy/plzBnCYRN8Cg6suixb8DwUbYXa4MD9nFfFdzyHvvY7xjx",
-	"e7/T+ybro9Lsd3rPs35HFv1Or98RN3bwfHw+6nfc9xY+C4xK3ffnnlEJvr+WCn/V8Dz3vbPA+p3ex36H",
-	"7ItO78mnT3CMxJdvgNpp8z9x72KFebK97VTM0ABy75iaQFwxmP+DFdFr4CItfSY06NvodiZWNB2M6JKk",
-	"DD1b412rXHa6muzemuTO5DvTeWyEsKkPS0ailh31TeJp3LfYOwzlCNXeNHlJufemAWAI6VZXUKssRtdo",
-	"FrtBtQ1nKnhppzuP50e4/J+iKuTIbh8QqlRRCTaEdiILXOJUXOdzOhS7D9jN4ECNiTs4EGSgs+LOvZzp",
-	"ePQ0PqHGqtvy4tTh2bD9Nxg5a+vtY7Sh9o70gZgndX5u/jNmFu5Kw3Jf85cDTR92TOWXLOdqiQlst5+B",
-	"YwixHVpfwT3BCWaLCD+5qOGz/cZP/j348N/+o7O3XIftThnHOcfu6W3LQr5Vm+jhbe61AmS9Y0EBJ88B",
-	"PC3vlvN6iaXfos6Co1KRv2pWLFBnQZSY2u3zF988706JhDcebhdPpy2vA1bnhuU4f77DxL/3CYCeU2O5",
-	"u3V+CX/iRs2zALK6UPjR0pOGu6tgEMs8SwpRa9NitFahL4KACJK5dDPmtp+zii5Zjnsopy6KVjk0urJ7",
-	"azT3m53MOD4UZecLa3Shlzxmp0u0r2sIDLGFwMeMDhYX39gGvYWIQ6VAyAHMsUpCfllsgvGNWAaLDJB1",
-	"zfsVqC+/MkyoSpezwOgdCNawxRpiRTAFVp+y15S5rYQn5w+9DJSWO2Vvxh6jaXRtMpYDjiQGfPLrxVBU",
-	"Slhhck/bXgm083A8mF+qXYfAfr5UGrJPhYBiGSwFhAd9ZRjBJrQz1iGr9Tt3ORUfbCAC8SvyJ4IlQ1Lu",
-	"yCSGDZUrzGLbSMXSZETWCYsd2jPd7EAZ9mgfuGWarQdKVgTfujm+TjvmkuXeuhjIIieAFajB87NwIOwD",
-	"IA6LW7UV7sArgrOP9NdGSgWkLK05ExitKiW0HY0rQe+jMDJYAPaVSfvJ2WtL1Iox6KqpxynWCxoJG0xT",
-	"TdFa10aCmp5A6BRihZsReojA/kq+8Bjs65z9StsBJJarmShy/5CcPsp9fDT2zoNb0rCBf9DVRNi7buCX",
-	"+Lymc62FoDaZg7GuJtpacZBKcXyPbYKUtedfMK7C8lfv+cTLO5qfoP1CjPmXq/cvf9yIoBcn89hH/ZZN",
-	"/PA8CttWY8/jAn9ZZ+IC5J61FX0ZSHUFG0sRgGcD1yuR3oIxfjvVZSgQDAhLKxt6K6RSKKsAtlGq88V6",
-	"/pngCgrnT9lVrA/x4E6x6wsLeCJvi7mVFiqP9XhMlffYdqaorLGZGgEaGmeB3x0ZEYKziGk0uNajcMQh",
-	"QY+ooSbRQMlLw2jSH/+YF/cxAA5BhrBOUUotWAMc0m48pZvglvbalDgjD0QO+ifWCC99fTyQKVuQMz2+",
-	"29F/RoW/GzPqdE2EsQmRH1s7jqHIM1JgOwsAAvStZU9XI4/fdzxCDHhEa0VSWcbS52NQZiVT17g+d2xt",
-	"WVfgm5f37CP+8emsWtyls3fteVlrBZWnyhlZQjZpgGnBLw+J07I72qMes2vpvEIcxKBaKEhcYsTVTY+n",
-	"c7+MzS30Olhb0dwOnMC5NGj3twt15V/64Vy76KPdiGqojZtDN/F76GZ8i7cL9UBw0796MJoW/RzBbA6Q",
-	"qFkA+muQ1oYmjaYtR6foCTYutcMGecBPCKdAqD9WvFutM18II0dWVAj70GMzXUXqf5Nh1LbSpacoG2pi",
-	"vsiY0syIcnzir6ZiZioDH0ro/8HakFg6FEwV5wMEhIvQXhYrBDB7RaUL8NSFArtfqsFYVyORtxQ6ky65",
-	"olFh19CRCdPSJ7V12sK3Byxhpv5P7QELko60Xc7rg9j0TVQtb7Gx1UOtclhrcJB97TKqvwybWIEzNzgB",
-	"pPIgURIEkSqcnK3tMSuc4CzdbSHiz4uZVIbN+PKUvV1DY1B6MNKzmdPFuhRJQx+KtZsqX5lAhga2i5YC",
-	"YR/AV3DzPeMBHaKF5qVd9u5pMptO7yLrKD1wO27gP/XHGrwIwPq7iejsRSueDPThOMU+7/7hy/tvnxbl",
-	"fA90k8YN1mh0AMwzWQmBVzrUolGbagSEM1j8CQiiEABLiufCBlsoxDZ5FQoSnMYWRYIhjcwayRQ5Tb8K",
-	"K7LSnwJ98JDpQ+6NpI6UUKbdVdgoT0PxLe6gB5x2WD2SsNox/M77/fjxsh115M8Q/A5Yf7/5vweyAGDB",
-	"ySZO7ONBlLi3ORBICc2vxyoxD6ROVofRimM8FCNyKETcUIdELzHiRlS83KpVNtt7IZN1VJ1yxYxUk1Kc",
-	"LIyg5kVvjGENA3UbEZaFWclupSABpywncAsT4tsjN18qYVCLtwsVwMj42wuVzIFq1Nd5VuFXzoCcLogw",
-	"1wO4SwI/0MAHQbaGYQs1EpVtoU/GtNgrP8UPqhv8pIUtsmPdnh/8A+WpwvMR3aTt/EaZyogv1hmAh0xK",
-	"hU1Cz9nnzB5XQvxbbApRJRyf3kTElgP6wh2QzoYkZAsCCxOq8ES5t1ORIoZJxcCFaStUpyH/QAM7orLE",
-	"R7hntq0bzc5Bo1Z0z8/lpTQqvF8hSs9pLOmqOMc2WleJx0EUxhjDQT5DqJs5Zb+UXJkMYzyEm1jJsWUT",
-	"zTQ17/pDwDkRQ5FgOIKJNHPnBTAli5kRJcLPoRrEJ7wBjwmc4RwbPAbc5s5+zd0F7h9QcpXfCnFdLmOt",
-	"vB6zgi+TosxSuzGaazn3ynmmYec4YzEabf9azOaZ72aPnPfAiQaYgrdylMwfdUQEUhNfQISNLZaiySOt",
-	"GpMTV0VRk/mHBUvB+ez0qJ744qR7/r7r64lTzJPvSj66Zj9UsuDOywvrEn56fnLxPPnpzjodZ+GBFDot",
-	"wUZ9cJBMMErO3RwtUiFnH/GPjTUGv9YjqYCkqzyECEUj1iMJTVFWSNatSupu+fSoZyjld5hS7xnC5NHd",
-	"P4NC3V5BhxMTut4bFm8znkLo99+aEAJ2UgMqNri/yKLnVA8WQAb73teNefiPddAFjr3/KRqIScA7IJrk",
-	"k7u1rJQ7MWiQm4OSHn7h/x0QhVCNV5e9ZhSFQ57rLaJFFeubZOsG69MjRgee2ljyzaTtJcWz2InpHbkh",
-	"BzsAHSCpGGeVvs1YuHjC3Ye1n0y0LtzxaTK2UNfK2b50gSwJTqZJXn70hfdHkxR6Qouo4CsdFIA4bsej",
-	"23wtspGUEG7qa8FSC7g4ZBvn85hzvuHlQlwmyD/wwVZiPtACMICjBj/gCa3FBe7bB682smEoD5mnoNpj",
-	"4I9Nasfi4Hrk4EnFclxiLO81IhA5uq8WygibO1N/6KxBbDCRFaOZylYI9JaNpUCXTfU/HtInHWKTvniX",
-	"SNYdy3p2Z3e7j2UNU+WWd6at1Z0PWQfntbGqd4+4o3v3h6rm2b7fGCI6UBzcHRi6CmyDD7oZhd19H7bo",
-	"1FCe1YpohP/ylf1Y5+DsK+FBH4xvyhqHurn8u1dv3/84+OnV+7evX76jKs/Qy/BLBXlssTCAd8uw/dp5",
-	"vDgaVNWA8yvgwVgylqV0VIB0PkLaL0S0EJUU5jJlpTQrxUbUgQYy2xa6+YnmYxeQAXykVzrp2GEQmxoU",
-	"4X/3b06kEdgQ1gi92n6ddHuvYqhbuMcoqAce0UjgycCpl7Zf0+nqzXg/ZK1BHvJKjISyG2h7RhjXbcZb",
-	"mPE/EF7hefdQRF9HbjFKy22smKFw0VJgDqeTdeohiIvYDe1myYmqEdXmfNM1EFx2JnwBtCmx6PL3hVi4",
-	"mZlxWSatF/DxoMTFzzrVQmFii1dq84NwPVfu8BH+8Zc+PKXf+dShk8KJ1afd09u4GY/ZZ4WjD7V9Cdbp",
-	"QQOmUVMElRm2LOxR8EYeyKymI+DsI/6xG5AsvVGzbm2ynXEtj2k70xNa8xduwAdEs1pb04eK1+B7b4rX",
-	"rK7w2VzLTTBZVwwuWAH/CRXx1YJOFmRqhTC1NEldzkJh8sSX+hsr5ohBhQ9GWteFjRxuUkFbNR4Tvy94",
-	"yVCRZJgIDIBc337Tddf+4/3LU/ZLvBcAxnDDSq0m7v+EvbLxjMef73TQ06j94VrDusECORIpNEUKSBFA",
-	"XjQH1OP82FA0K6MM+Do02LUxqnY2PxjwAYbknohriN2TbnnhxMcsAnix4Sx88rzbbQNUEGvQMXjIXzz/",
-	"5sXTbnrsn39xx/6GY373E/geJ6uTmGMeryiSR+LrS/QJShhaIn9aLQyICMesAfk55D1Xkt31NCghsYc2",
-	"qkqYBTad3jFBesrea4SNCOXBiP4QmTKh75ub5vjHL+7iP0N1V40MgeAwpLoRxsoJtxAzHslCqL2ZD9wL",
-	"Pmw51dZ+pftvSnjLO4YhnKzNNvP/vH119f1Pr9KI7qMcf5YDl7uwvOCWn1o9Kx9nFLSJPAXj1aRPX0mb",
-	"scoZKlVaf+kt2dWQom/wRfwf9q4hfNxXWB3DDcsfGcFLUTzOe76Ayla6BGYV4TsP9Rwtppmn/BExp4Vp",
-	"qb7C185CKTQ8Pk8h9ELVMydATc8VhOn/pxcXfUUzNVDaDvwr575EwTArZnNnzbAxl6UBqEk35T++/+nv",
-	"Pj+Gy2EyZuyydC6TMwugwRs6eN1OmXEgZ/VYDqVU12ieTa2dZ33l/mcQfFKWVqNV4kQEil1lMRHWsEd5",
-	"f9HtPhmphVYn7mUXBj4QeUj4lPLaV59TRKiv6FdIiV772eMMgKy0B/f/SVQzLgtWSD6p+AxHiJhlfqHc",
-	"Dqd1x2H1lfLJSkgb5YW8IVzT3P30BC/7S7+j+p0tjQ1vUdSPuOXpCW2F2HxyWGbKuDEfyoMNScwtwL98",
-	"dJ2twfyvMp/EFhbpZPiGKsSaOxTfhicfdT3xIZu6FMMUHNS8askOP9Dqnn30f7bHKKJa1gsbYGEa1PKl",
-	"B7RKdbu76losQTETG0PTTn4bucSPvuht2ziUQxwuouFv+ZnKUFadhvD4GsTfJdTLja7zjOW0bXPEYQtP",
-	"aukirdJVOiDff7OILmZHte2TGqiVuiefjfRYwVbHcj/PHQjWeHNFlBv4QW3vL96OxTlh3DsxdzFndbnl",
-	"MBpWgl+fTEpu0CpBoJvY0rapbuorj5xDzL6igExLtHnxSysisOes5xsBoMMzI3x0ZwBm5A/i31jtrCMi",
-	"Bpqn0Ajvfjoe0+UpOo+/GqkN3O21SkbylfGF/5ehdwlKuAotzJYa6rcwk4fOtMAqVmLOZdX5EJIlsCYD",
-	"WJNO1oFiH68wEoCqE/pd1okAVdFxTIjxMgrv9Rpxbd3XNMeDoRM7XvBORuG3+k8u4k/I3u30Oh8/slNn",
-	"I5/Kgn365Ae1RwgomeCNhoUuxZHAD5K25Jo01SvRvGx9XqOD+L82dGcTVDmUhIVNRoluj/qWhc6BUEAA",
-	"1Sd+ly2M8D10vj4EnCJyKY3ly+iY+vkJTOewh4hvYkYxXqT7xyfx0nonEI3e0sItzfo9mdV6y04k8tsD",
-	"7sVCjEqenMozXoiVDVcMB3NuzK2uCnewA+JzOMTduoQ/cRMlwL9Od8OHv330cLArm3kuO1mH5r3TO3fH",
-	"V/jXxf47CSdo014ioTrObvKMdQ9oqRvF52aq7QbrHPFoMkYIQZk/5DKqZElp1oJBeMtNlp5sa+L7lcdO",
-	"ypKq0JWedMTLTHE4GmM4Tb4CUdFOpbG6Wg6wVyLHDljIS0EgRXuuXdIKLWGAd36StmSeIDginQHMh9B7",
-	"50a/IXHD7f5Zm2MabOE9N1tswJ8NnX+H82TU+s0Z0En7afj8W2IzPSacJtSIZsIe8TsieuFOuGkPIHdj",
-	"QgXT6Kx+L8djvxBmF4kTvCqlOw9ke/GSE/mNTtU9Mobc0sN3FXur/5xi38a7CUtNi3cZW9Uofe7NY7CM",
-	"D8i7mW4JC7RBbmo+t02FMK47VJc0x+ApgJc2ZErL5lOA9pzqWXPhCUDrHjNSgw9oKztxXx5Ms/mQawJL",
-	"HBcWwudSPcCannl795gREF/vnQjFCiZzIh8YyS9E2gO/YjCMyoWxgSM4wtH2CAdpPWsjjce2uBZLCLQM",
-	"RSnFjaBn3upghKHVoatrCtK8jwCnqMX9hbF/Hhvz3Y/stBTG3K8NH4IBYO8kzdXtHfQp/vRDpmC/mK55",
-	"mLCXuhDtNN4AV3yEbnkUbM/UvC7R+wSqkK9kU6DKVsJHoChJCKn8IrWeAWmp3Xpu0cpW7GQCu+c3mHHs",
-	"0dsfXrInT558+5h4ehLF4LbTMvC9JYZEwh2ymxm9SQbey5l4Eynjj2tWuPl6X4lWeXPzdNC0HjZiwvQ/",
-	"pEvpRrHNeHYqec7t1BASUQHADYQMnPmGXRATFEps9csi9kjKrxQtaueI/jEvuVQIhfcOf5z2iwGS+EZy",
-	"+J0k/WpVpusiHYT5zib5PnLcaJkbvmKTb99KK6b5n2or3c08t7TRjOeJgGk5NEF+MBSi3Us78SH2Xmrb",
-	"Ne4/gBzzkhpCM7gfbZzOQFALSQI0WJIdmOJ49wIvPpQOBkeYQ2lx2okEMBlORUHnSSEiQjj6Ue6kMh43",
-	"zT3Xj3PGl55YFxt9MYRvmjb5CNemCCQ6QwEUBaAxesFMK3JPyIXGWSUQiC3AjmeQjAu2G6E0kbC1RV9B",
-	"Wv/p12CLGvlR32IDTrQ1IysxcR+17dYS6mAbG20u0k6b8wPU3H4Gkp503rYTzseA/dFKVf9Mu3phdiIp",
-	"T6Jo+V9fvWf025zCE+01Tu/wGcdPB9ODtoUYVQGus7RUxXWIhf2xHmmUnzmYYkVV8bGuZlDtJvbLVHkp",
-	"Rxn0ApkURQVQvTqHglMjWnnua3huCnmE+S1Qn9QS2pyzGnGV1D62KL73/gXf4fsdUZjqj9qYwYGxHFQv",
-	"hIf7CX1Aa3tVqHapuLoqikoYI0xMawIWNZZq6tH1KbuytpLDhaUIdlqZhedkMK4Sb7ZWxQDsHo/ykxOs",
-	"yj4xQpgTgooJN88fZ94gX0nstKRi6uv++SRsQ7DQigMCvKxsfL4qaw/VKwGTMF6UscbtDgJ5Rum4DcnG",
-	"SgLgLIS6sWkB0+NUPKzHUYd5nlFCoz3dQSX9SM/fd8L+TFSGzW+0uWUWpuyIhlK6JklRojt7prz4smV2",
-	"oZxGPAzBxv4Dbgut/4AuLWhrT5aEHZzsX3oIM1+KsSWIJdTzFZfGw8jSE74ybCzUSPTw5xPpyxARcAng",
-	"VZAEgBBhEYGasCR0gP5aAmT0Kfs1YHW5UZTyRnhK7gjviK4YbABRZBQAh2w93G0g1WBhRB4J3ka6Kmo8",
-	"2l8ZdzsJriSOILLLwoRgyQyGIGXjUfIPWNW10+TPW0y5x3GUhekI5/mBsAPDDXc/m9p2nJyJUqr2QPZr",
-	"CiDE3LpH6TFZiPDAAeFRp6mCcZYFXI3AA0T4Y568C3GxavUpIQO1Wp5yibWeWo3lJNa+4KNveCX5kMo/",
-	"CZE2Y3LMlnoB4YpK8CISmr5SFvrP0YhKEG6h95lI6zMiXATEfDKxiM5eaeiWFlVSQfZuNBXFwpnv/qUJ",
-	"9Mv3/VUCFYFe2Faz3a/FvvIPJPZ/k6owbazw3qDxvCPSpH0buooF4u1oIqEk/L7QK7cYxpGGzUVltMLg",
-	"cnUjR4IVstgAuqKrQz0+RK39UOqd6Z+j6bw+jrXG8yM3mWPoX9BWgPwp2SPNzwV2g+YYVwftmU7WEWox",
-	"c2onfKDLwv3xoXFAX5KxR1tzezjMUu2Zu/pgtl1dVKx+OC+X3uwMxfVkzGW5qNpPjx+cUkrDJvQD9ijy",
-	"hmXBKnE6N0GgpNPiccYm2htBAS+rMqHsq4JwEih45S5Ajmtq67wVZelr/FWB3Lr1sHnMW/VCj2Qp3WBH",
-	"0JaL2wLwOJzyzOkV8lBxhByboEZhbPSK7h7I4GGnXLGLrNvthg23Iinwci2u9ncw1T/QTG8JY/9d62uE",
-	"s04lJgGZ+pLrIusz0YbSTNO/lh4JhR6HDROs3D6Jaw4rff2ZI9S303an/tWNqJbEgRZO4NgB7TGi3WFs",
-	"F7Ohs2X0jagAeQTCtNZg6DEYgIj5VOkFbr5ZSlEJc7NQQ8Rcl41Gz6/T5WcgIv51umzvBITM1SVT4E55",
-	"vSFRbRxCTn6dLuuhbkhkYZmUBMBUBEP8zGLiV/CYVWfvKV9ZaF2BZIkVAXSWObmjcYp6fdVXJywPFON5",
-	"Dxl/QYmtxNqBlSkM8xJ+iNnP8Kv4NXsEgo61oiryRz2GA9V7FJfpQ/qKYa9rQswCv8FHVbosneIOD6sR",
-	"+vlEP3BUxWFk4SDjtTY19yzkGLAInJwge3s0TYVbspJFOELUZfAyc7pdTqekuyPgCAISMzroCfgBncjQ",
-	"d1YF9eX1J7j9U248BRYU8rkRuLv6zzw1FQCL496pF1beAmEzNY9zG144cojgq7mb8kp416CGvwLFgiEF",
-	"rhi2H2ANINwH+yHQV0sARzM/2nBTX6HtR1FopM2ndDb29/itKc06o567W670gG40CBPuPCiInw88rG0k",
-	"28NktjcWrE7wclGMYAoGC0BxzXuUvic8GTEmlFASgRhuNcJSK6Jn/6En90iSwk6B0SebD1G4pc2QBlz8",
-	"wUeW+rmT3WLD85nVdMtZ2uOPTOCwipcUzOIGi8gQrtKKeUJ1hu+Ki5X34qL45VuBGTE8YGGu7yCNBbxu",
-	"lwFkBsgPAFBrthS2F/xdPR4nvANZ/FylEMQ15AL/Ynhjd1d6+YqSd156qLA0JQhJQVKa+Bin3DgBEapw",
-	"75GjcMpSpPSk7lYoijiO5FUoTRRuF1nD9XhMApe8IfzePWPl7ngzUmEiVbR+A7PwoS/3Si8c+FhBLxUz",
-	"COMo97gVwvZL5DANymwTyTVbqFIYw1L9jAM1SzUaUOlvTd+O9DwxqNO4EekIilfGDmBfvoxifdvQIuz1",
-	"A3bZeTWDtQgBkxXwjLGoudZt6G7qh7EqBBcXTn/AWgysHriXClgy8XFwPCHvp/JyVgmch4RbuQc1PUlB",
-	"zxtFVduc5UlHLpF/SuPRbUK8rhCFZ+kBtV4Hu4qED6HXEQNeTjHoMuX+V+FAFAP8lEaXMnVTWmIttIci",
-	"h3cEHplT9jOmvLm5BgFG7pIencCe9tBNSgjTVdYA+oE1ohxD2TDaHKCJMIKIQ1yoAVopfv48TLMNAFyV",
-	"xfWNHXYTeePWSLGcfpvF6nQ3QIpemqmziiV4mO51AKPZhzQVov2MCUnfhyxJPN3SZL5LCV466mU3baCz",
-	"Ywfe5YrIBiZiDeaXJ4HDiaOCdjhkA+82kf65Yx7BVGG1/TEFJ0NsBKybNU7G4CgMezzf/HNMZBDkBCpR",
-	"asXyJzC246NtAaN2NguZFTKgMWA+Nulgqdykxe9BDnyNahQHOnoErwp9C/sGyWOaD5dw4YCXZd5bV2e0",
-	"x/3xCsp6B22/puphklDJayW8PnYjG+hqPuXKxKGuHsycOd3BrHP3dY2tweskBdoN1zoA6w8hN1NEXY5J",
-	"If/GsB7BjG7Q98nE+deHraZ0Uu8SuGmYtGs3izdJLRI8ZOJkYdAl7FglqmgfgbHWiOngtrO/nGrGctpw",
-	"ohw7UXdTciMqOZaiBnKWMVv5j0Ix/IJiRjH6RCadE2eEIbP8GmTBTXALAbNZjKZxNOBhr2CMgM00dp52",
-	"PN4vLmCD0e8G5lrcrvw4bJ2xtOsdNwBEhhCy7t8D58XkXpRDCjA9D6ASO6sdO5QbdNvQiVxfxTXG6lAw",
-	"9nXK7wcWuk/4uSMy9gSFWInJ+iqf8eUA/5nHsj4R2Nph/FerRVTSJGfOeExa0Sbk9GAJp68Voj4G7t9X",
-	"dFZIJIKbi+KytiDJmebXB4riaUCRogL7OniVcsvDHnqEs1wT+kSr5O7tayomW9v2MPLGLYgL5LQ42ecA",
-	"aZOsjAFy1wXYV2JJrkIyZ489+fNQYDatAnbinP4O/VJxc0G7PXvjVvlWGrFyCEdxdYbNINySRpqLqtKV",
-	"ydPAq/NXIOyBoz9lPwsJMpQTNSDMSl8p8qA3nXLwNATgTAUdtSpoJbgC4kbtPVy/0qo+LEFyeALwmc9l",
-	"gq+CngpEyUBfdXqdp7uDaPrX26vh6+JwATg/uy1RuJgICJjogGh9kDit2+0sJhuauYevxXIz5tB8MSzl",
-	"iE05FGuSvoJWRvpbV5OA3ugDbqfsKlrOc4mwaKyQZs4tdkJiVAPtWDrFh7yZJ/Lv0ti/uWHugrodR+aU",
-	"/KKaa9OaUKSvd+43+ZtY/kI/OW603z2oJd32nmY/Y5hgPHApFa32NU63l5er0UgYQxKzAXE17cbmIzDE",
-	"PcMaHNOVcCaO5GWGcbRqkgW9OONLVujQqE2ROjxhC62ruKrficoCJlVL1ugncVzCgNbmTV6WojpM6Fyz",
-	"14zP2pcAuQPaofjxCkSWj6UGkdAbfWUVVilWNp22oN97toIvt2wR32F7Hptm90g7jO7ufWNZsUnFkVNg",
-	"ba1bedsLiNKF1QvUR3Crng8p0KKiQw6bDazoEgM2UsFPvJrOAEAYsKsRFK/VZMB5fFCDgWwDKp1JS3XA",
-	"RjgZAlKOm4ROj95BV509gO7dGz5QkzhNb4uSQfE5hDReFYVTCH4xNymas4/4x0bC3e+lwbBOqv0hqiNu",
-	"tEdLsPpaKENulbSskAWFfLWiOsvTFgbeIHa7Ue9GDXgM6t32adt3W+BrrSQudTUxO52y7sIEDC8csAhG",
-	"26zL37ibH1HPvqkmm6wXN+SDln7DHHjjIE7BPgo1woSoQldfGWaF4l6xOrlNTVeo1QHO6AgbAv/8ykOp",
-	"g5Q700ab0LEpKd4ZiOZAEzsPUFCdEOhs58rZsa5mebsCflNNHlT7wssG8ElSvVJJK4BVcncxeSAN+7O4",
-	"dVPYLp9hWWEhQ2mte+3DIXI4i2zSpnjnupSj5Ukl5rraACj5RgmG18SQP/4Ua4aptgzEeJq0+WIpsk9X",
-	"XiMFMpvwmzQ/7fNxiqLKtN189Px9GtivhFmUtqGwuPYiRNrIHt1O8PPrF+ZU6scUMCGu5LzNCfwFfvOW",
-	"5mQXbzAZSqz4yepY0W3eYawybCy7veh2dy13DaPw7nFkXJzPdxwNn88PORLUlbiSLU/Eb9se+vzpHZ4p",
-	"ooKF9ZciZLRXMpiTBa+KCnglWguSi909d5ScdxKQd3YYJu2h3Wg58eLW8uzuvssTn4oHRatIwLd7zgEa",
-	"D19cFXK69bd7cKQ2s/qiUtWPz80d1q2DMIYXasydBBH2FR305OZAXCUm0thqeYImMpSnbbRVzFRX9qSU",
-	"N1AXfe3TM/OFUzARNgN6lfzNvd+/ZG9evmajUkJW8rUFwqYErSTezgOdoSHtDHlQVeKPuayEcb81my2c",
-	"S4rXXAsxd8OecjNtN23e0kDfuxE8rJEzn7sNO9VO786kWkC7/PPuzvZN7VUeyNKpT2cbCBRZqyECDct5",
-	"QOgxFCcP/+Nlsc308f1NZx/pr924RX3lSii24ZWVYz6y67AELfQcmF44KjsHPqK1JBe+Pig3h3+nMNPz",
-	"eZOPus6qgZMJpgkc0cMlxIcgR4rMnhy2ez4VZan/x9O8lU8jTusB6TTWheSMlmgLpgWvsyCYLKZsCSRR",
-	"VKIXhMekvXduErAZPPPMVkHcZJUUvqBxPONKjiGAqEuoGQelLC3jJeD6GI2kCXICkDt+zt0yA+qBj4zj",
-	"BaTRZRssAQnXSz8Lx5fj8KhWMEP8/mACvVpFHecMauLMfw053whrd2VCMSuvpAkwuLKKDaSh1KJJSyb5",
-	"9F5Kl+Mh0Q0GkIcLWVoqNsLSL+79iaIN047EZv8kgvvxe31cA7MN2g35EcZjUQk1Er5fwp9lBui/g64I",
-	"mDgzqjCYHBrlLTT/Ep4ZeIX/BYQeSvhnXr1/yS/Y2jPizXo5UYJ6FtwLw6Dn3Bg0wzX0+eEZZtYqi9Ee",
-	"h3548O/F6DqSeeBpUm+FDq0fGKu8Fkuqn8wi09k6vM610rfmlL0LiwIx/F4UfqjiBeXAG0y0Rxfd7uNT",
-	"FhcqAZpj58+b9MdVUZD6CA/t3MO4n/Nlqbm7sVj+53T045V8I58u/q66fwHlBF++x5VL73SjilMgizz1",
-	"831z/t/g9lnHrRu3i0qgTF6LJRAxi+Li2bPzb3vPx+ej//u//w9e2Ol1Rhel2od45x2IRXz5z0wIu8V0",
-	"jdJ6y6lm23MBgwY8rE+zixWdtBCFwR2mqkanzTrE90ubFqu5W4xu1Gw7c06azNeZCm+Ehjq3esNImgCC",
-	"EgSopTBCQGhxvaItgnP411hi6HcDQMNVWaaslfud32/GgYct2+FiN12tATJpIFzdFhODxHC6p3xfviFA",
-	"f5rTThaLzlp69BsenywB1I2G9Qkk/8u5qHHUd6ainA1GU17ZNrxb9+QDBFmTQukwnE1Ry/j698eVqIeV",
-	"sYm97bn47c5Ryx/h8n9iymLLAHz0iRDRWuLGhBOzByDom3HCq/llxU39wMMWPCZx/+HpZOtUsmUZVF4r",
-	"0A9aKCdb8YfT0NEqyKoHEQwNhwASzG+4LPnQufg6jGMV0ayR7hdul6DxHm+10ye5R7chUhL13GGJ+XDW",
-	"4mRSbX8t3C2E3ZCGf4PsRLfe1ZwvzDRlWQ/pWK7YYu6MNEANCz5sPPLxPC4lQmXwWvdtZO1gvBpN5Y0I",
-	"7QU++R4JUpEXADDDgLUDe696xDUWXhnbKqRd7/VzJjXZ3qZWE6tEccquiiICy6ctGDKZBqjCh37my3pn",
-	"kfMKfcX/tRBz9PRNmwGdSseDxtYxiAbhdX7x7Hnv2/GL50X3xfmLF09H3xTPn33LL8aC8+7o2TNedM+f",
-	"8SfD8dPx+fBi2B2+uLgYFefPiuej82fD7rjb5d0XnazjlrrT63zsp+Z7v9Pr72bA9ztZ+CX8Sjzp/gU+",
-	"jHZ9v9P77cMnN3EkJYB/rRZ/DPiseP4UTPt/i8FwCZmCpy/OL548ffZ893xBujwPlS+oiUiLhe1JJw+g",
-	"PGDDx5jsTZDNVY3RoNrPUAPcJ1NmpsL47tZKzLWRVlcJeSYlz+qKLfM9sUpjeXLWmFVrT3Glc/wPeIcj",
-	"wP79KXJIl9A8jdMqE0aiONcHzzJZDet6V5n6WO+h21jw+LNm2JkHBgE0xrGhSFqwPCTlW4rWYN/SAto6",
-	"QV27h7lDRtq2osdVnb299vH1WnNdHMkhStOlnRYVv91lgtekuinCVpvvXQNtTY7Rh7ieZgOmIzbc+yXx",
-	"hV64079byLKg7zbZckd2gf9UDgS88FG9BpzSI2EDV2HB2rd/2PY7ZpoTPtmQo+OyoLgqtdw25ujgl8f3",
-	"AFpjYyTZh0sw+xfauvW3SDKO+/X3ndo2Duty9i89bN/UPyeCkwKagI0uIR6+aTf/p7v3LtWEbhDHCDL8",
-	"px56SN0vUTn8px4eUz+4WT+oowrLiF7h5xJfrJzaH3IsuW+bz4wFWAZ9bkGpXamcBaZVYXxbe+j8mvEl",
-	"WxhsC5dQKm+X6ICesrdumGiQUPrGt9o7X7jJpIVfiKDX/rzg1bsoxsxXuB2mVcTdapOQOUnZkVenFu1P",
-	"+m5bA/8raIShCfCWA46GhhQeasxeneXGg2isYD3h4ZzFoIQRNgGKSgGlPOAycZlKBYBbnk4HcEa5sRFP",
-	"ADDjNzFZLe5ib/kswjZ1yofiizPKajxG28thY7ByuKScwGGYjGpiyat2+HVoaj/76P63m40FgBjBmwxQ",
-	"iUVU4IEslwArbAtjqJgfl8ZZzNuTomJ+QFsLpgSOrfaO/n23iRt+OLXSRTqrhEWWlDvesO24+qXkUO2m",
-	"xK1fVoLzQNbigCMMyyouqcoFsS+kYddibmOhshiPxch6HWUQrsNN0YirkSjdTaKaAWwSQoAKX8OsDsVE",
-	"ulHBkWe1bsCzIXS2IJt+iBUow3C/VZw6YJoYhK/zBFksDMxYPTfNh6utliTBhz5ZHwLjYqIhoq4Oc7za",
-	"akmYnbgO9TVtLrKvibi5lvMjSPi7awmF7jQykBb0DCM/ZUCu88wkAnBC9QThvSJsJf7cRtBJaS/xhA0g",
-	"SO5z6N5yH2iFtacJWI+IVhxU82P+IyARtsM49hJ4n5AGmUljnC246w5Z3RBK2wGgD/FhKRDXCX21WNsJ",
-	"4GAVAJEzTcjkxNJuE1uNQA4z328s5tZJQEjiJRkf6ADmZeMmc8v1/+2xxj32V82InBWlN5Ho5u0VW1da",
-	"SN9mTs0aYnHBq/16pSgFbhMYKlvVtyno7Qp7cjOZCI7ii2bYcq+wA+MCvOmRgCqsn8a9u6hjv4dWAkEp",
-	"K6izj33T7kuPn0aQBoduJXr4FiJqkhpINSj40nR633azDiEHrGJV+KocuXsD9UM2FsGzcVc+bFtRWxcR",
-	"Su/ZR/j/xjROGCsaYqBLnQ6tx1HwgLpFLOTmOElf+UAJQxW0WkFCU4GYuROtC+gBoVYGHMKIq3BI95VZ",
-	"wCvp6pLl7g4Dd4eBtHnA1KBOba0TUmwo6HOXZ05HgDfvBt9XKHo93Hz0QI8RU2k1YVOguW0N87TsqNXy",
-	"EqNpeDFYkL5+xgpZCcB3BQ6OVt6d9I2b6XfGvDQiZIKGWpeCNxPBP9207rG18aCBn1b53FcnwbwHN+1W",
-	"DKdaX28uIeWeXxXFayJskuYCsq/VY2O/M/ZXP4gv+ZSll9h+zvopP1y3cJw+Lx3AZLbpdH0nghpiM25H",
-	"aCsDbxv0hil9S90BcMzC+uOpy16WelG8Qoo3rIyKlVJ44HoM0EaIkis/3gD87sSolzgdUWl6z9zHG6ca",
-	"N7+0rBT8pplVl6Ao8SEPDiwFy+Et6lM0ejsZFa6eUpNT50Ps/+cTiO8uqrLT60ytnZve2RkKDN36dKRn",
-	"Z1B4tAd0JU7HAx3wfjHaHA78+pjH+20Qh7UtkqrBs4/015ZaDfQtQ5snVGz4wogQ1kYMy1G5KJrYfL+H",
-	"m0cx3e2MSfYOju4gpwyOZfM0ZdvJ+uvrGCBiClHKGwG40G5SQvAevgSDBmHhF/PGqGvrFHU/s3weMPy6",
-	"cZ73U1g0dh9Fcrp8fZVeUqGnT6cAWvspyysNFLW43XLCZ8B4Kn7mEzhtPhTQKLK8ElZW8T5F5WxfothF",
-	"UOssFYMRryDeFsohfcPoKXul+LAELPMg64RCj2HVmIZCVjZTY7S5xNDvMgKBSmOa80H/gGqrVLjuqOVr",
-	"cxh06Z5Gg1u1z9yFtatSTlHID9KBSvmX/XXyWRShzX35QzGCxkHCakC7hhBIAMF7l0p7mp/v4zN3KetI",
-	"pPwIxR31MS2/zEKPlZfYbjHHOT1o6UayVJgJO45SbpFlVFT7pwxW9P0G654yUIGQWY+RR47mPYMemBhV",
-	"8Icwe5QXghf5Y2I6r2C7Bm4BJHUOltpYlm5YpwznKukcYLIwEJPgrBIj4Z5JjAtwOngNPYX0vzP04fCB",
-	"DYucMFe+ibfb7TIMa8iZWPE0G+MLbmb/DA6Am8e7nQj4Dp8dYT59uCiaduWP3nBDvx8cfGTAN4dqihWq",
-	"8HcHdr+aHbDHaWEF7o2j7S8VNxbg2EtVsNwbi3OpJnnmXWTnOZelT0Zw7yWIG8+7gb/6Km6oNbF+L4w9",
-	"qFA/nBC9piYoLzaXDfo4mRWIHaHCGIqRDvRPB5M2zpys1KStVc6my7OPevgvMbLtxSev/piXHIoAVMSJ",
-	"rDM1GyvmNcZm9i89JIW78G1pmNbtRbqPDeyyt1MNAV9B8AzkhqJJv8Zrw8qwozIqyfrDsgrz4FQZ47QX",
-	"kCoHBH2kYNTKF0aU2udRMeH2+0IsROJfvJrN7TKmZZ2qh/ospIVtZrJ9A3P75yGy9VRcMPeHorKNuXC4",
-	"7Q61N+tjlUWdJPQeEnaZkqzW79qCZaLjKh0Qq6XGp7sx3BC5k31GGW0OIjxptOfDze/Xb9Fg9MfRHMPm",
-	"p5t/ocY+jf6YRd1h+o/U9nGbSE5DoUL4+uyj/3O3usRItlXn62FIOOZUQ06+91SUBQVbou4AzqrmmNld",
-	"iZh+5XtITmjt/BwCtK1a5ZDRuYOVRPrBR0ewQVbOiK7rxGmY/e3V9BGtHB/4hBgAnFd6ro0oINGTJHul",
-	"SaWyLP2FrORWVFgO5rkz8Zgn6KdFGUtqibumqXEcx3EFSNgP55cpbQGNaVIJn766GjnX0srRtbDs6Tfn",
-	"57vnVuJL/cmJwQ5C9IEvi5TxFFXeUkfcKvdYZHkkkX+H/ITefJsBK7uz9c21Cb2yWPytoViDcW9EgC1s",
-	"+FiwuZbKQs6yxlconZumJOBJIOGID5I2JiThNQ/LjffgpYHovMUyWV2FKTlIkBhufDexwthB6wmcpr7R",
-	"f0f6yxz+NzDi9zweyAnAX4HM3IkTBm3QffXzAkmYgFBVaTbhcwNwl9C77yvSR1opMfIgr/nfubEn4Fme",
-	"vP4+xzxFLPpBzG+RyK+9lRATC0ydSVCbJr5uVAD2psDEHF6bC1XkkWQE0zhuMlCtE/8RtP2I2kV95Rn/",
-	"HxFQKpB/Pr7ECUm4+fEZkcmEpiC+fWPRLMQUveiRt71LrJ2CRETVPZWTqahoxVph7v0aN9cAdbMOskoA",
-	"ZYMFHI6ZVHK2mMGX5LVIZcXEA9+3eWahNylZqVtufDC0uGTGVlpNMCyqUvkLo58KXkA5AA2/JjW1V5hz",
-	"a0XlfvO/fuuefPvh43l2/uLTf3QaQSO3GGtgosOoTzDeWzs+O7LosW/6Ci7oERtswS3vsY/9jhG/9zu9",
-	"b7J+h1vAPrnoXjw/OT8/uei+P+/2uu6//wlYKNdSIToK3MF9MtTFst/pffQf9fpE2Mn4XCJ+ivOB4AvS",
-	"4P3Op08gUnEmVt93TZGhhFHMiVv+/+fuen6bhqHwvxLtBJKXdVyGzL3igITEpQc0QZe8LBbBnhx7pZP2",
-	"vyO/H4mXpoJOHWg9t3XS2H75/N73vW+oE6HB3ZN1eIxQtsSGzVkoKzpzD8WbtN/AnyODgFby238FOBsP",
-	"8ADn7h68NzW80Bt4KSYydLmcFtQ4j27XG8WHGopj9L0Ukj5IqrR1Xc3W6ylklwXu/DWRv3+ut2rSdaFq",
-	"10bMv9I7ed5NOnxrvHsA+11yPHLt7PbmQtVnfmJL/PZ/xbCUqjrTZ435xaHfxTCI9CqU4x6IZOlvyZ88",
-	"CM2+zgPfJ8hNbYvQehdvictGC4Ipj7wKDwAhz5S8/dXG+gLksj4V9YhIJr1larBmXlLWdQnpot08UmYt",
-	"UI2fgyDWAj1eoR6t/9GDd1cGlybc2IgHSwQBAaH0HdQz+24zBQt9rFpJUx5Z6HZiaPsFxG5S+2UdjrHP",
-	"A9ubdru/DDJpsf+HCsZEZh7tTeeqH/2sGnfV5lN8yqWCLDwNyrtbV0x6JB0BLKQrQxW9CVv8MTHO9dfr",
-	"tAcIrNCoIzVVX1xcvrsqF+WivNTvrxYL3C98V7vMHMe+zDi/Gq0W1WiQK/ojaWvYK3SOLkf0y5z3XdC9",
-	"YmTRtybFHo392RvknqUBxavgJpqu7tXQ9z4ferZN8EqCmo+215n0nQkO9i4GHE8ai2IjX0n989D7awcf",
-	"qVUCp1F0nsfGRLCSj9SYc1NcsslvHqd/7u4dMu24maSLQUsHoyc/Bgj7nilx7NITHckfXB9CcR2G7YHP",
-	"PozJZ7jH68ffAQAA//8=",
+	"5L2Pkts2li/8Kih9U5Vkly2r2+623V1Tdx3HmXgmibO2J7m7iVeCSEiCmwI4BNSykuuq+zT3we6TfIVz",
+	"ABCkQIpUy97d76vdmrTFf8DBwcH5+zt/jFK5LqRgQqvR9R+jFaMZK+HPF2/p0vw3YyoteaG5FKPr0dsV",
+	"I3esVFwKIhdku6KapFSQOSPpioolyxKykCWZvVyc/UB1upqNR8lIpSu2puZtelew0fVI6ZKL5ejjx4/J",
+	"qKAlXTNtP/tsoVkZ/+5MsA96Zj6rV4wUdMnInC1kyW4InSsmNJECLi14qTTcYD7OzfP/2LByN0pGgq7N",
+	"9yl8JRzYmn74nomlXo2uL88vkr2BJjiyn3Hu+wP8hesVmW0p17OEUKG2rCRUESWlMP/VAd24Iiu+XLGS",
+	"6BU1I+aqc5xT+2BtvAtZrqkeXY+40FePRomZAF9v1qPrp5PJ4/OnTy8uHz1+NHn69DwZrbnASxM/Ly40",
+	"W7ISJ1YUL795Vf4In2zO65kgtCjIfEd4RmRJzMD8aAuqV8Fgi2KUjEr2jw0vWTa61uWGtZD4/OIJDMv/",
+	"O0rwoviZlpzOcxYfm2EK823DEpTc2XuvSc60YaeEZHzJtSJUZGQjDGOnsmQqgR+ExMvILS1Tcu886by+",
+	"3vA8e/lNfD6GymY2c3NTy6jg2kmH9Bz27qEx4Q5vGRRePO2opFjwZWxUz0gK15AvE8OY8x0wKiztZj3H",
+	"7ccFma1Ynst/eThrGze86PTjLtfdDAuikytSsrW8Y9mYmItmDEzZ3xcbxTKy5XolN5pw3SYkUvu5riFH",
+	"BrlRWq5Z2bH1SWrv6bX93c0nJeU3fLF4K+OUlNrIUClYYpcajwW9An6QIt8Rs/uRG9qIp2XneNkHui5y",
+	"c+Mlythhoy/p1vy9T9pcSXdKmFEvS1qszCwo0eyDxslwRXIqlpuOcyyzH6gNWRhR/+vIvGiUjDJp/nfN",
+	"yjXl2ehdfJi715vImfYzzXlGNYNNZUcLbLuVmzwjK1oUTCRWLBAh9YqLZftQd9NyUz/EMragm1yPrhc0",
+	"V8wPbS5lzqiAsb24Y0L/jYtM7Y/vlVlivWKKkVtzR0LUJgUyzqyoWlCes2wGDDHbyvJ2kcvt+J9moKPQ",
+	"PEe5JuRG3BDF7lhJc0JLRmiuWSmo5nes9Ww2n6zNhmu2Vg0mv3q0R3Bgo5d472V1ItOypDuY8rclY7+z",
+	"uNhbwDXcjy37EG856S58mbF1ITUT6e5vbBcbV8kKZhjDaEGGoZWRcrdsB6wzl9mOLJlWgXbmVKQl5eKm",
+	"/gi8hArc3vBsQxySR5On49+Emz4qrRUBgtGemeHea+YL0GJbFFKjI8+MFqdhBnYjcEXm1IxVijH5ZcUE",
+	"4SDR3ZSkgAUUcps0HqtP8vyCzIqSpVJk3Hx1arm5a+pW6x54FrwUStM879QCOd7T6yiw956UB7+nc5a3",
+	"ygCpmGM+EJtzlsOpMLtluz/f0XzDZtUOX28MA+Y5WUnUsbyU/3VkvvfnlApa7oywjG18ePvBnX9xeWVs",
+	"G6OJmnf8x6//8ed3//zn8T/9adQpEc6vIhLhe77men/u38ktWVNhjjm2NmcH2EQrc4xospaqVWPI4X1R",
+	"SWwkkjclLieTwHo4j1oPPzBzvHZpEWu4oxfj4K0n5ZsfmC55eki1Vazkgahvjsq84qSjerV4VhSd3Axm",
+	"rpEaRZG00K5pLIL9NWTfv1rYnd9rJHZX9xxNJQOGjOj1RgjDTd2rVcJdLauFF0+6Wm801WyxyV8zJTdl",
+	"2mKKKiqyufxgCEOJ96skvRi/dG8+7bBZcZDxNStaxmQunXQ8b+UtE4cGpM1NCZlpeTv9v//7/8wSo1iC",
+	"Iq9YWrI2Sx0eO+lof6FtMjeXYgknt1Vi1nRH5oysWJ6ROU1vyUZonps7SjjWlVwz0I2JlkTRXYKa/l8k",
+	"yTYl1daXZmU2mV1N1KxyaZVkNlEz+ymQ7FKkLNABGvtuSxuivTJhHk5U3Yh5UjuhvvzyavK/fj0/u3z3",
+	"P36dnD1995X6X19eTSaT2o9/nCePPn61Vl9FzjFDNDZfSXkbV163eLHfjrA3n3ZJrQVwiAe9pdAyNHv5",
+	"hGP7aF6lCikUA0Xip1LOcwYuhFQKzQSwIi2KnKfAMQ8KvOOf3yt0R1Zf/lPJFqPr0f/zoPLtPsCr6oF7",
+	"L3xxnwDO/7ClCradYuUdy1A/B01c0Z0i29VuDPS0bwW/baqtX7QoZcFKzdm+xfbHvuazYjTXq2m6Yult",
+	"cIM3Ac0CFBv0Tns1q2uGOJCX5iHzdF2XSkY5VRrs0F6vMWbxR7fu4Vay2zGmyxmxGTFWjXaECoabxd6T",
+	"zbHqki+X1i8+YO5v8bHYGzfCbHeRGYaNbQA8O4nStNTKmC1z8KGwfEGkQCGcrli2yRk6UbkG4WctGC/n",
+	"xuRZmrJCcysnS5YzqkAWmn9mLOWKSzEeRU3+ak/9ipSvc2qDZ2qTCmjmGcetSOX6kPP3LAXuCJllMOs6",
+	"rti7UE3gj6Pm529oH/JPdMn2R+yZZAC3xNhEsA/60NM/mnua08Hvtg/bupnqo6ZedPTaX8hsU55FaZ+W",
+	"jGqWTamuRUkyqtmZ5kDs1mfmu+grWVnKMn7lA9fTVGYhG3jbKBktuOBqNXAwOK+AEqWYTs7fZxcfHv/j",
+	"6e/lk+3Du8vbq/UjMdHLFY2+odLpuxbwNVuA6QnGjWpxVoPvVKGLg2uyLaVGdyvoQFSRQnKhFTjNblmh",
+	"b1BbEyTnStfFXedYNgLttBg32hFO/To0Im/gkTRDYgtN5Ea7CGHb4EWGJ1jMDrefMlPpsLfdm91L8RNb",
+	"ZokQvDrgBrnR7iCjGXp0aP5TsBNQg6jvnGT04Wwpz+yP5qwfv6bbH5hSRgDA7itkOZThnRAf+JQ5FYY/",
+	"oyPm0uwfG7Zh2ewaSEi5VjfgkpWCudXDo+gLReRWBKfODLhg5hQRqs1z49/EbM2Vsm9URPP0lhRUhQEU",
+	"MBtx+RsvAV5wbnMcmZHCGyGsb32Tpozh+YI+uFEySqlIWY5/47cjznVDgJLRdZu0sqdVC1NbghOurw3f",
+	"bWiekLQ01oKxMGHnOWrlfMFIuktzVvNnjcztsXVxKmx8YE2pno2SwJ638roavVvmisdrMrUmlDvPhtOd",
+	"alZx+5wH22vUndv3tw1yNA6/oijlHZtGnTDP8GLoJXbOmHITU58CcXGmbnlxJgscxxlwi+E0I2VqWnV8",
+	"sPUoxuXlw6ukVWGtiFHKPLLbX28Ext/t0GXOwJnEaIbzkYpVXnRaFLAxx+S1dYcbySDk9tr6xS8uyGwj",
+	"boXciql51wz2NEh8RktjvkCMdbtioqZ9ZizNzXUiJAaKzMMJYbnzHds3q02BMnWWEMVFyuBGRVb0jpln",
+	"2WLBUk12TKMV3u3V6rskH1t5620lJOq845m3RROSYuoE5/6ivBTk72+f16XFPz24JP+E/xcTGmb3WOkf",
+	"URXYB41y14ok92nvytiueI687GIJHK3MnN+B2Op3pOAPfxwUco0dDFejGzj7TqZvYDYH92592uXGENj8",
+	"+6YK52/EmLxlH3RC+JouMXZa5JQLAmEIVJU0Wxc51ZCLoio3K0pWuMXQo2O19+nvL3t9hytC53Kjx+QX",
+	"oDzXZnTKBWqR8VGsWCXJv+PGBtcr8RjYeeOT8bw5de/uKYPqlHgh7ngpxdrQwSXvKMytKHIqiFrJLRih",
+	"HJ1Pyk4m/Oz5ZNKhhh2Sq2t7hkW8S8APbhW4AD9YxpdM6cRIq5IRJpZcMOAio0QXMlM3uE6VSmSjhMpm",
+	"hIQrMbl4dPxS3G7mzCbD7A3/L/wORk7TlClFtAy38ReKpPlGafTIH30ime+XgmmmpuDy+qD7jYP7z7tD",
+	"JQE9snaghGt9EsYV0WAXqG0Fk0XOSAoSTo/JS61wyc3ON3YRyyK7nszwRQ9+fPbDi1ldLoNbbmOkYRhQ",
+	"fHb27/Ts98nZ03fVn+Pp2bs/JsnVw4/ROKNiQnHN79j01BvvB1k61X1NtjC1QN5Z173Zhzv7A81ZZvM3",
+	"zUP2Zy1LQx2REcHuWAn7VdxgMk+d5exmkAUTsKHX3iOl6S3Dn0JrMJdLrydYNdUf3yfb/XGuheCQPSeM",
+	"dYIZEDkXDKQqaCuUqBXL8zH5CblHMeYSVLj2yU05FQlREvxuG6UhgA3qjA+NhBHoq4vzR48OeJ6TkTln",
+	"5UZPFWQaqFo0+KEhRkMnXWinyJkn7UGjtCwKlo3DRNSHVwfCxwNUo9pJbogcPclzill3DRXbHIIte5V9",
+	"oKnOd9eEkjVNVxySyUjJUllm5q/3ct7ciuYSefg4tr1oarTSnGXLgWZy7cEWN1RKN6pN5GAqFtL/JC6x",
+	"jGnK80O+ioZGmanEu0bMVsOzTQWD6uvV2HOC5etP6gSDXK66TrmiXEznbIVZXhEfL1XRPPDVzm0JpnXe",
+	"siQlW7Ns17KYWpJMoupmz/j950H49Tfeba4a7gTHSn4Y4fv80h+22s1ue1Yx7toFqfobv72JeGP/ibuP",
+	"ZU4gynJptA+zVg3h51JXOuOBIZ3sWFpnehLfBAioz+SXyJX8hqXcxnoGrErNwR7uiGX3HjyQ3ZGM0HCe",
+	"olg4NN1v8K7mhKvBNd8XJQIm2TQNKafkdpIbBJmVD8eJ0O7wUcZVkdPddD+4+B3Lc9krNlAUw6QipK4d",
+	"ZNPv8a5o4HPVNjbrZRlA1pigcvGwkDbN8JidxGEBVRQn2bRF8bm2bFH8JHOe7jpcPdFAjfefoZRcyPKG",
+	"CGMD2TTnYWFnm3Cgpguet5iy5gr6zDgYNzlTiXO40Waya/QEQ0s3zFe/3d2xUhjekgWN+tIPjMcq+sbc",
+	"W8gc3Y1Uo5NfyegoWkO4zskUOZ65JrmUt4rQ2Nkcj+/CTX7SSbicdlqd/PA9V7pLjrUF7hxJ8M6bKkIG",
+	"fIGVXdqFz6zBtRNpTWkJIliD943l5o+RlNbeO+I4t3pD+AZH06PJ06g125DGBw+zY0Vpp7ww90RZqIU4",
+	"fy8yG1/7b0ybj/G5udq/2vnzR5UwuXTJEhRNpl//sGp84CkNcmP56OO7wAHiabMBEuLRPrqYXFydTR6e",
+	"TS7enk+uzy+vJ5N/H1X3mM+MaM4hTxPcG6PrEducpUzokhqd2ZVqXj/82CT7/lnq5xCzLpwdGJFA5qoK",
+	"3AKCbZnSdpcnhOZKWn+idgVnXKEPBaImKKmdRi0yVuKO77ut3cq8xuqDyBESkDmW0hXSvK86Fa5B3TTE",
+	"5dh7wK7PXkzN5lUuiB+kOaTQYg0TF/Zf2Fb7+1xuhC1uce50uQDvjXdBB4fTDTpPzPGcQpwKj9GYyI0f",
+	"JhVxqzHV6FMjcMVM77r32Yl0Jb9tP5vO1GDHvSl4494qGjZPOzyGq6j2uw4tIVS8+cGj39rcXeK7Gvkx",
+	"Z1xtk3mXXcwz88uK6ZUtNYRtARqa98r+4ktME5QKscS81g31ln3QYf7y1SPyN/51wxyPO5EbFMMPtNCq",
+	"lHc0/05uStWRlO1qlDGnBNUcn27ovM0o+DImOMvG5Jl7xCpCUDCemz2zI7eMFS5lkWbgsHVqNgSS0IHs",
+	"2eLxReD9fPL46kDxTDWtV/4wjq+bkypmdHZSBSuVFOTLWVHKdaFnXxFZQsYLmYOnfK1YbosXHd/jnYbV",
+	"g5yDGL+7YbUZI1xMF9KWQRyQBvCe18Y+wGNBD37m/mfFAf+Ym0wX3yEl7pPhQXPVkVBmQ0aQYaAlsQtU",
+	"K7n3XBYy2cVBFlvFd8yrhdX/r8nKbR7D+RFOc9snMaejdasqb1r5aDL6K13QLWC/QTtCyKli+WLqiBa3",
+	"btxVrKOXhKpbmyZi9qrLbSKZZJhgkJoDOoEYPRg5UCxidnEq12ayXK/uFbqE/JCWGiq//GawWN+mYNCw",
+	"2FXCm3JpJpXmFqRJwAxuQKcwz67pDtYls2kubF3o3RAVzrBX+VriMV1VHz5snNlHRmgqlu/aVLjF98M1",
+	"4X7pzdD9joC4XRtjuv3jD/foFMkeyafRhg3xg2sMapodJnZzme2+ULaA55rMAuk7czvdJ2VgELPGM4qV",
+	"dzxlhKYp6pmZrJg6flK38OMLwyW+9B22asVIR3NPp2lfLaYbVYTcTdp2MU3L0oNmIzVzEEA2R0tpCrgA",
+	"AXyJ91AZrpNQpl26Zcj2s27iRphULFgkvxL9fWxrrlQUGcIfCcBDtDTWHcvaPDJ4bf8tExQLFAkA4tnW",
+	"29uJthgcZnF0i+EZilmugU/XKP/9eRWLVt1bikapfYMi7xMzczJSm/Walg2T89zw00UwpC+pEF/dkHNc",
+	"NFwUsijlmtBszQWWMM7lPGpVSp5Fz2dG01V10sEE9w+03RC2a5qTLqcZTEbHkdU+hZFVJGjflexZnh+n",
+	"GwmpWQ8f1L1yKMMVDqxAWBlwNrOSalkac9Ah2ESV4lLzBU3bEgksYhNZ04wl9fBkyZZc6XK3L1yGRcIw",
+	"2V9xLZsMKctlexzoAYRsHkRN1mSk+O9sOt9pHNAeqtgBj0QwoGTUFYfTmilN41bOMwLp42vrluHiTEvt",
+	"AuDmDLWUB7IaOosMvf2KLyFhyGwEnq7QqC3ZgpVl5ft2T4P2qs1quCGj9da2Inv7kUMSpOALhsAKFfnV",
+	"il5cXl0/XTy5yiZPzp88eZQ+zq4un9KLBaN0kl5e0mxyfkkfzhePFufzi/lk/uTiIs3OL7Or9PxyPllM",
+	"JnTyJLY8RckynlLNpt0RCUV36poApwsqUiDPm+/fPAPkGyrIm5+++Z8kk+nGULk++pXWhbp+8EDlio4z",
+	"dvegesuDu/Moz2xwYaO6uSPRXhrqdW05vlAwNLhJLkAPLnKqDQPCaS0wXTJK6KvJw8lDyi4u5k+fPnly",
+	"dT5P2cP5xZPFw4eMpedz9vjyCb04f5g+uUqfPkwnj6+yOXu6uLx8kp6fp48vLw66bhpU96xdTT3G5F+D",
+	"e+FbyvNNGfGkLaoLXbv9LV+znAv2QugSjqCllNngh9RGFSzVqoVjLFYjmTO9ZTZNXm9lYmtJblnOwaNM",
+	"N4oFAHl9TtQ3+OWDp48fYZSUuZxHCjIHisu6bPNshCfMUFFXsUD11rah4xDU0LhM9VQvSlcTDeBjJpPJ",
+	"AcK7z0QHD8iCMZOsZyIVDU7JTr3L3WeeqQ4H1ZrfJpbK6fahRN8/ZRNzLAjD25gxatP6UNKYMxqSqsgr",
+	"CBDDme0rO8QAvTE40D4eaTS7mbN4qAdy1jfznKeAigXHGSi5Nk3xRXZxeXn+1FBhThW7enQf3Rur2aa2",
+	"/n9o/WxYmdCDSY7Jpmkvwj1Jle08zwYmGL5HCdU13b/KOZzhMucpZ228bcNCXyjibgS/mlVf4BTEhHZj",
+	"64BRAHyQS2msMThjbzDmF5yb3hG3c47uvpwNIqAlcN+fnyodIhYuW6+5ToiWMsewm1klLIXxCX4eSc7t",
+	"9iOySA+kF26pqkzahqIBYDzumIxHaN1OaUnXLdlGsWxqrMD43kZ7AVPlvUjzoUEt5S0xdks0FFnBEB1c",
+	"yjd4633rdw9/B+7sCpO+5grdmyi24dXO4Vwr/2o7kRMEt+kzGgDviWaYIUpWGPlzxatVLNUyjqdzY7kP",
+	"Zp7hHjpBPBXP488TSQ03flxSgZION2BSVSiiGqjFDf0BnE8HsWng1c/wXjhWNjbf7fBTGIKvJ5ZFZvB+",
+	"kwFEuZcuds0V1llUgKvxDIAFB2eaasVFz3iqXWxEgyd3SblQOhTlNkSh9EDFGif6LQ4hxhNudNOcLfQh",
+	"zyKCU1Hvp/alSXG3YOH5IhCSoGedwbTiSDjsjpVc9wjC2dcHGXKWZTwXBMRvzrSVmY+O1+0T7+smYtUg",
+	"eKekM38TkIFuyMzmJcx8IMv+MCbouDeWPCavxNI6DyZlhaizk5PFedqp/8afUXuprFE0yyXX17aMFs/m",
+	"kimZ37GMaHmDmwfBHVzJpCzJ22d/+ZdvXv7lxZu3FhjQHCY35lAp9TX5+cXrNy9f/WjvwJ2HD1dNBFJz",
+	"/sP90R3f5g/KZUrz68gbaZmubDlz5GUlS533LjJ5m7XKXdm6c1T5CdkMo1J/oTwj7n2lme4CQx0l5hMj",
+	"V58KKDqljjo6QQRFxzcvqUhXCdF0aYiPC2m0tm3JtWbCr5K9AVajdt3Ow3eQ2L+npVymkNExJe6NGDQ1",
+	"ytYNCdamomFQDoorZGNDhtpW/euRztPO7E5POh5GJLYWlS6zN/tvpQXjdp5nmKCQANO2leUt2MsQBB2T",
+	"lxpgYYX0iSw3HnnFohWip84PZ/8Qb0I0GVrC+Mhrh7jZUSVVPYcfQvp4Udf9onipTjJqqdf5epPftkF0",
+	"rs2Bx8WSZEab4cIC6Nq0hljVfR8lxHyxUkE+AQbVPYzcaPqjlTE2KgiyMyt3DlUktItvh9jFA+rkB+rB",
+	"+a05vO5hkWKcxwGN2V2asSKXO6irdhVxalPL14vx8tEBzqpE5thXtOEpGW6e2VyQO1buqiQYc5I6ICHp",
+	"wAMspKO7CdEdlOZ57lnAJ42xO862I4QMwsGaj0VJ1Gr6gYpjJTIiTLpS7HDnde/6agFjJptXE4cADwXb",
+	"tgNcu0p5wqJ+i/iqGAMEB7nRqVxHADuATHvv/YlulFsKw2vZtRHLfrkQerFFCWeo+0fzYuzCxi9aBojn",
+	"gbmdf237OsDNoF7hv+cMhGWPBGU3wOqDllmq4bUtw7c813EgLIjs2TW4Qe62YLo2kWPJ75io6uFBO+ei",
+	"VtN/Gh1/j99teXA0XcgHk0/wHfah4KVd+fDmWLEGgmMeEqjfwV0/o8Ua1EurA8O9qaA1LHgPGpIOkyTY",
+	"4p3WyQFzqWGrrLlw8Y0YouuwQhwQ9S2LZhSifTo/vKgDb9Cz36fv/jkOgBxlbji6IoZQLI/slbVMEKg3",
+	"8bUaaBHBJrqPo78q7D/65B5UWW+lY3joVlIC5MsUZEU/mRGroD92Hp0QeEe8pper1CFQW2/pXi6yw9hz",
+	"ZGsTl6dxLua3n823mN8G3pj+ta1Vix+X/BrNdv0szg+o1NSH/ZjBcdbUOxtaG4gihK+boTYwA08cpNg5",
+	"tYM7lQ4YrEIaU9LXKfAK/DTU3YZot0VOxVSKPOKb+AlQZ8wg9zs9HZ8y3RKbAYUExuuyegRjmXJ1xE2E",
+	"hxOo4m2nHVTQ3oQFdubow7xKMKLGBLgT2xUR5A2PYkqLosfR3qHiWl6L7abnb35uCRdT9KWkcr2mZ4oV",
+	"tDTqr0Ni+vL1t8/Jo/Mnk69ci0pwrpEZonVfQ++xB6m6m10TSrC3ECltmyJBqPm7ikKazQcpWX9/++3Z",
+	"kzF5LvPNWigomgkR1oBzZJkZYgq2xWI7I9xITpWGAhzmMjgpUQVUN64Yc23GNL21hezmf9ebnJI5W3KB",
+	"eftk9sUM8d3seGffc3E7I1/OSpb/+TcQZr+NZl+B/wNM3iwrmfLBC4AtLMAxj+wG7XOCyRMtpYMfsTmS",
+	"LhHBjB8Ys14GNOJZYmae3HKR/Vb+JkpRttvQCU3XLLG73dwds+Sf00JZFMcOrI5Ikf0dy2XRUjT/zZs3",
+	"L4i7xZgyGukMf1DllA6bTmFWUTERd5O+l/Mpb8GUfy/nPhcM2KAFE+eW7aY8a4mt3LKdi6vgcPjAhGv4",
+	"8iHJbcn8qrRlrQXd5ZJm0zYv8Ns996/PPQFsx/nOMlUDLW9FubCbA41K+GyUKm4I+6iXYTOIO5GN56zU",
+	"qzHMc3x3jn0hDgmcEE3FrmG1EI2P75Ej4C9H36i0ConangIRUo4oGsmWpamO43/XM9OvIWcUiyW+UK49",
+	"KHr7S5uWmPE4D4InNcrJEIK5riUMwZSdIOElkdu49/rAHm2C4kTNAVvP4MEawoKFuLnI1CBf4YLZXI0e",
+	"UXjLyW0z4kptBnoqK/nRHs4IIWjWU4xfRDU9yI+aIhe3ShO3YWvpYWu6I3LOWrDhuZhanKxWPxe0Jc0z",
+	"IxAsPqF/L/vA0o1mkK0T1C6I+MeEjKbO/ADQhlyTpZQZNgKKPV33ddYkxi56f7lsI78s+ZKLVkoilGGF",
+	"TU0R1lAuAKtQQTo8BsHhACmZLvmeZLTMzdWBaYGOCgLi0HYpuDDCxDzgqI0RIiERBxbFDPvAVQvAGuqH",
+	"bVRx7bpar3fgsyUjVbD00AzMPY5HzQkanMdthzC6Djs8mZBmZaQjRtld3yrnHUbxGXc9gu1xcMyQ0YOB",
+	"NgdwDGAVfg1soXkcFKipDCNT1sRNHamusdXDIwxr70N9OlyypHbweaEfcnuNBepL1qCGJ3wo+WpCOCo7",
+	"EnueNU+AGJs78ezkQvSYNUrFa0if21cT5zJryTAFAEy7HaouFiuqVixLgsTSSoqwh5M/x9jPPLP/jTff",
+	"PTu7uLxyrGwGkpAV+1B/56conXCphMPy3dg/ajLz/GJ4prh5hyVHgpSvD+bA6kVKYo01Mo3T96VWsFpA",
+	"1EDWiar9nGjD4ILX2hk34jU1+Ciwc3AGN2TS8vY+esMg91TI0P0QpIIZJQHNWugtYh60WvFxH5wCcCk7",
+	"bWy6p8ztI70ekSCfSqF6ZFe7ju7P7e1H4xYCaOTgZ5TL3+9XvGCfiNlqGV8sWKzI+2uGFSlQ9m+0hwVn",
+	"eaYa7vHEHEQ5A7U/lwqbR7qF7Z1u9w0MAsRuZIi40MPwcX/Zb51u4Ydv9hKJuPLVWmaTbQNccctsR+RD",
+	"HzA1GqI6pUIKntLc6mfjYWn5Vt8dmOVfs1z2wFCEC40UUplxiUwF7X3CIv/TGz0nKTM4iKEawTEuNlqF",
+	"FkerPdYzIvNezvtvU1vC0GR/Z5QdkN9iyf5m7rS6+8EM15yKN7ba+HDdhK+WMIbFckPLrKQ898UTZtOj",
+	"/u9RD50JIFitemJgBu5r6Lh1n9oIeM1U3rGytFASh7/6yt1tceWkGsiKw/FZ24NsmJKX05S1uOtCqAVf",
+	"0mCNPwAqAuMQ7MIW86tfhYNryGzH2ysEh3zpyxVQl+/cX0qzos2W61OR8IuNKt+z71b4bDUob+y4nJiG",
+	"xGjOMDysq6PWioWDGTPBpt4PZ1EII8yubfsfc0XZvFzbgomWgGPCCl0V6DVbOtyQ2UKWS6axOxzejnom",
+	"cenr1uPejHNpRstMbmHS2NDHWFnmeTwSlgzMNYA9m6qdSI2CXjJ6O13mVKnKvEQAqWigDClwivirZcRK",
+	"4H2GQGzI/HsLeEZmRckKaqY6uyZzxsUStqpg2Y25hmJndh3F1rn5TZx5dJtslpAZqgDmZQlcyDk8bDvJ",
+	"bqERtsgguQgfFnKKksPyELhquEKr5obMsJRtdg2dZm0/Yp4RIfFxO1TbA9CnVAHwJTb+AbnjOmiA+mCO",
+	"BHxabQpWKpbBCyjE/Mpa1zWbPupkE7EiMCNc4xuMKpKVdCuaIzDKqc+sBb00pUJITZYSknQRAdIOw+iu",
+	"s2sf5s35HSNrwGzBZmRVIxDw1yj0Q2MHTKPtutqW3wRxTsgK+G7OluZIdKBd5iFDft87hSu34CidcUxW",
+	"sbarYl+KmqyZRSYBOhAiRNhR0evmxAoYfM9GpKzUlBsCUeH8fmu6Q4e662Jxg+TH5V9ws0xyo+t73jPq",
+	"qDoPK2g7QId33Ic/G+ZD8CFcU+toEZhwAowFOdqOCYzAdeuJQjQPc1KCFG4/qw558abCkTkmv9hoRvfL",
+	"Lz7GqjtgL1jcEw+v6HssDbISPqvCfwp9/Ji+IgP05Lpu17DQQABUGWFcI4qG+csIln2ws7664VHqVinz",
+	"fE7T22kKp+fBh40KQvPncPPR2tp/J1XsoDJlm943UvSFawmGxcE2Fww7aWEF435wdFCL+pKlrX0EManB",
+	"fjJxqS/DShVhYq9sClsMVYvnTOj2TQ/XU0bWLtxl233252g4KvtLOlu6OTBrNg7P7N7lBuHJ3coCr6oc",
+	"yYY3coCwlrfxlNZyI3pxOMQp5G18lI4UrwKbdUBJJURsMQlpf8V/xuQkB9FXagAC+LdnP3zfB0N4QG+2",
+	"xfSOltEBBCDdlLxlZUkBh2gtsec0VeS7598bQfvXN69+POWoPvYhdmeX3s5tuLdse237KuIrLpZ50EYU",
+	"g7SQx2QDQ1wAIEGFt1fv1vvWh/ywuGgN8srhywOqUNXz0D7ayJz6Y7Rl8z2GAV8DT6m6Jg+BbRsd+y73",
+	"O/aFZHwrl8u8m4j7uyZWhBA0QwWfhoNnVVuu0xWDersvzbJ+hSlviwX5ErbDVzZTsPYCozuVjMw0DM/w",
+	"38xYBWSOiP1QoeP7ugAOpMTGxhla0apO/iYhfVt/GEF/ormWInupN3F0HizscQuKd43J987jFuLp98zV",
+	"GoCe0xuVCCHjpkPxo9KcRxxD92usd6DOb+gQF8ywXtaRV+Va4Uh5i5CULFcMPaFhaYHt+3Jg6boG9S0O",
+	"5VseQdIcUF3Q1NAXx3nM26DyXFY1VnDp+0z4pfnQN2zBBb8nDpT/XEdbZ5WQjBVGmgrweqNGdo/h416/",
+	"Z1UlZknXluxhEq1OG+59bqt1hHwNLpYzX7msXF4eJM/bQM0NmdmvZjMHh+v8kNhV1fD9mmbshszQmPf3",
+	"YUU1/ogGVlgaXXNEuNFUGSOBc2BQkWSFjwMg5R5RFPChbQqjmwDHkfcKvLej4NjVC/AN65KyLgKjZZcD",
+	"qi0DhttPUIEcnHY/QZiY2XLxCKiiGnDZge4eRieotl/tgV9H2dzMuH828m3cgW595lgEQonHi3BO9DqY",
+	"gTE7Vdg2HruGhxUg8VYn9jNR7jwKWWo/OVk7JXqKSvThTORgfLdBz9UG2WvZWuG6tzPcSVz1qBd9Jh99",
+	"UDnacBYeoXDsHagbNf3cTSNpuj7MAWH/x74tHpspL/Ej1N70BXjkM1e9gW7gxGnSLl+XQc2V3gsbB/d4",
+	"nH/IfSIzBNKue8dTWkKwk+M7IAYhnfvejYjQZcmYigERD1niNvRIESrnVQWFK/0ZVkChmggnHj4c6q8r",
+	"J3pUqmie54cgqWCEvgWKoUw8F1XLfGA7GKMm9L99u9rFMQNrS8cteCA6YD3aoqLR0oJmiqA9SOHYdPPp",
+	"YvCTCDEnVz6vGDsOhes/v72ibZ582kzB7lqQ/6YV4UGNd0OhgegWiMad3JRVNwOMemHIMNLowmP0V9E8",
+	"+6ZPXBXeUR7VVZHtkxljjhNZNg7DLHrK9sNIdF8KUBKPAdM9mKba1Boylg7UGlxrh0htRKyL7wwbms1u",
+	"6g1ykv0eJjdkdssKPUuqkLwNJIeFUTbmfRMmFSQ+7q2lbRQCRiLNoPIZPpauWHrbCDXDyBp905LRLaaV",
+	"hAFl/6oIc0atMAdy2CwBcKUBJarOQMuDylCDNyIkzqmYQlh/RlxsW9UirDe2joMVNvZSBeJdfWy0s57N",
+	"t5NbUSedpRgqBztX2wBDiO5fN4UjkRtzFYGJe1VroRdmcvj8DO/Nhp8tKBY20k6w2NkDhlZJultXi6cY",
+	"E2PyLM/ty9HxbQPuoB4IXyTcD1w8aN3fwC443ll6pHg5qmd/curGLslIr5io9bkEF8toz1PvYaNxEWeG",
+	"72bY+o3MGcZRHQ9oVozR9YOpZuYveyg5QWG431abW8g0xzRjMjMjxie5IuYfhVlv8zh8DoELoFgPggP2",
+	"iakzaLVqPmyxBFx8xb0g8WhZpeE9/zoIKmDymxm29QIgUANLb5WLJ9SGFgCLolXi27hX47omjyZPjeTU",
+	"U3gWohP1nW2pby7b/wTzOiz+WiRfi1jLacmyl1XmRadM2AumuzgNFPa7TvG2+7n1jmf4DWWzgeOa3lT6",
+	"Np199D3b1DN0M011FYvqFbhzsas9BNlBYT81AI/K5V4F1eqhxZMBNvteAZAvWgBIK/Ksgqn1HagdWDS+",
+	"19dk+7c7iIAVbQazwH1wlsqyGI67WwUDDnryMRT6aVu7gxmNOR+dPVTMTZgR1Nta4YtFo1O6jY8ZVc78",
+	"3am+2Tbp0CqqslMUdFWfY1MQu72ssnM9qsDxbf6tLXrBmhx4ki5AhI9+Gz1byd1vI2PxgloGv31nPgY/",
+	"FtSs357TcHxHSzXWYHa+S3p0d3dg+zDlg5EjF7t4CD6Ffs/Ng+cuP35Mjm6U4gn8R/9ypFd+tfegv+3E",
+	"e8dWcL49b4+gPttPwouqybQx5ivfLyri9Y81BPPjIU0obNcSGc9N7OcCYU0l1wzPbJYrdi9sotSb/FWz",
+	"uMzanmtnj1rufxcPFMB+OG5eKmhwo+zx7lQDCfcopjUXS3WvSbptGvE2bIMWUSFYgdd48RgACMu1Q6Ho",
+	"FyM2H7Ueld5hkV98I7EkTHuwR3eKIFk14Ks10zSj2mzyKgJSOnBhFMH2bJguS7kp3L98dUC8OXxibEEA",
+	"AYJ/1EsHPIZ9uRFzKW+rhEE1BQBr8wAV6SosTJ+6Zou3mzkrBdNMTVMpQOYlI13y5RLGbN9k/07zTcY6",
+	"W9W3NX51jko8uvHkrpdiD21t77eLZ6k2KWCrKfcbo5nHGj4SuwMqi3hvpkupW7JAhT6c7YbftHfjy+LD",
+	"dmbPp+j2F+gyj89rEJP2G79Ozp7Ss8W7P64effxTjAgvRLT963dyS2gQ1PaVECXa9inAYEsQNkxYhc7X",
+	"BBjxtC2hI7gAPB1Xd5FUdRf4i2+qe0NmmMmdgZPF3gIWLNhNPNAK4WOVtM44BtrH5BlUiO1ccZjIMNCC",
+	"VWKNgh+brm8/Gt0KL0Qp8zUT+jhnQneBm4ONqSorAL1EsBvX/hWmaTbYihoil9Khqh8psWOpgn6Kb1Bo",
+	"7W2tY5CAmq4/JsqBrr+QdNGE1C5sFD+TRur7Sm4Nj27RPMcMCVc/GOCVMzF1/+rlggvxRLzo9xOoFSjE",
+	"BMSLOxt2bOiBiyiYMQTlPLTC1ldHWmfFimYVQ1VFOnIB3nNFcs6Ua9nYE3KBFq3p8oMijBY/pH+x+8tM",
+	"JRiATBAXxjomwPF/4xYQkQld4zJzAoPDF9bBqUhyo4uNxhQILWV+ROG7MzJbEasiMvSNpjsV+ArNmXnH",
+	"cEjsztblq71uquxOTx/Or9hkfvkoXUzSR9lDRh9l5/Pz+SN2RSeLp9lFR13JIRSsJjqqt6tvoUzKOzKh",
+	"Cy7k0PuksLDqxcjscVA21YaDso81YtmXux5eJaNrNwZZLo9JSEK8DtwyiXWMB2kgwHute+8UgVHcxLEu",
+	"7bKMYyei+oSRK8RgjTfih4SdaLLXv8kNxroVc5j9uNs3hTmZ0ZkCtL4mBVXgR6SKzIBMs6PyvixGih+T",
+	"nV+MtGEuZ8SMASda1eUKyvMUz8LMbqueJwFwle/8ZjX3IO103+eGKJ0N4Dfbqdj+Mk7l+oFa0ZJlDzBX",
+	"fLyj67y7jU/PtNroxBHwLPfTdKm14KuFXAuuq67GFjKUlUtQgrRsbMLq+1s2H2sZH/kt27Vj2NW+fENm",
+	"mLw1w48C3ZvnI9Jpambx6+TdGEwN7Jtw4s7gQEEcfuJXM+ndRTc0FNtP12ODCc4J1aTrX9+8+jEhsy8V",
+	"E2aP3LGvZmY5Z19C9RGB7xJA0ftqdp+QO/q7ak1xrPV5oE2aeS5KLil1UXKhOxLBHXgz2+Y7DC0k0DoB",
+	"D2b2wZwF6jrUOmzEAaudPfSk7Rynqwptq/FK1GC4RjxeOHggFKZkCeWJgLcolSYLWp6VDFToJSYy25Z8",
+	"VOMN55MJYQLhIsx9+EYb5rUhuFTesVJBtATTeecbTQCDQKlZaG2UHrHaRQGxUtIhFEDpMzSxwwgJuJNQ",
+	"L7Qnaiah+kLR3V6dBdItQ3enBvNQFuNAQmGWz/XopVgC7rC5bnb8yDs0OV4BD2bJlyttnacwEyP2qNk5",
+	"6Ke4HgmmbSeW8e0TNebSGuKqoCmz3zc/sa1TzKrqTvcp0GzvWDlXkOUAYWXzCVB+C6rT1ejdx3d73s00",
+	"l5ts2loLApxWVU9h9EpLMjeHZC63rkIVmo3vCgzEucEFJTGCbfs7lBzjPzdje2aHFgNscusUHbWLDAJT",
+	"0nmOrcTcsTZ8NC/M1zZl1Mm1LGkU6v41LH2lwtn9iltUS98azwf8DCklugTV8CH+xQwjNr6VVHEUSRXW",
+	"LalC3prjXMIJv6AluuaodkFHX7A5bFjmM7FR2S6TfVU6/76Xaxr3NeZsoady09Uo00kglHhbbKBWSrlu",
+	"dIwL6xzs/t2rMTSbzfD737yfL1DWMWUUGqi4DYKrf71XBMa2Lozrf+ea5DS9PYIHgOVixLH1todPkzXF",
+	"s4TMmdkpPnoOHiDDCZrl+fCB/d1+P4b712X7LdwLxtWJGB7LfA3YTUajwJDTkuvVZg6aJOBnn2XsDv96",
+	"UNwuH/j3wZfjwqarWM7POnAf/kNdPweJ+68btola283VaMvvbUDZIxavP7Dtr+ZlcTTdUt5xi8nt4xxb",
+	"OGqkXIL2Rn/flHE/cwSOfKum6h9q+o/4rJqajPu4T/OHVFhHund9l7m2Ep9gpb0gb6nN3l8UIz4TYj7u",
+	"21vWVfBHjx4+ePv8p/ZE7urWN6y84ykLdYYe7T5pNp3TnIoUyCtkxqZACzMIzUpB8ykkbZiRuitOB0lG",
+	"S6rZFlKLSrkBtUAWTEwXvGRbTHwrNvOcp9NKqbc/KBxt9QOEYN71DCbMd/1X3a/KJ1hxPBf7V8BayV66",
+	"/JsbTIgAY3dmzuwZJE6QUhrDsSTUttAeln3fJgKQULabXKCoo9bA46CNvNYDsYo8mQ3YVwCoNNpX4hf0",
+	"jWjr6AMgJaecJmSW5hulWQmZlkUp37fBSmoZx/lfMo1G9tZ9BwCHlBxGTbMs7WfbDk5a7Conhc9UcQto",
+	"O6DXus8dzvjnwsk4+HhvVkd2/AR8DorWfkQ+Xpa8klEAIOx8Y4bjVgSaqnY1822QBV48bPN/h4+cnCCo",
+	"KfalCHd37wtko7lMq2K9GMALxvFdG2SwNQJ8MV/mZ1RO6BaJDouYj7HJZra98xCCvrTPnJyiqF5GRGlq",
+	"XXt7sgPIEqjEK2rzHs2bQp/DmPxiYaC4x6HId5jBGWYCoO0M6vGoUmtjAs3a1/HQeb31Oui/0sgI80y8",
+	"f0Nlkbd04HUv2q6MXLGCMf4uY8rHhL8X+YZMQvrDoIoIoOkS902HoE9hor+xLtdtTkHrNPijt7Bt8Cc+",
+	"H3y8N5ciM30CLv17Zev02vnu8OgWbHDXsH3oBnLCOZaM/c5OU0d6ALiCiex+YeZF+ftgoIfpQloGjrF3",
+	"vF1zp+4SpJZBhUOeV4gRAWpNvcIhQAZ719qW47iCxQg2lgWuTMx4bAtzoEJ/bKwtY7fY568TKQ3ushwE",
+	"bM9ER1N1Qy4EKK9bO2spEr1h5OLiejI5m1xdTybkxcZw44OvWZlz0S9Mj0uWVK3f/eLbkQ2DIsBpfc9j",
+	"KtCilL8zMe1aAyHJAt5AAAYIF8BLdLTDDfVv3KlhE2yETZjeDkAsHBTJrJarR7uEdsKEMF8t9WwnAcNB",
+	"IrY32WndwYMqepuRKf9R956ArVzhVS/+cWQ6NsHITa/Z1LIzp70xG/uW9kEeN7jB4vzI2RwlHo8RYP3J",
+	"5h0Azai3MQATXwa0QnNwSaDhp62j4Zjy5fJNEoiEV81co7UlrcXAh5JWujNGzGgP5qKbe/ZIY35sIUwR",
+	"6UDzo/R+X6wQdFVwGACC3yLN8Uu6tZ22908UzT6Eve5cc7/7hFxZNiR8AFN9kbVEDugu2p3kR9vQ0aLi",
+	"Gj0a/OPQwBTSI+Y7+G8CTAKvsTFlyJ4xyseYYJcQX2TJtWL5wp4zYr/Z6K8VyMu7xALR/GqTeLdsPnr3",
+	"LnaGHPSQ7OEDyGwo+QxfHDyJ8L1ueTxtW9kP1iR2ZK9b/Dk2CunpezjX2cmygdN9jRIlRkvZMLHmPc6o",
+	"qrjCjaaVJj/K2Em9AqzSgYim++7kGIJQV+J5D+LWWuc1MsxQuC7NtHxWoBedsbPjMOQToD29WjjsYngO",
+	"ERuzqcSiqX0J5GoGV1Q5fMfM2v2+gmOxuFcBxn4IpauxZRxrNkRKauWP122ttqHtJZTDY5NKV/AdS8hy",
+	"GVHRBCZa8HgCU39qtCBiAbY9eNCDahlXio4xe5sxiz3S/aCgW0AFHDULvJJESSj7txmSM99gifq2hdC1",
+	"UN2Qma3F8COwfpoqdouePKBdPUcdG+LuwVf5z8KOwkKP2H6K1IPcI+Ep54JFepsM6ZcelG9UPDAWGynG",
+	"FSeMs/kY83XVeFMezw+xEFGMv7/zQq7ZFpult0M6cbD0Nia6fXZK71c5MWNHFgW//vzQ1BUmtaVMOLV2",
+	"wn69yZasLUNik67IRuAxg71FcUPAO/hds+KX5IzeMeXUZEhwhbqQfZ0Yk4WmiqVSZKpnfy7I5wgeaXaO",
+	"y+WW/M5KWaWhViO1rd1R7vX4ln+yxSGyomWVmA2pg5Y8GDLCnChLObAoClamzVTyp0/HT0MvgdzMw6IG",
+	"W4VqjGE1kFjNRqt+Nske7Rtvb5C5nXNeFFxF1ZIaAFJ34yjoaGKWxwEeQfOSxIEhIvuO434F1Af77bBY",
+	"sPH7CvyN5wxTbGwe/VEuB7nuINZ3XLlAUbM+1u2/w1vf7tX+LSrwsZ8o5lvdV9K599xT2t3HsePg9p1T",
+	"p2rX0EfWwQSikq6qVTMciRDobaLrjvKcznnOdUvA3snLFhmRkIkRD+eRrnU4BK6qzDovKibjp0+fPuwl",
+	"LBhuTNXuXYago/DS6agGEHUhEEvHtMOYmmkeAga0GcfwFxXwR86VrpXTBdLZDn3g+WGYqoiv2VaWShN7",
+	"hpo1A0iggpY+1oZLZzu/A6luyAx9vzMrQsKWSz4qV+WHuXACPBOEKv104Df397seWWP+7oGEsF++z4nS",
+	"/HBsMPsfcmsQMGmTUdq378+VmuRoOZyE38k8i0M/Chm0AuO6Av/nykJ9ZrBZhdwmxHxAbpYrs5tsj3UH",
+	"SzYmr8zpVUeegpiA9sDVjVwKtbLbvenzaPWdD1HrnWnocX3QX5qMCgon/3w3vWMik2Wc56xdUifYty2x",
+	"IOqiJiuZZ8qid19MLq7Ozi/OJudvJ5Nr+P9/vyZf5zS9Jd+WPINUtGMiZGS+s96zI09tHxRoGGkV6zUR",
+	"4PcOcI9WFU8CuG600SY/So3rjQUKrgwFSyPjvbVq7412FFBFTndT56BpT3zo4dNZlozZlmoRx44jXSwc",
+	"6+cSv+ydIc7t5DjZQ5Sbm43+ySH7533de9/tJamRoE4xN32fhuofD4fcuvaAGdTfH+lwhLHqFd0X5t4a",
+	"ZDcUYTjGSUaGMTo9bv8lFyLBSrPW7Jd9CClbe9OP7ePrbJfQOk+riQY3d69kZ5OYQz1/2nrr2C46Y/IC",
+	"PFS49pASig8mrlJKZNYkVYQq32ooqDXyu+8a8JRGfbu6vPQgWMHLrOrxq+NWy3gWUSnY6BWhbaQw4CD7",
+	"S/P4sWvvRhn/BC34FMsDqy9gwVLwAfyhQeh3QROFi/0qpfsCpZ0+OWZYED+QLBG1rrV9xMQeqMZcwRId",
+	"pseHdbWql0N7VgAy0N+xKe6wQPJGKLRg/dSbCG571ArxLo8HvKzajfVGfvsYnbo3po+F+vL4gSu5KXvD",
+	"RX8HN4eP/+fCD55+V4SIhD3IeGRACx+b9nbZ8TULPHJhKXfNbXecq66Z9MaFOqa5UXe78k/Vr8FWgtCc",
+	"lrFuRc/gd0LnPiuXalcJtqKK0NSYYzlz/Sv3Bw4mx8FWuHATCLEVo6WiPXqxuhuPbYMvc6amsiX9Da46",
+	"PgngMmuhQyl8O70bmy5S2XiVKeltvZM3SxuKO9kzuGrF45Bu+huhNkUBJeEd9YWQOIOmtut5BKUeWPvI",
+	"lU+ezyRD85mmGsgMzhkp0h6E7g/J/AstRVsxSb2PbATxBz1onTb/eFB7FEw69fKzgrRrnhV7h0/YWmXv",
+	"WKgaPFlZW9/xe9KnudzDcjAt63Ri50cVHcAltoi9GVZXVSC/VuogTgdk4d9Y8Q0OVZobOzswt3zxu235",
+	"D+28PbJp+KWolTMUxtNO+hAOIit0LDnCUD8owWbabofmlIdVQ/WX/yLq7nH4jFsqbNKS613vSGePTpcp",
+	"e01mUP9pln1G5iw1It28AVGhtlQlEL3P5a66LGS1g4xo1fQWfD3KWokJsWwMCXlOoSc7ttc43n65Aq59",
+	"1zLVad2UiBQ/uVEm9dyQYJGYkJvl6iYsH6GNiujTiPi4SeyBKx2jWubqsSHVfWGV6g1Ujs9Jbo7ruIzW",
+	"oTu1A4Qfk1rtP89jyXInBb+PNiXpJFUDPWefcY2KNpN5NrMJ6yzPLL6BRQdNfJv9mWDbmUOxvyGCcSyS",
+	"sGcotA72DhspUPgcBPi0np0uf6Ite9pXQvM25MAOx1YL/OchFx9Q8xQQY86M/Dytl+zXjuyiURQHMOLr",
+	"Xn3EDB+MzH5vszbsxtIinatTJnERGKjpqTUDoZVqdj/UaNAkpu04+8+yrA55fwhH/16j6Qf3P94D2v//",
+	"AMZ+dcTHUB1LXevjgRzgH2kUzQ8n/HCz1G3TunUaK/dEO0jLarhgVdrlBJP1plmoitbHOLKssXTae/cm",
+	"2DNOuuSTLVHoibTwtmox3sgt+6IyEmE1y41wtp/N3gGw62FqcSOw1mGnKrpToaPonqUK3RG74Sm1vlNx",
+	"Da4cFyieexrH/nnmkNZQPFWpKARaLG05KvEpFUaNmLPQ++GydJEjPzgUq3hlchzEvIKBB8x3iywdNOLf",
+	"Q6KK5spgN5GSFZSXUR+XOFRP2oaI5MV6KTXMVNjekLuwpN0ThTdTyAcvsM+tak/kqeWu59TXJYbZRaJm",
+	"evUvTfRZ9PNdHK0jnGrt+9gpdaMQB1nXe7RaaG2gHZY4I+XuQ6kD6QLYUWmxGJ4ykIxsUnkLWi70E6t6",
+	"FpibPS5LxZJ//EEwk5pn5OPHVuZsqQGwSS5uIL4qwBU08rbqkUAMn1DHxaKy+1p7bYjmqSx4S/aax2G3",
+	"JXpBCyPM2k+CaivgRbUTae+cNhzRc1ns7uGG9c6k+OlWFMFRtgLoXCtdEUkTt63ZqYAZwmiZc1a6J1Rc",
+	"nJ74IKvB6UY7lULoLSGK5pplZk+FOzz6wjXN2MHmzVaAYp2KOYXgO91HSFh1NS2oUltZZnFrk0VbKfxY",
+	"5V36ViwV6D/ENbrGoZjuO6/gXXjMtr5xUBDO3N8qoJmGBg9Vvaody5dYYGOWhXD9Fchim5LSQDGufND7",
+	"OVqq5WxAdNi7qg8dIsN759kWsQ1tLQ6gcmaWHgN26t/VsPj5c0CsqhhYhS3JyIpmCZmEaozPiPXUuDgY",
+	"bPcZSFYKJFUXbdgCiU2RqDzqjogHReUJJbiVvfeX4Ra6pOrZaOfvW4jjP320AZot7BC9tt4OsOKqWsRp",
+	"PzZg+GqGndatCuRtJZbdkJXcki3LcwBSNac+V2SG359hBxJrlMEF+y+IMgilGc3qvmTBtqPA3ESdJHcp",
+	"R/ZZ9DPX7wl+gBsWslxKOL0PTHkT88r2y/cPXFA5PQyG/ou1j78uOUZBcU2mxwRQCwYNfFtOH18svZWb",
+	"PCNzM+1rQ3z40Cwh1OJl2YTYyqq9ITN0PsxAhMxsBGCWVLERiBLMd7XwgY8J7KVfu8l5p0YycsGxPinX",
+	"tsXUIcMf7vJ0de2NWy0ehQ00yJpRAeghYfyEi6XLMA/SimvujCS4fep7AnlEEtgGgIHto5KGhTEEE3+O",
+	"YuMvmhMmsupADLoYmI23rKrV3X6Relpn/Ma+aH5v+HaqHhy2xxzpBm6LPZQ/V3LiV7Xi/i5JCVv7lCIc",
+	"ZcVndTcflR+2nxy1XwmSS7H0rabiDahrfZiwPdQNmcD2V77pmdWvLYCjUXYTaBZIHl9MrIOMrw2nPnl8",
+	"hTEe/OekpbPOf4G0rE+U3ZSQywmhmhhpqCtC1qsm6Zbu6nayy3vyhHz6dPz06dMoKaukqGGu4I4kvSMj",
+	"gw7ha0hgs9aR+EDOYouQ6NxL6jVTtnDg2LTDrNxNy02LN8vPs4F2CCnKLpeiQjzzyUu9dfBmdscQTRyB",
+	"VGwSAfrQUDNgCcmgx5rZ/bOXi7MfqE5Xs8PJM+iTdhRJeiW9/lXOYyhABWcIrm1ODIf2Ys0mOPUcHmwT",
+	"LtrYMy2lbnKhK5fdisKZKjd14+I8JoRYWSIcV2WR+Sa6CIl5TdgHDn169EaR82i1rM1Buhd833s5Hwjf",
+	"53tg7tME+sImAPSZWGRPWRoiN+FbijxaHQQY5MPmAzBUw5/RtWIJ/C5USVNUVdQmTZ2F5zWTki02eDml",
+	"ImV53pJchN21pjxrCYbkcmk7cCnnmLdspurFiDWyQU1H11q9S45F94QctWpdq3wyx/21OYXr1LIB33xi",
+	"Cv+NRaquab6UJderdfhhll1cXp4/HSWjD/jHu+Q0GHjNjXTLdoNxMLtbx7FdNDXRwVVhKykuiOJLQfWm",
+	"ZI12cRlX0BPm7HwxSS+iIPQW8N02q6oe/eG53H79r//2zd8uft4+27149pf50xfPf1m/+H1x9e2/zsuv",
+	"//3p9nGuVv+6+ofc6nL+/Tffbh+V//PZh3/fvPhz/DtlIQ8bn39ju5/sncCh2jDogFWJsbUlYzWGJGCU",
+	"GgUOZj6a4Z1A1TfM+3kU/ICe+x4Xxx4zYCBFAPgGLUrXqDqprHl7k/NYmytwdjqUfPjHF4rwjAnN9S4h",
+	"M8VoHoD0iMCxj50ibZcpRnNINUzIzLklZ4hDz8oz+GzdGq2MfTeFWpdoRvN4HLtix++95tqjaOzi8nDJ",
+	"2LclsymcQD/0QyYBuKovklvwXNu+P0FRV4nVYSkVtIzVh109iqzuD1TwBVPaKLCREtaBrfOaUWfXyhlA",
+	"XM1MEfhowZe1jqt10ME+NahTrqZV5WbPXtV2Nu+iZNi1NpzDqvxIiM95TDCLZ8danPZy0eLdccGMa2Pf",
+	"OrIankfPOLafwxge+fHZDy9mddHcXY9L2xQHhGiy+fHgYEIccRcMdkXrYufAHOOfHbs+5YfqqOG0lwsj",
+	"M5GU0QVgjRJFmsLuBYGYQeQ+7T4aXWVhRsNGW7/+YcEwRzRbcwH1g7b12kbBXs/lcropc9ti8vrBg/OL",
+	"x+PJeDI+v37yeHJhxl4u/TBkuewzCi64ZilCQMlbJuAQNn92z8FbRaPJ+Hw8Ge3VNwZU6WEFVt3G+kIZ",
+	"xruCNbe1pZzr+RLbup6q8VhtqL0a+W3YxLYB9L0QgHDRiKFdkB4UqIj/RxRdK26Dmm3iSkxcUt7XrNSr",
+	"HsamXaAqEF8uR34lggGFdqgjVnxjgKvkJDDuGVd0ng98iK0ppk9EwANOw15NLfjgVj/YB6kHg+6fLVYl",
+	"OJtLPaggxy60X+IDCiAu6Cl0QMsan0cNxI+dMKv4VYCbjI3QraupnqB6MHGxPdl17wtVqLv+GfLaksAn",
+	"TkK/nzBr4eAw/DapaX2P2k22HuP1uW3DqfIJdsTAzGCHQe11QTh/nYsAgNbvONvCsDoU7U7s01a46h+Y",
+	"Lnnav6ysSi+1CQjlRiBmKLPdleHmB6CG2fgD/uSzDR0klJDOwImeXfHmUxaVsNwIm5QOaYQIZtNAJuwU",
+	"1iuWFx1d7oNOhKw8UsY2fKJhSBbG74Zu0axXXGm5LOGgN1bhZr2m0FjTHPuQYyIB4draanjXkm6WrNbL",
+	"x16GHnWbpUV62xUtrp38oG3W5tuqWGh/O4D/aZojz0eV7jRqKbx1KWfOpAth1RIbVQ1xzr3071FVHglD",
+	"t+k7ipXR9LkfIVFRZATJRqgiP5WAe8c2yqUt7hsCITn+gH/8+beRkYK/jT6O+oPCvK3lqR+cccdB7Ktb",
+	"7USDCjgrL3AIsAk9pdrFx2nOaBBEn+uMhmFLHm1ieEjwgKjxHe+UZgWZsyUXA7KCvXHSguhnpaqVbTZV",
+	"03wpjgmwph967oK1sbV73sr73lltpUg9RlNSY5dyzFWBCjOUcIBX2phhvy0Bw/DLAfLDtvwJiTZ0vwDn",
+	"42cPcNDpuB8Z8jNtAa4UF8uvczmPZEut8Wr/YK/3bHWGPtxrYwP6MVrP8L3csvIspYqRnGlz7iUk40tu",
+	"oaAyqlZM3ZCN4P/Y+DWX5fJQydbVw6ZeVlDzevPN//iVnv0+OXv67kv7x9m7f3I/ffU//hTjzx/Z9hXa",
+	"2g1Zktld1MME72Gsm284Y/3QvW/NTS5JsQlmDLa2UzTxddE1iZay/0SVMmKJKjKDXPEZ0dB1tCpcKeiy",
+	"6uskRbUzzYX71ChUGXORqDN6TLHPK2aHoz0A3bbhwf2Qc1PfK1k+UN+zAiR8y6ODOa54HOOTMcq/gr9a",
+	"Xa0t2jla1AlBmIaElKzIoadsxnKmWTQ+7CEd9jVw27s4HjmHxsWdtcko3fu35eqAezgGrPMkdeRV/2ZL",
+	"8+hiiW8pz20D7Gjups85xDxCKLDA4w7ypjEkCzkc1GVmjclMaVnMrjGiAxqBTUJQtn88ZhEKtnX6B7Zi",
+	"4GLDZte21wN8A0t37EHssWCgJT0kadvPC5aQ+SZo3wkw+K6jKBPZTb0oFBqJuiRJXwEA5RdakkzWI0lm",
+	"Nrafgxlh1B6JCtFTBIwPuaN7GPnOVT3E5XXAxfWqXJ5Ce3DHwqfXGl6VyyM9W+4gjFhUtc78cGPj9M7o",
+	"cK9K/1LolgJdGHCcBnyJc+mcf8ybT6GYCuzXPGNlAG5atUyTZeYrd7FHunRPcX2N7nWitCytGFArucUE",
+	"ZigQwS3ryuS5zeFuLMZGr2TZok4HK5LK9ZrrLxTBB+qr8kyI+qpcBDl9g891/FR8SEvolG6uVx1lLAGh",
+	"81mzbvvq0fHjWDOl7I4MpqpuvUyETrPNed9j4muZ8QVvq3Wz01zRzMMxeNAcaHVmCXOPYvyYSweK6X4J",
+	"kr0/eWfctrQc60vrk2zuINnWDv91LwkDkqJn184RVx1kmC2NBQJVvyJaFDl3OZZzqVd2DQDHSEDiHerB",
+	"S8rFDZmpTcFKxTKm3KFdvcsQUCq7ZYN3QSakIlu6M0dmc2A3ZEYLWmoc88494w9bAcsvRf2ghdlA0pcb",
+	"DwAO0DJeK1RrahHRXmozj2W4nhB97zCWnlttC6YXTUJCH5ZLq2uDW6s4JSblf3Iwi3vFm00cNaiFA/R3",
+	"gnDwsbzW/hulZYO09nmN+S3mu6pda+vk/os2ZP0ppwKrDDtaKlHYfaDKjgkmmKDjO8Oa3yoH30JGY7ut",
+	"asHgcYCUbiQHWag7MwU0miAdX8hpam0xSxX7RrjRmllwJySTTzxSXgx62X4hBvvoPhm7FowhlqwOcqaH",
+	"J7/2tf20div6MMSDlf6w4xOigPBQVLJkOiFreQcW5aZYljQLrfr9Fu4Hdr4n5t52C9cNZx/3gPoliM3T",
+	"Jvg3QG7gb2SPlZS3VSWrMbXiX9n44p1DJax+rZIIeKIbrF9vHGJFh7Z94ZpYNh0fa5ltoNEuAaB+owpa",
+	"9jdnhNENZWl+o1qXfL7RzIE6RURVi2vhVdhP6pr09zQcqxgF3oeOkcDyUUuAa4cioaXM6zASR49ioVl5",
+	"H3wZrLlqO0j8glwDlH1Sa4WO6XKIOCfu5TVLVzzPSvQZ9rIoPbMdf5qveJa1IX7Y0nGKLZsQI++aeGgv",
+	"tgbkPAc7dy+kqWZ8HzklaHeFife4Cu1AP1NghCkWU+zL3/7jGdou5H7erKpVReduBmVVSYzLO8FhTtW6",
+	"yVf3/Z20b6UlTJvgewPR8F2LhuqyfktWwS2ihgDKATbSEdImQrcc+JNDBz6qE5Ap6YRkJdK9tOpwkDp/",
+	"qHkBipXRb9D94bfRqBIUo99G37E8l/BjQY06hXXWo4/vPr6rKxvuPDo/mZKxkFIXJT+cOfmtv/GwaiKk",
+	"nsLCTOc7zbr0OrNwoFdzhZ0NLQJT4hFureZXIWuKfEc2hbGenpAf+Ndjgq6Wqh+d7VsJTUS065sOIC5K",
+	"3oSgU7eMFSroW88ROdcsI8l4yVItyx2GL9liYfYIJkqTVN6xEkxBLa3T81AzsAG6keO7vs7AMHJwvPgO",
+	"VLLP6r13Bez9cAERdrZb+WNmcfogDdr7Wjt2eRQgUC9sz3lwv90LdesT6ZRtovRtyQ51HI2nK/RSGqzl",
+	"dgKZ8MxDVIEgP+2eGsjcJ1CHSilP8cE4zjHmSdcYBNfBfTfKDFDh/0yobSwnFJh9IfNcbtW18zglhJIt",
+	"gvwndTg/rjAzy+dhWFcVr8JZz6yXpAIXQKsOkRA1y3O8VZmvBMhPVN02apKg/+4oGZmhmLNX3QLbizhI",
+	"Oc6z06VAxc51rlS+daXRS8xxg2Nd0rtIK1NfWhw5SevZ4LUOHqrFIDcs1NYPwuNN7l8EOhwWIAViWsLA",
+	"PPFwBvbT1XfaGeZb7oFYWlpKxTvsyXSzthcrjfIbwLQxvxtBWjzYsmjlZOCVb4Gi7NxMIaOjw9OiBvh+",
+	"jlGS7NMiUMw3OTvsjPOT9h9tp6trrxULBEAMuWClkoLkANrjNBCzprbRPzAqZ7DhdlHDXpZx6X6EO7/V",
+	"HXm/7sQ4yKTqKlnz1+KbD5PwOM8mUnTaBtsHq2ADYyjSvFMcIAhRX5XylmU2JNVBtDCYORnqPK0PtNvR",
+	"C3R5zQoLMtZgCS/7h2yfk6gKoUz+aCT7kou29In3m2zJwqonWxDk6/lzKpYbumTx3p8LFFiqtXwJxT4c",
+	"RgBIhAEdpYNzLHGx2cFNnutCMxKld8P7FE2ee4Ke2QQ0pPMgMSADoXWYCl7EmUMQfqmfBkKeFSW/4znD",
+	"xjKRxOw7Vtqu4fsXe4/jjR2D0qyoj8A/0nYSNfoYdW/UUDkLQK84YBhaAnjeT9x2DJQ3z7pNNgkX69C+",
+	"P0WGSU2OfJ5Uk2CpYrCcUHqCPcXYzmwENMxTKXQpc7AZGGECWumoIEb3hUpCm78OqxwWUtiGzgeK238q",
+	"5Txn6zaQIFAlQKOEf5ZyoxGyFjwc0PXty9ffPidPH10+TsgMIs4p4II8KPDN//xeSTH7akx+Km11yLyk",
+	"App3kVkqMza7cf4vQACdZUxTnlusv5KtWbabjckzQbhtgjRnuRRLwLJymIGaCSo0NokyPMgykvNbzD+p",
+	"54yxD1xFc0pSmbXJ7y14tEtpjAal6TxnhKalVCHAQS63rJwqQW8b3RZSKRY5T3W8q7OmccTq2leR2Nh9",
+	"ftHSddtFdH+DXOHfRoTmhpw7nLCK1nuatVVxBHjFxTJnBBA94ZiCoPEdzXlGStROEqAnuK9qQKn99iMy",
+	"B4ARxGpbYNnbPBiSZNJ3IExcrKEVCj5dSbPbHK9gMFCWZKNYiCCNr2gnl512tFDAHI92T9jbnO2fy6XP",
+	"hrI1efXRlewfkK87SR/ePl63ARBtWk7/796+/cnCPtVe+2jyNHaeaq5zdvBNZuyQxlUf6fMOTo576Z/l",
+	"W7pTZAZrdT3PqbidoccSbFO5IFZIAA4rCING5lz14EHV2/aFxil6qiW4saMCOuDBSImm5X6rthk1DRxU",
+	"bmFB9snS/JNiU7YKSM2mPY17ChksM8mtqDJq+LyUt0x0SBVr2lkkmogSm2/WUfRj87vnTQDgr+UdnNc+",
+	"8zDGQ2ausZx6vaoSIXNPpjo1IoqKekALPtZynccmkke16u95VR9jPtY5ifNH0YqjWJ6cpSpAJf0GAR1V",
+	"pOy30TXJeEZ2cgPorP4SNdf+RxTByDnP9kPdf33z6kdirxMubNKUkxqGq+qEeoAYtQ9KtsQKt+5d4OYV",
+	"Y/jXjGbraPy9oEtmJWqVHbTPviu9jpxWb+gC29UYeWwmRFuqJKDQq7zNon1HXjORmYM7cTFwm5Lkyq6u",
+	"HWTJSuYZgJZ89/aH78etiG3T/qAPzELvuvyJpks89FTxbMkG+EGR5L/AU4erixxxEqR09bnmnNpX134q",
+	"UhRoQ8TDimWjNcC1ldErtr7BKHicD+x6oo5bD11WPeKjhbk+wn0Yb6JYeW9ze+gDjGPlMkpc6ztD9U28",
+	"ai9+qhn+0XTpXwBHQ8kW/AOoFSnNc/OzLMmalWvKsxbJd5bSWJeC+LEWrJ+dY5wHonVFGEcMaolsBmR3",
+	"JREtivuWHLiucX0LDuJzWnKly91bVzTW8Hp9KHjJ1CCrfyVV1FOhEE68sIkEKJjx6/U1hI41Y/vvcSqj",
+	"eluRUy6mK62Ltk5f+GqiCkZvFWhgN76NFWqTtk1OHG+qZIVUXMuSt+a+YrTvlglSbPJcXZPwGbCktvgh",
+	"1zD3+IIT5Xu57E/V9eQYkzcQ9BZyi4wI/YjAXdUgcLmcun/Fm06U8f5RNcIinjEVuxs/SQyc294TEpvL",
+	"7uWJYMFGN9MCD9UWORhWiHkWLlISsutBZj81BosDaVMe62gfiaXZw9ZXcmBJ6kE4kjUXGx8OtQ0hriZJ",
+	"G953xZ85tbmsHlb68UUIz30eLUmMEDBozBcLQ4iwQTitWkFg+YlcQC7RvnBszfD8JWgfUsV7U1sQnuZy",
+	"gyqN66mGiBBwnAPpC6pXp+xh7gmAqaf3iPgWOdVGnvb+4k/ugb3AnbvwrmvF7ID3JDzmEO33yQ41t5LF",
+	"/SFT6HY4tqs3vitS9GbuSy+vaTj/GUA8wwZOZVl1b5luiqgjraXC/5nYgco/Dgk/uh69V1KMX9PtD1Zf",
+	"3491AvSIT/Frr+Rv0E8NLOxyGcquMIK8tboauWUFuDHSnNEyIUqiGrfeKExJq2ekNQxdw/fTAMQuPiLD",
+	"aXvwlReT4xOx672829TcAYMJgd4rmu/1WvXftRLswCsG1JQgROT9Rz2ojAUbhH6eD3ZK8Z8CGRRpr2W4",
+	"rKqJoEUBALLYIs+cYDe+CtHZdrYpk636xbMu9JrTrTmll6k5zunvm5JBXoqIZ9buNXcdtvV+8O0WnLwP",
+	"zqNr63U1k3LOzWBm1dkiBVRi0/TWWyRGmSMvNTG2oy8daR5OGnUg39jSvO0LZd8EXXVWVe8uhOY3IhFe",
+	"rLTRogxdzVCWUrqWSZVth+Lz+o+KnazwvTZ/nE3OLx4+urx6/OQpnacZW0xGHz/uJYH6dww48HzuFnYD",
+	"bAV1cc3YhHSNA8fk+YqWtqJibeFyHWolOieqElVwVGARu62zy+6V5n2PwzY4ogaTqmPzxUo6G2Z0Q9nx",
+	"NQ3AVIKxTDk2vSYzeGzKoUu35yu5IHJTqgYgqGXZGzJbS0PqGXYJECzDG/FX7H8EMNSAmGGXyG0C6tb1",
+	"hsygJRG+YZZgtngKHG172NprY2J7G2IP061EvYzilM+48OPkZbWvlGeASFhphfWnFYYAEsGcEjCJEWYS",
+	"2gFEpYzTOrqLizzK2qaA3i8AUldiJvAnqXb01O+QzVVNEnDDJxnHRpSMpis6j0c2jJBzRRl6b+FXNPsk",
+	"g9qudjFHjDltmEhZI4x3yNKEXMHVrkX9853aju0hY4G6h/R6Ow6U1iUm0Tx/tYA6gj6YTO+SqMllHXlj",
+	"8nbrgRirUJsRI7b4HCqWNzzPFFnRO1ZdxwGNY3Abw1F0WnrtmK0AH/dpmZWqSL53/Zl5UMvZ08qD+Ubj",
+	"pwNq941kwXpdL6B2IgWjBwaN4mwtG8gxoWzCY7LneB0IfX/YoWQkPVxFN4QI3IX58hJTELqcYtaHrfjS",
+	"nCouYYrrJES5xJj2/ZfptR/SfavL10zo/tMCn8MnmdEbN5j7TAhAQaZtcIUDWpTji1r73yL4CAKCGEnX",
+	"cPYJ8S8WGmfc6nKMeayx3ZRl46DdgdtVXuKFIwynfRBexxL7uTSnhlb3kfGyXLZlPAa9PhshOdCSbWde",
+	"8Bd+OXsv56pg6dgObfbVDbi1LBDimu7IspTbzlrqHt4PO1pHYzfCDhrF21r4thSH+va5+z4m2JaqPTs0",
+	"yBEPQyW8P5KuhRhWM9DZgtIsp0Vbh/HOpXSyAlNwsMk7IFJaf7kT2tZJEI7PNeLo6mkax0XzFaYHkgOD",
+	"T9kSSBur8hRMqgXoWLofgjMkkoOGwStvp3pkPDMomwRWw8/GTWdrQn3TNpqmrNAqaCEJgGS2+QWPysSI",
+	"Oj+0T8pAFM2wR8uhaLEXLu0piJbAp0igdGrm58md9OfmMQEQ1PX2uelr1AGDPGkuLCxSZSQER4Sny+Gg",
+	"R0dfyCG+S6eGNzDG4ISpj68WptE1YOXhEZOmjhIxXCqlqkpSqpQM6oHQIzmsd6zkC86wgNk1H4uUd2TZ",
+	"QHsCn5g3crBTfvg0T4bvY6U2HbqKK5+wJLGwI3KLeXT9NZmqi1s1IduT7vpqcZ5O6OUFzSbzh/PL8/Qq",
+	"PZ9PskeLC/qUPU7Puws2gsiIJjkgOUVr4FuljO+M5ktbKpoEa5FUC9mxsSv1MWYku4v//2S1ekJDnNdS",
+	"CthpuRRLVkITJzjegr4WCEZo5vOfx31rqtNVLDXhpbbtz8xInQm5f8Sje3YbS344yKUBFauBDOHTKiDY",
+	"0ABKvqjV3rkqOxsnSPCOFl/egomUdbWHhfnz5QrSnF0NKm4C6DvT6BHRUknse0YfYrvv4K6fsYYoaDWt",
+	"uB1n34SaPOvREt8S9e2mFHGni7pnOyCMNSRtCjH2EYyDpGzmrBRMMzU1MiWaRIZuTfAphz21c37HCBeJ",
+	"EU/7r1GQ27p3XtsRfgGnRN0g3SIrH1uPb4YzdXp3UA0Yya29Y9PuYji4BRNQw3zKfW6DGwNDsrcjMQcv",
+	"eNR2f1tVYbsA2JwZW8C62xuyoSsPrcU+k4ci5hjrjCd8LOkdRCpuKqCfEBcI0T2oIrMvsWflV7PBVrHt",
+	"nRs5JKHPPGuAam4p9wzGS6I3pUgqSHOI1g0q0mju18+KieHBFBvGsxW3MwdCLWzraEzpkhudyjVzDRvh",
+	"1hsyk2WxooJlM9/80Fp/Gd7pTlLX2sdGk2/IzA/ePhrEguzWb5T2Y+dD3BGjcPK28NRC6bgextXp4cYY",
+	"bxK95eYIy6ZysYjvFBdCNoemu9uB4CKhiVws7hWjPMZp4BA+hulbgaw5eNR1IGjaXDzrlnB4mvZktAf1",
+	"yB3KYZ8+Jxhqo+/SE77zp20j/HfcKXwATfb+x50TkZEi1AEH/2HS2/kfJt1PVEVSv/rSITL/QbMu6GEN",
+	"PRhnj4nDG7um/Wrxsq093LMAHVChL4rIOygXgScwKdACAx4d9Au66fW4/X5q72dVRu+vVg4rOx+yK6M9",
+	"zHrqYf/t1KteeMjgCni18AZX9JxZsXxtSFTq05wwsf1bFbhj0MFvkKHHSc8jwwuA07hnm1Llczlq8bun",
+	"nMNnHnq0ZgaLFlAZbOJl15D5oGiuT1ee/zzTtud+PXSmddEQLIRYQ6NAviCKZZUllmC7GIgeyjJ6mlX4",
+	"a2E193IgJevI/ZH4sKaltsqyg8eI1xXyqPMmdABbH411Y+FEbyDLTbDKSFOJt0OgAYS15gZEvDuAP1qE",
+	"MXx3uoi1zXi1P7wAAc1HzMbEL6jPssEsPgSeNBuk2pbwJi6W4y4UkvoctouhSTcezWR4n4Uo1MkoGFrz",
+	"7ZbqDTx+5In43qhwGyMehKWEmjya3laI74AMmkql1Zg8s/4ic620gXgLZWGrLXeYgbqALD88wCEb1TNe",
+	"LC3fQrf1AZJ8Djd7BMo4Cm8aSZm1GZbBDDMJqHiKLGjp6ntrMKg3HikVUAGgM4VcOMwgKsg5YKP2L4M5",
+	"EYpoNI/vW5+8twerdEOoJmupNHnyCfIKmzwLC9TFe8/denczILAckSJlDehDqwqCHwSs43nOZgGa4iyj",
+	"mk5zqXzHECPPXJo67I2EzHhZe5p7zMQ5Ixk07fJeneuKNTxki2Z5jtEeWhRfKKjOn/0KJZjvSCnz3Mxh",
+	"hhAAyhZRoWfWLEzDP1ONpOZ88fMwixYMN572L2Oppmdk5pK4Z9dkDbn9slyqm9/EGZlBOybX1Mx3P7GV",
+	"dQlZQ9N13EdQD6cIF2m+yViGz7tm2vVXzDe69qjt1QK8+YWyb8IXYAvu2TVk89jfnIrrfsWWlCzlGVOu",
+	"P7k5GXx/9Bopfcp6cmzLbyAlLF8bwre9bCUK19gJDphWS0jXpq77m2+Gg+nQ1ojxylri2r3n+LSVmHKx",
+	"QNQBbJ4T9KSz9QErWhRMmCNdhqUaY/KqXrLnP1+v2YsB1qmDs611qUPP5gI79EG/HnzLON59ZYrAvpH8",
+	"B+i8NWdLigXwsD194QxVt8o6j6m+l5swles1jSU+YcsAoLhdUJeVw3WkvrpaLNv+tD0bqx9FA+XEp6XT",
+	"NfTpdqUsuLJ74wyaDPplQSmZXdusXiqMODMfZBkyKM2lYI0j61T55UYtGOQIwCBOe8s0nzmNNyKBlgDV",
+	"iUIFQhufJFd+P74UA0uzoRXw7hvyHgaqcdh+bQUKFTegCsXTVbXazuLzL3Ghlk9CgmNcO4ruVLdu4mSm",
+	"TZWbu8Iu+F1InRAKGEDAwQPmha6d2NefN3ZYGM335/mK3rEbrCU1r2nig3xanQk2TkXwPe6zdI0qVRth",
+	"m7xH3Px50dEWbk8yWTQw3oL42bT9Ed3IHKZLulmi5mIeaokV+e7/J2jhf1Sbft+Wv9aNv4WmAn3Q9+/Q",
+	"l3FVbMxDLXb6GzjvEC1uK0lRypQpxRQWM3MNmuV12AkW6g/Nwc81AexeLw0tLodFmPDgYN5s8634SkYs",
+	"uka9rULnTFgh01UHlKpiCvFjLe6ABA2lZ2IIIEAcF/IG7AwHvBcDJ+kb1t5zj4nys7roK18vlrlE3fJU",
+	"6aliTAxiwoizrUV5wYzNbpgqW7Xh0aqsVmIdZsB0oII3QBBRewW72dU/B23BqqGdjy/Hk2hihMhb4IwZ",
+	"sL/luzljgqwYLRE4Aw2GWv2khQOJ49cUbdijwG/oVOLWBWLULtDiq8q5a6vpC9+h0uxn62e02xmdjCH7",
+	"Ig4HyxeNvWrhNrbG2PxNxJMp7+TtQJmkctkJ2v9ezlWVjqDBBo8jj7XlQxQMcHVnTkB50WQWiAlUSMNi",
+	"AfuA7QhukxRgZh2ZBwf3GcjxN3ivf2pa5Z+21Cv5/gsIJgZcrJjWIIDjIOT21QODgrrcxCoMZhm7Y7ks",
+	"1kzo2TUuh1ohPjUjG1XlXdNlAykgeBKSYWVO28Kf+6lT/SPoLsxkt2SYpYBz8kvkuM2dH4fLi2DRvi55",
+	"WwTE1k7UYyBcGPu21H7/WAdxO+f1iukfJ24rQXVy8dLBfP/Nd0OM6Tx72Rm288tf5TwW6nkv51gdv60y",
+	"IxeybGvQOC03oi3aTbVm60LHMw27y7M6o+jNZic1iH2uVvds0f9ezj+LEhNBI9wVzEFXQVBJlrdG6Wzr",
+	"fteerLXeGHGjWjq0gncvqqzAqiBKQ2IT8qoOmjVIwTwKWAsmydAOHv3QIcM4L56j5VDLolciw1/l3PZ0",
+	"xkhRGxcqXTK6jsJIv0XA6KothNLEbobxvcH8w7OlWslqyaujxu2/cFk65cFJov9euHym8D9873Qj/6zD",
+	"fuOPoYhfq+o8hbI8sb4tzFa4Y4QKGz4o2Vpqdk1m0Pd7lhAhfft2iPnQbCpFvrP4K6qCv1GAjHJDZkrL",
+	"Yirk1sGqgCJrflRES2luYHesnHmwHGdaA+5SPTIDHYRhJFhlhN8GvsRvjGwDjXgkAQjzc6Vpnbrl/wF4",
+	"yLDQJ+rvcSn5eErm3IKN0jJd2R6x1RfUil5cXl0/XTy5yiZPzp88eZQ+zq4un9KLBaN0kl5e0mxyfkkf",
+	"zhePFufzi/lk/uTiIs3OL7Or9PxyPllMJnTypAWV1AMNVR/Mudh8mNJ1FjoNwsyHpWjJoHiZqQorFT19",
+	"t2wX+P9gpuBiHhNXUQ48hF4wV6ZlITqdl3CgO5L/zqo+fD2cIIFGftAcbuzNSv8OAmBVpX81kpBs7V38",
+	"2ze55eXveTQz9ggR5TbHocriQ9LHvue46txqlwRltY/PoVWsZqVhqf+w7P/r5OwpPVu8++Pq0cc/xdHh",
+	"VUuZji0YBN5rcOeXroDwvZLiK9f8iqsmvOnk0ZPLx1cHdlDwwMOL2hx+pWe/T86evvvnqf/rT/Gt1cm6",
+	"Hg31fPL44eNH508uHh0s8Y1Cb7bxKNAwttZvIKXsuSx2+9w3Z6tWZRRT0cAI9LEj678ScgsOGSEFM0fD",
+	"TqRTm7k2c1EKruPOolvWkMLoVO5wwUWl8Jv9FsojWvCztGQZE5rTXLW9EwD/62NQK1kcqF/YJ1CQa6VI",
+	"KgsLHVc1LDi4qNVovJsAG0FUssmuUPvC/j2GGdW2ri9b1zO+WL1ThPsRyubJZdBs0UK8HUGy3gQC4VGr",
+	"UR6A6viMfPPmzQvCBLiHGB73gDzdXpFc0F0uaYTwX1PFrh41RdPVwyePYoIJ3/LWpk/Xe/S1nOowoPpB",
+	"MkCY37Idmh7Bty4OtQO00QEL/v83tnv5jR1N3/lfXDx5cuiYxqHha2OLXGE2nMNwq390no0hjT3FRzVa",
+	"RllK0EKtpI5C+JTyzoidjgz9oMDP1nhTyNMxvNy7nM+N4Zn9YkyRGqQet+BVQOCihllhT9wvVICuEWv2",
+	"51IU+szipXBgnz29KNWDPkH+mLC7czv0V77ch7vy20sfB+31Jm9x9mh10owhLRq42TdkAhwlpIiGHpod",
+	"TnWtVsIuWkiXJODpPo1L9vhyYHNv5xfbl4elLKS6h1vpdN0Twwe9FyYcXxdhvuFY9BkjSn82fFsy1pIP",
+	"GyQU9YymyCN9zTb9QktXDntAXr70MqE+ecX0MA8e09Z6jac63Kcrzi/NnCHFakXhUjB1qBC8SxWaYCAA",
+	"ctS2rDQatu6xUStVx86wm85ehsaPp+lKbsqWrt/+Hllo3tJU2TPkVMvlMu9F8ECh3Bt4TucsP8jz3+Nd",
+	"nQWvzrcbOkPuDnNyIzzXpEHSpJwfcowWXUvTDkXSB+ShW3T6qs6Ois1I1OIwHkSrTG5dh55YDAMTTY5K",
+	"rHMc0Yqad0DzHFQt6ObdyQItWVItq9oVFG2fXBXabAsydvRMHxbhDpLtLFl8CNuOPUoNByR/f8/uMU2j",
+	"DmgfB2pc01ssO/pUjF6spGDZdCXXbJi600vxbCich9NQuCYwIkXMiA6kn+BqZLgZsgFZFGFjPsoPhlp+",
+	"wYq0zsjYPmtWWBC1Xv4HGjnBkj+37T77NAFtbYx1Q2aQDn9mszE8XtbZGXRM9TmIkRT68zHb/fU8XW/5",
+	"K/5///f/GacPf9bf80eb0+6JwB+mbweGwEsGiZMtxz5Oue306mCIbqlTvda2hw3G0W9l/9ZIKMxlSo05",
+	"VOE/GQbf6yUSY2vwM31OFb/prrJ0iRvlqOkPeORYhb8BAxDQ9hNB6sAXDcUidIcgZDxPB3osQKgqIELQ",
+	"Ns/2ZJCLAHinxfl5zMml7YBPeHTEYmGPB5gXqQ3ZwtAOxraA7K1h2jnror2vxapKl5xbwyah2R7e0JVP",
+	"BcWMKqkjoPf1mb3la2YUkhdCl7vYpuoaLjS3KxkD5zXwjU2IqtgFKh1DXmkr3w5EQeRLGV8sWKmqSuI6",
+	"WfpPt1OAHMOvfYyFY5T0UzFt7UzfqwVxVE88Yx5i6VMklNS2yOdJK3ljAQViqXrxHL37ZfFVyA5dk0BW",
+	"fLNZrynuPiZ6dDl6ATe5u1thHzImOMsI1x6b0bpZoLM7VsECRLQDUf3c+YRKFwOVqfdy3iYhHIQAOJCw",
+	"rgWLCBIi/1/23kW3cSNbG32Vgs4PJJ2ftmX3JYmMwd5OpzPpPZN00O2ZACfuI5bIklRjqkrDoqxoGg3s",
+	"p9kPtp/koNZadSFF6mJL7fS/f2AGcUsUWaxatWpdv6/ID0IN0Va7tXsLXHt1IxJOER+vqcR8wLg19ZHX",
+	"MaF/4MsllCBMWCV4meulSggzP2H//Z//VdO7eGU7aO1qGKRzjXOSs3kp7qRYXoZeQTuuqIEaOtjxIp++",
+	"iUA0rukXCP2Jve7+gIgqaA21Dym9vATYQUFEcPikgELjpJcbZqd47oiodoScXz0YJGE924vT22X3ABdU",
+	"C8553IaKrAfwvkg4ye8EM4ssE8Juy3Cu+Yf+5p6aj6yK2714aF7qSSnMDmpZzH9x19bAtZsyuwpiIU0N",
+	"VDLGl4mS4640jHqK2x2lmchXHQQef6xKWDtRvhR2L8f8PiWt9dSKK4egGBxIWoRZ3ixx7ToLf4lkosOy",
+	"I3fc1VoTarN14KUi3gm7O60UuCKjShe5R/6B6t5SWLMUuw/BCEIKC2RORqQHdtFnpqux0FVUVhpgMhIH",
+	"KoHw30ZkWuUm4MQQJcgpcxRapch5VtE5R9XH8cf2Oa08GNquRwcZsgFUD9RlcMCUDPEKiTqwwYdvLTB0",
+	"4dbj01qJDd1TvLRvikdt7aatRFKlmOtI4FtAnKJlhaUy+tLX1ENh4oyvUBPRRkVHZB/cJr7zCBCogQgH",
+	"EZJh1+Rc1YY69GYMqzADOvR+o2HQYeXWq2ou2qbRTkh7pvnaNRjUMb6gBRF2l+PEJlpGe6RbEedFUudp",
+	"xYgWYPKaZq3W0gzz0RBSbXbqZ1yqrbkaGHJCQltbhbpUkMC5KexSDu98ymgtpkm7vod6jx7nTi37Nx7Q",
+	"cbgis+9RFF1RioWZi6ytbmSfSo2DxpEE+MJ7O86tkOqgMGgzgfKyMlBQU3GNjg9qN58x64fNBHs+sMZF",
+	"wpZi1NoYIawybtcchbwVxQprPhPP/AbyZ9WqsZuj0uy832+PiLVCQtkzX1agH0YEomTdxUYDTgNxkxBF",
+	"JLI77YDJB3OII/Dv2CqkK5VFGd2IlTdGTPntQ0xnRRV6YjwGcYtcX7TMa3CDzvTpYZ/XaCGLCqcS6Bqj",
+	"ihwg/JXKbHRkqBQMOqXr8QD4+VYyRkcleLFOIbwJIuY6MCAjvzG+8yWzpsHKuYN4wMIFu5dahQXwkBht",
+	"W6kLleV1BMICsUZXWuBBNIyoCMvDvoMzGNowSnYcJzzyQSgu+/Sy7R/yaZp+vgIpWuEte+FlTN7WISY7",
+	"Va26TbKWBVNimRImVNTrAgQRK1FdspQWiMDknaMHFxCtsla+zJZ4Q0uC9aJOUKBF9k4q3Ql4iivPNWpt",
+	"QQTcgxN3VHKVTakXnqwMJzKuuXe+qHyxLXqYNNZ1+HwwMJFbNUDnT8HEHUBhIrhhheB3kJeKgZDcianE",
+	"shZei7zuLWH7+2J/d1AhNbTXPUjvSBj8E7YIIe6z9eN83EpWfmVYir5uWj9LfhRFoVsBwODqljuR/+DZ",
+	"sUkAgnPAo5olkIf6E6+m7QGTde9/UgrRZdH7R7Ql/DpKbPxPOqe2nfwxqzrwpDyIhVt92BpcMcHLQvqd",
+	"RzsyoNM6mXPcuKWoh4SjVYi6lFvXAXzEvFwBm2N0BMEPTzeCne2konATDl1AYdMk0INFqK/HdIJQFSgV",
+	"rqxPGrjnouBLS8Z2Q1Ak3m5QcNqQMMK83xAEOTBtJdXmkKBEYYLG7HXJ3f06oHgB0Qp1xwuZD+e6kJls",
+	"y+z8Qt/4VjpZMqEmUglWivHCCMO+VJr9ZXUnSqUTRnlPbL/TY1YuCsS2Y2/FRD8Bb3nJS+ufmFP2KykC",
+	"STHMlcrQ87d3Jp79ZxcXLMVFd+NNXTcpgsaNATpF5fahNdiU/WEDRwuVF2J4MJZwZN6294wYXejcssfU",
+	"f7x78zMbFXrEPqAXNWA3WDVxij87uzu/6SVszrNbM2C/4cAglPz+4yl7xbMpfAd9tXCjhHFW8fJ08i9w",
+	"bfXMPxmf+gXOl0mY0YRdEwEqIz9PIdhiXmgOloCAB9h5tfu/kHEaLeqHePHs/mxRsLrlrN2hR7xVu9IE",
+	"MJTOy4USKTQO28PdB6EvmSiM2CJJSldDep7I01N25RUgxOmspNLX0JuO8rSZfHOPF4VE35AIMurv+hO/",
+	"DUCYzsRxATZFqyhxJh4EjbkvlzlM93aYPQ72prPEZM1CAywbfmttxEXMbZS4XIUsfb4EbFExrhzWaS7m",
+	"pb6Trm8AgC49/mmkQMwim1rzob7yA5eZwGKmmeDKsFwUohIPVBVRB0aL0GJDtR8wlOYwF48CTEeYhJmb",
+	"ASJ/nfH5XORQrb2X//TON3Ucgga2cVrVlWL3OWQWRdVw9UnSwYPm8/kuDvgUjMpaaw/8PBtPdnPAn4Yq",
+	"AY8kV66G5UL5s5Dm9bdgn3lzKhhNvVGRb37ieuSiafHg432kosu4WDMgPibR0NDC231oo8bQMD7VHBpN",
+	"hR/bQu0wrPeQA9J3IBjvk547yimQkwu4EZgAQ+wGzXSxmClAR7UHSxzDMWd8LoGZEOqqrJI5f5b0ZlQV",
+	"5O8EYNs31HCaiZteL2SiernM2UovYGf7i7i96t96H9+vhWIo1LZXmccefEZdBTKA0xyb25T9WKuZIes2",
+	"pXGmSUSsfBmjbq+fEDsrjO/lePzG790HE0XvPI9+U3b5AXC+gQKHPPSXuiS/YMZvxRPGARdkrXsvMvz9",
+	"Pm+r43TEVTutTsRmZ2LTbbQiU8RB7F/0+0mUMfeRh0bDvzu9aX3jUN8eifI4pvrgKJkZdiVp1qfDZ7v8",
+	"nKDo8RKOMzAl7REGUcEp5XBauivdSzYo9gG82r2uNwoctUeygRZ962y1stjft+uSNN82UwjqW9rsncum",
+	"y+1jv13hLJItuxPI1CHzdy9M74+xpt4x//Ir/mArUAcRVdHeDnvQDS7MWzSILiPina8h2MOXrQUl1ss5",
+	"gvR4AdMlS0m4UkwBYk6apXqpRHlmt/jZWS5LkVW6XP17KcbpGlxDE6rj4tkBiLfRANxsVFJISCpP5DuB",
+	"eOlcG2mHGySKtA0C39zf2N0QvdhgFPpM7F91W8sMLygAt/6i/9Aj4t2uGNTPDaguILuNWDvGpRB5+zmw",
+	"Q9lfJ/ZZnByraDAjYXekYZU+7Sh567yd/XlEPdWBoGjv0NYEaHVUaxDKzkUnUR/y7e0FYRmj6oXnv3Ef",
+	"X6/m4qoLN2851a1B45CKB9Db1uaQf8dCg5PzrTEz98Z+umOMuPDKCQnWRokk62ddJvPcFdy0RfdyXvHT",
+	"TYFlXlWlHC0qsSe29evKsPDbpKNvlz57kiYhBeIqRQSdybPWtt6KW/nPdwh3uxnYOH2+9qCphxeq2qWn",
+	"NtqMHUU1M674ROS+hiOyN7xPbW/W+rbZoizpNNhYHVB7najU+b7ZnUKMq6FeVBuKhXCQhk15bs/5UutZ",
+	"u6VUiDtRdNxoYV++DrJXEwNCbgR9YuKUAS1Q4lYZG4SCzL7vUDQ7zyRo+r3Iz3E+1l/0rV94oAPiFafo",
+	"ifGV0mBKFXKfRorG/m8xk+7Fxg44QfjDw+9dtwWGD6dzDJpsI1iH69tAWxZQgJu6+/z0/Pz02VadHY99",
+	"O5FjfUP+KI01Zh7ax9C5yz9BQ0P92Yfoymio4PuD6LVPy3orlMOEa7JY/CvwLwKeBGqbHdkfDm+BbYG9",
+	"RKAZqVhWCF6ST8WZ4QXVG/jSBY9+PeXttCjNXViNzf4NEtutxXjbdZYfdOLsANmCYXQQ1osnuI+No6Mt",
+	"DbsV88oqKnEnc0G1pP7MoMM06ZnFXJSGagg3lkcUUgkS9g0lEK252Wh47VDjopS8XlB2frGT0BEh4AMJ",
+	"mun54R29WvPIht48jZ7YugXlTLyJwWKbDa52VOzLtz+8ZE+fPv32CdYHhK66FQFc1TXz13W39NkWHDQa",
+	"R6iSbKtgaONrhe4lmXeJ6P6VofsDpu+DARLV28CvTjck+PW4PUP3uloj4gPSOgQVJh2ia7VyXfUJ94f8",
+	"at9U3R1wm7vXjfhn23sah50W6CG/sOrBml0IHb6jpt+EQb6hGNdN84ZqXKKIM6JK/JZ4OmBG/ks8GKXc",
+	"zkqCIGO0uanolSSjazfbUR7klN/W8HsMW0XfCtW2+8Fp2DX/8UlhUKJDWO8L+QBMHwvT0Qbx6neeQQKa",
+	"E3nQ7o0PM56LobUvOlgS7DRTSxnPBbSmEDJ6FQpr9aIq5J2oN4UidSbyBrkfN2q7956GdUcta/XT5qUY",
+	"y9/bVQW2+WRTXvKsEqVJ7MSVItMTJc36IEdlNXw2vv72MOxGbWc0lezRmBMvw1thAWAPHGQDw2b6hBv3",
+	"fkVgbutJNcxbqRSxTnBQk0380Sl77Woq6C6s4FVM+FWT9AAO47Gkn7543t+MIp30kFa4nWDSs+DBNdCy",
+	"JqFQ2S6/3zljXYIfLorx6dZCnu4N0fzdRpOqrYK0c+UQCLkNXNB9viNEz/ouc/9qbc8ibb+DFDf7P+DT",
+	"xA2w9cVC605LclGwOad+Mpf/PmXv0IskglVeCkwjrkMW1mdJiWWL1KoVFNZdspk0RqpJoKdH9wLSUafb",
+	"QUl0ke99d57nu927xcBMCQAoT7Gez0STYuXbibxWYuAwAiAsmnHFDIduEUqkewh0N8ORSwdDrOXlgjHs",
+	"RtDq19l1a2wOLzWnfC5PKQh2uiiLraoabgbz0CZCrhu3desvsSHf9Z4vuaxMwrRiy6meJYT+Zc/MhNpT",
+	"/OlZaH1rcL+AwqicYmh0lgqeO/i68LIX/YsXJ+cXJxf96/P+oG//9//ubBd0kArD0gnKd9sXaaQZFUMI",
+	"RyBe3dmZjgl4283nUPIZEIJuenwub3pUCBnAndufXJUrOqebM3TuZuj5HjO0FjmkKmgqhab1aBcVTFR3",
+	"YpyF8dVLk1qq27FW6cMWUmcsZGrfB3FNU2tgpB67eNZ+7FEF1Ic9WvDXkrQAKeZu1TpxYjTV+rYVb9Vs",
+	"JFmxF1DXFziF0GEzEZW5hEqkASPXd/fyhIdT47R0H7SB2X8vrGVd+pL2CItkMScyHMFMJYsC4mI7E9rK",
+	"QqpJF+3vtW+HdxT60GsTeEqhP9eY3f2Mpgu0nN7ej/ht80r7ep+Drrb1qlue+xf7sW8Ae9AT7gvNu9Ew",
+	"59ga6jqtt8sWl2iBWjUeKNR2ECco5ehGU68B24P8YGzGM3rYc07kjFdR49Au4Zouo1NOsGyaXu8Sg10U",
+	"HeLKENVv3dRviTYBzcpGUmm4AmgqBuzC0eKyUldQh2DtooXKRcmWfLWFo3ZjcROqvsCV59rj91JAi3m+",
+	"t9KyptFumCLkxqIthTsmQdUc7d0I0dnD2NIsR1KUROgAoBa7qaBqb7Xh1CBZbwsYo6TvOS/0q44yAY9w",
+	"52xYkHdnr8JhXi9DehjAoY85t4PqxJyI1EDfjs1lB9kV/jwIPFde3O2p9btBscXv1WZMEHuFf21pWL7Y",
+	"Iy5WCjPXynScjYCGUVNoqFRCne05+4v8LvFVkGAuoyR+YZza6FA6/9xFi8Ja1cIGnFWE/LFToHt3reO2",
+	"TsTUyatFRyfJj9fXvzC8oGV+uvBS9e1w1qFnC60m61Jsf7IDkiooJi/WPjzugAwbyEZme8itMSWHCL41",
+	"FdSnCcO1rm0b1TfP00GXFvFQNSTayDglDR918qfToYylt1a1t+lAGtwBZ/fTzuovnFDh9+lwJSfGv9XW",
+	"2F/cOtWGOAOrsL234D4PPO/3N1jJbXd88WzvNzimTVyKSpZi2GVAfl/qOWYSocTdKrKlblHbcZJUA2lP",
+	"1x2hXRI7QvCSy6hTBoIeHu4QrEmggm1/EplkNfqwZzsEebuk9S3aJPsxtr1RwhnYK+wQtLsZYteU+C9d",
+	"xAYrWlwWdicIh1fot1Hdy1ROpqKMygfWGR9dWL6ftBZt8o59kEdW4VbxX8yHbcje1043Nvi7EBYnWmSI",
+	"6+GBvfkl2pn5Ni8f7vRGvuSuHcOnhgU3EoC4R4Pacp7SHd9vGs292vtbIzhvqMrJYASnkTOpOdgPVJZb",
+	"eq1wDO6iA41jsw7tHAVcgeCIDrawqFDs/vzqmp3hEnUN6g+mhkmVNTMWbFpVc8hNlMIYpheVkTnoknkp",
+	"73hlt1QFIJIJW6jCXgPKGsr/rfIpCr00hE3WyKPtpitbIFXsWDcIfpcFhZZSOqCIvrOOIJNOANke94iX",
+	"pbwjssJqWgrBcr6q5ULcqZ703I0CLF67JSVui9UPpRD/2rdNqT3FarWd/QbTF1QIMBITqeoy5wY8w3g8",
+	"sM4usX5purBjLqU1wDlW6qnWwQe5/Hoj3WSgaYhC+xeDfr9XZxfun1y8/61/8u37wW/9k+f45//qpmpr",
+	"bkFs7+crjIUmHpSUsCCjfHJqx9PowOq/eMCA/tWK6Ukld//ycAuCvb76+QrKz0e8iaT3amGX9+w7URay",
+	"ARLx4tl+OwJEI6nxVMAIW7fHdNVosg/d7NSBHSVuQiarK32FzfXTLc31MD/1bFSEv+dwugBpuOBKiZzS",
+	"02uZpIUaYUsB9v+4G7KtI0DIz95auqpHDUi9aGhLfSsU5AXCXHx8bzcGorgjzB8mDkE5nIchrrWM7+kf",
+	"TVddPaf+6W058fUUXfcQt4mTe1CyybOarl62cgD9Ol215FbLCPWvoqQqGddTQCXEfna4fHCjTljqRpsm",
+	"LKWCx3TAOJuL0mgvSIYF6fHeL11+Cfex0mJ/SLlvEjTspsOLI5hXGaGcu/P8nwuxoHuNQW/bEc05FH+N",
+	"VsM7oXJdpgPSPDQuKo7mDH/iRoYXf2EY/N739OHdAQ7e3hwdkiHVB9hPXFn5EDnGKALgi835fF5g1gBC",
+	"YdltwoyosATA3or+WU3FjWLUN/KFYXgzfHipCzHU43HHi9Qeh78TcObAFGrEJ7JLgagTl3RDSpjieMOz",
+	"AacXsHIAdcVeSpzqFdwESnBgWJlW1hTeZVRTbqDkbmLP6Ur7aRWq1MXM3sRKEpaz6vHYbpjok1ya+aIS",
+	"efTRvNSjQsxosmnkoa+01AWEXOi4mQpe5kyPE/uaQDQOuBPYhbDUbF7qDHqmYNUT7Gl0uSrqSrUmFC0H",
+	"DgFkzw6JV0P7ZX0sdj5GEM3U0C4ONoz9sPIvDxo0HTj0RQCkz/SMsomXMMFVqYuhVbvCW0XxnQutb/GW",
+	"pzfqRsE+pa5aZ0wldrsqiX+FOv8UxaAYcdqCHpvOwRpkXLGRYKNSLybTitkLESwA4ByJiRTalQcIveSx",
+	"fNxTGx/Ya6wLmSY3Cv5BRSr2O2RLhyFiu/bQXsCzTMxp4WnjYegAPuEFL2dpHfcx0qOuEpv63OwRDJad",
+	"NSvqCgKjm3CNF0ifbHFbPUJ7b+x4+yzaoe7PQBFFmySQgpF4hw+cdIdPSLjDByBqEHsFScPbBtGI0Z5x",
+	"rZstHW6l7UvUVwrRY2r/dutEf4ZSIqK0T3ptaxQmjJYI2nV5OWu3teko7Szs2HIOw/n2MalV83SkNiBT",
+	"K1RuQlUQnFVAjswLV+OYOA4MO5Xwr3/okd1ssJ/sv4FJQxKRhq/L2y1FMoXgmGntYuJRMhka4ZOYWCp0",
+	"mHuoeG847Nwd6Vourxelegi6SN5eJizbc2Tb6qKsShz7cqZLxJKNEuuxVZDA4dPxINwfO86t1VvLqQ5f",
+	"2GH4HBii5JUGPpMIkidVViyo9O9TTndXCRhk1fhMRJN3uq2Qq2NzkB4B2RbtJXQJyB0Uo2LvhqEqvGoq",
+	"9tgB3jlobQvUsxkaDZz2aiuiwO4eRQuQQRerABFcEFSyqRZWSOoz21IMFrkoXaAJW1TYr1ON3SvOn9n+",
+	"C37bEmck8gFfVUfVYXYQ0d07/AS8ZRcT4S3ZretSgkKS4J6ptHUDUNZSMP5Sp5fT067DGUOfniA2nKrW",
+	"I7UbP8Jrhn9a5Qw4M7diMe86VH5tw6uo65xTZ8GlxIEUN9vPeDaVSkRmfYp8S+jZWL2hl8o08Hoj99TF",
+	"1eovFF6ycW6TkgvviqW/7a9HfU778ajh0IYEnb4e1kd6iCEtyD3L9A5Y2veoFGyRh57zT0DJhibp0MpO",
+	"KfMuxEm8KngkgKJZsWoKpvkpg4g3Ou3Ai0NyAurMAXbtdG5h7PMNjeYBJ9dUFHl3jY0DRwD94gBQ7fH+",
+	"Dz2yHyxj/TtoblE0uhPi6MREEQQtVhRk4FUMju98P9j5W2cKnYk6o0bz0eTGYZgAR+GLoy9C/G3g4hne",
+	"72i1CretyY/2mrai0HGxd1Fos6e2vjzfCTsVfbSJIoIIaqCXxrPOLUwNcypGgduLpWEXbnOn9Ry9udKV",
+	"zLoYUZeyKNBWjsnQIAM05qX9jzvnEX3ShaWhRskMoBqxEG6juYiJi3U6AwUIVcYkTY1CSU2BK9CmTXGC",
+	"m/NsJk5KMeeypDthwGQdp8DHcqRdhN79sYkdfOo6uN1CVSK3p1vc1byJ8NRa9UMqdN6KM6x+oAs/0iHe",
+	"oeDQ0F8op0P9yjVrlXEF/fyysV5gqGnm2kF4xUYi0xHTX7XUOy/VTlryjR2tP4zvryStDTC0q95+MNNm",
+	"G1Z6Mik8svsOiOUesvCaftmOXU733bTHa3DG9TNUVnBFgDeOVun03o3wLkyxTX24647JMuhWOCrlE629",
+	"E/b8YbrMXZ10KYBSy7gI30M4T4E39/4i1qnrf/b1F8AM6MvML1kp7bLaNQaXL6QLAJF9x5LJvUgZ2+oQ",
+	"A/0O6S5fj+jqENe4lMN2qlu9NY0Vs/R3lUm3ukokDN+VUozbsovBlFDWlCirARWzp+6bNK5viYnxnNZL",
+	"3C/scqShjtBH5xIPQFvWoNMrH/Zto1L8P81G36+im1chqtdRyn2Qau39zbH7GD8PVar1GfpbJG6Obtj7",
+	"/O7EtT+1Z6VPCi65CWz4wjU9JQ3Uaq832sI4bkhgCx1WQXfVoDty4yAHLUGdLnL8KJbehhxDPHuuQgUq",
+	"FyGRgkZKpfUtqFlov30Qv8OD9WpDid5HBf6lAaHo9RC2bLT/axiAFj01NmjwIbak2DGtVDYMDS5ontRz",
+	"F4EU3iVaQgZmoYa4LNAwgnwT0Z90FGAyY4gQV6ae/KiPMX4PzMLQSDeFZg5Shd1lWR6pDJsed89ixA4O",
+	"rLBSlz5rvBNIQyNe1ThmKfxr9ZJLjzj0dc98za49GHs5g0S2k4EHbb1NRI+OF96J6qV35ohwmXDlVR6w",
+	"qT3AM33givN41LU9dQ4rTB97BbSRuqx1stipCJ36/l0v3dN5BcTPkNk4ZXX5T8gJiMfbcIT2KhbtP4xy",
+	"oIsmiI6iOlVQ7ODDW8eU9W61D0XuE3g0u+Bv4wqx58+fvmilTOvaIXjeQsTFdWHDt62gofexG+o++25u",
+	"ZOS9r/mPEZKXoXZnyp5OIdRiz8NLlppKz9NmLfe93OMGc1nBMehnphDdmc+LlYv5PWiTO587Wu+d5gr5",
+	"VP+GB8T6dK1Z8AmLDz+s3ffve4mZZm6YHLeIhjPMoLvd8YQXEhimpAF6ixUxNgGNK9F7HTOc0PJ++Jgt",
+	"b2Yi5P7299OKfWnX5gnQlI7HSUSkTMEgeNnma2PkzJeuOQZCPR47YExvqbqixkrbKxyCzE0Tza8RK/VV",
+	"7dhowa6CSo57VQK7yJdrk/Qk8ZeDnzfROo+7W750x8mTBNnP3NWBxzyarik3uxCaoUPQ8kZvF4r8TzhO",
+	"IVRp7w2dKuMmn4V9I8NX5pS9JRq2MdSILQcRH5uD5LD3Sn1RmBK8tHNjdXkEmExVR7nICvt9owAN3j++",
+	"s1nMkVc9dZkAe6FB9nylGbKmspWoDkvzRrZgZ2ClZiteUmFhhLlc1c6zUCxWafuPJKwt1B5YgcU2ngPR",
+	"8ZGJvOX4uMp/1Nk7vNR6HbKaDnMxt478TvZPEpkhwCADviVG0UEE+EzkNbOlxQy/dOQzNSVBHj0GzLHu",
+	"7UEOFfYcDzdZd2Xb2IB9uDk4JCI+GBkHnPSbbHbfR+F8MSiEcZVkKBlLcgcjIIS4XgzTv+0tEQjrsChl",
+	"tXpnJYOA/h2+2FqBPaDCQRGPA25LR2U1/O///C8oAwDpwiAAL2PQo2lVzXsfP4KdNW7jm6DaXPbVV9ZJ",
+	"NF99xbBcnWh1HMwiFixwokZJkOsW8zb8Rn31FemYr746ZVde4UgTeGmlAlzIKOP31Ve0Wb/6ClC67G2c",
+	"1fnVVwlBp2DtJlaUCfbVV+Sb2Af9AklMimNZkfWs1/xG0fanUt040WgvdpXD4neeVZC3dDhkVGgLNZ9f",
+	"ffUzMKXCsZab06++YukHPp9/TBOWfqDRf6SyjA/uGR9TrErlis4xjj7GjbpGTFiGOZRAXlYKu/klL+hM",
+	"DajdAbushIwr5ldEfqPAKoFhRxCD0lQD9qz/jEb/V2kqWNFSsDmfQOnqvxVyJqubRb9/8QKsS+JKo8yN",
+	"NPbNrNOBBSgf00sHHnCjUvsJFW1wbFvwJyzShNunUpDEztavrroJy+oyXgLKSwr1YR+wrMbq5YS5opaE",
+	"uWqXj+nAHnw3yr7kbjBlBPIZlVrZM5Tn0NN0o0LOkgh+tGOLhtMv/Tc7rD897Ztodtxp9CeVRsXzOFk3",
+	"CsdiXy2l66DwhRpFsQdHpVQTT4gMoGXt+tJ0AeIflEnpCcDQuYlzVcLODgV2Tk6DtXd+dc0n6WUgorV3",
+	"vlGGarwAA/D1+OQnXmXTNGZ1/fLZ+cUTnDfr1kEwGI0AcDBMJUoa21sxF9wt5qs7Ua7YL2/eXVMo047h",
+	"dS5mc10Jla1O/iJW6SldBoFjcrIFs4+4UekvVFl+affzpOQzQ/T2eN4YlmY6B44ueDjwcNgH82zq5BMp",
+	"cRRL7bd/taJs14X6SCkqSJVHvCiocL0QY3uYfSdW2ueZwQp4dvEthQ7eWqk7uYINgQ9B80lj2ThWaCNv",
+	"MBa0Mz2+UQgYWN7JzJ5VC1U5xnGshIWVMnYD8IJhhS8YIdRQmMTjnIjK2BtCcVj8LqAmBM+mbqThxaXL",
+	"MI7rtqvTEjSRiJXpFAECRGqViaQdiSgXUdY3RsoEc6CQmSA8EmIevZrzbCpOLk771J2Ip44ZnJ0tl8tT",
+	"Dl+f6nJyRr81Z399/fLVz+9ewW8+Jr1KVhAshl0c5ZEGvXNiWVJ8LnuD3tPT/ulTbF6bwoF5hs78SblQ",
+	"8O9JW8/724WiicKyF8bNLVnV9hVL/3VUQEOpzzraoad7ep33Bj2rXa/g8fYBMKqSz0QFqfgOxy9ccvZm",
+	"HCgJW/tsYVy1mAUKVI3OWNrL/7kQ0LZEC+I50dHm3CHUZEewZbggcr0dLoQ9RJSniF0DK3PR72MNuqqI",
+	"ZAjO4Azm8+wfVIwbRrzRhnazDjHhjwSKfpaZu93v8fLd39EuatpDcLIBBbuCMxCcTShbPsVI05gTYW/b",
+	"7f07n5GyQ1PPN9BZofEriwsFEXkOZLC9Hwq97L23P4kl++xDuVAfO+X7CravceKLUmLVKeGKQrSoFHw2",
+	"lHlK5O+QmtaTdan+swhC3fsUa9i2Ctf4JoeY8Hf2dOAwL3bGFfO7ozHna/u3JViaowkOQ6O9R3istPUo",
+	"feIdDaQ96t6Hm7td34McFLycdSs3sBRQaZnQHFYrKsayLmwt9Qc+tY1Rl9Mpu1IMngTO8Vwo5mwbMDuz",
+	"W6WXhcgnIr8kLnFTZznIpv6IaFGT+A6HVJFXgT01AFLG4+zWjuGamo70gkbZmHXKt89LSdo5P6aCRME8",
+	"korkTmLCLhWicqoRvjz7AP/9eBatKCQId9zGJPAdOxn7qw64lwFXsA0k0jdE1vZmgKKUlXN0VrQdjagq",
+	"yAK4aFYpMl26Wo7GlmS+IQX6WnxmATpRfKTW+Zk4JexNFCqLN4y1i1YQHYaRtO33q3D5Fc3hfrs+cin+",
+	"Ila0ScAY/k4jhO+W/RH1+Ptme/v+1IBAaOam0qW1Aq15jbg5cjKtvjDMKD43Uw3RoD22WvTe0OT4sR5y",
+	"8n1Hx9zuXWcprGrSUI8P36nRK/vt1LVlCVlnqwEDGMnOoSknHWY3wnnuJ1d/KOU8n5Nq3qRgHdgQGvuH",
+	"0qw4d26RruZzNH5aldNPztEXkB/n8/kpu0KueYyZYGHLkM/nqQexdZBh9XV7CVdeAe314ymEXJp5wVdD",
+	"0vI/iqLQQelP4Z+77/v53JV27LTbzw8pP517fT4/hKz8RCFM5CmvS4vb0GcQDEWpKUQb7NDrynH3m8SF",
+	"hdFMveOl5KNCGDbRzmMhZj2qafHF5uNSiJAMw0xV/1sHchw65qHi1ld+6nKiq8pHCX1+S+lqSCURIk9d",
+	"aUhKH/nGNT6fU1FE2yH3PbzvfYT5JVVjtKiXZx385fM5RtLtIw+it3H0XaubbFbSEMCaz4OXSfYfxVQh",
+	"ooIL3e5cwhOPqVg3boykNxXctYu/uuaTrhvSZWdwDd3xAI5o15TvJ0RX8/nr79+UCF/2HuJhWQtz1kvf",
+	"5i7YWIrCocRzh91/Gaf8rWm3vmRYeHEvtT2G0PMD9fV6vemMF4XAg4zYcLSoFcXuo79dXcknNtb+sFL6",
+	"0uEEOVn1/XtbToEzzJxB3rWQ2arT2LuuJZuWrjdcVA56BSchIN2A28INS6UajnWZibRNI6NquaJB/IJj",
+	"OO4Sxk/qWE2ci4PFsZZT7fF+qF4zhrMgr/YYCqaNnv0HXTIB2Z7oBKbls+c11GSbkFs1ogL+M8qUQGtU",
+	"JhKsRRjrsg7LATlCXYKycllZTxqKmcQcGn9WwnWf8nwmlWEzvmoxF1Klh5mezbQrmgn1MVDdggY3WiCu",
+	"TApqm7AcgZom7ArM+MqNqE0Sf1l0SOI9VaDbWKY3uEh6Sg+NKIBQEz51cQl4CaSpmkkFS34fQd7Lnv2M",
+	"dxNf3X8zNRQf2bfd3q0zjSDMwuRstqis5ZtQgZvIfRlTVNOG5Rft7u9LeuLn7AHjO2x3gr33cJQwIwXL",
+	"7ROOqT1bfetr51sv5oXmucjZaKHyQqxLgT8K/ZW8zKbyDqVUVuZGFTrjBUNoHCxUdXcD7WrlfOlSnHRT",
+	"TOJjerkwApqQkCniRoFXlYvf7f2RoTu0d2dTkd2KfBAjAYwF1IQCrR6VALjvbtQdLyRwozj0NatbYe1M",
+	"yK774+BGgcoeS7tDCmm9DZUz5BiDbnPw4nDRhhJvnsIbI+dxVXJlKF8KEQlM07vCJeuxlAJLzkxobJ4t",
+	"TAWQbAtZVKfsZaMqLpd07oByuFGlWEDiQUgqIbmkUuyiYLlOamWXHtYKXxCS8hHpfOQ3RdWt7sf29AsH",
+	"6EplIodoJS4xriSVDTSuICOLkCLxIV9e9PtP4FEzAohAk5ldKYKYd3d09V5KLOMR4gducJSOJhON1IKr",
+	"GOPUxIYvhBh6EDLKy9WwXKg/2TMlhUIVGugy1BNjlBptQKeQabCEqYgEjUJZC4PazesTKhVL6adUgWM/",
+	"ceDZKY7yRtWLpAlK2LF3cd8VOnZPCC8PA8UnwNtd0faL6ighR8bZRNoFBVohXa7AfhhFm5lKgQcY9YDt",
+	"TPubgmwzOxsk5O71KituriKJV2H2YZkwmm/fDj515XsO9gtuQYNOs0IOffXSCIAqGpXQ2PMTZRS5uTVY",
+	"nPXld6/eXv84/On1z8OXf309/Purt+9ev/n5SVxuFEIv9kl6UYEuaDXi361Udh9X8/tyBZnk5JPGElHB",
+	"DlE/9gY9M+UXz18Mvh1/8yLvf3P+zTfPsq/zF8+/5RdjwXk/e/6c5/3z5/zpaPxsfD66GPVH31xcZPn5",
+	"8/xFdv581B/3+7z/TS/pRUvSG/T6p+dQWxNirT4ZhfqeQIzpfQHTVwI0d31gL/pP+0+5uLgYffvtN9+8",
+	"OB9l4uno4pvx06dCZOcj8fXzb/jF+dPsmxfZt0+z/tcv8pH4dvz8+TfZ+Xn29fOL3sfdrUq7ko9kS+Kj",
+	"jTUNWiyLn+nQUmIJmDagdDjLSyi4QdQLMC8OGa7dPKSrSMsexLhdqaxexbvNhCUUpA0+u6YeCXvAefUY",
+	"GSqIpIiOUq1hvjV58wM974hSgI+wz+vyJuilD2pLOjipT21L/kqEfwS7jMUZECxhSkco47HfbI8m1ea7",
+	"U786VCnxohQ8XwFw4Cn7pYDORrAA0XjKSzmu2ERDEW98WtMh5zz3AbYTzayXNYJ2yJkRxR3BYTCCEbV+",
+	"fCYSNEpTRA4C4LtKs9ReYP8B2zZdAqNAesoIfd4aqnwV6viyQtsxmls5dyH9mZ7Zs9AaGXDMw4j+sZhR",
+	"rEmPa90/Kwh7sWops2hmkWKAOUsauEntj6Holj41ItOqVfyv8txL/6OmwWguI3j7/vl1P4K394nz7wpr",
+	"nP9QyhyaTv2axLTFL6Kf7nxC4Cw8Uv6MlmCjZjiEYsDn7BhIIOVx9gH/2JhYC7DxruIYIBgBSMZ7GmtR",
+	"sRaRfAtNebFU7paVCprGE8M/fLpwMBF8/HHU6HYzESfj9fc9qsELixRT9BwhpopBgeCAuORNER8qzoOn",
+	"hj7QpgOPKepL4ngpbgBfvULXPoRX/SXoRaH+gzgnNVpRV5mGJ2PJ6Cl7DQ72jYo87AHziVeHZI8MMtYJ",
+	"CV6+D/VC6aB3GyFAzKSyDqw00CWAPg74kxBvxTKlhgsInsubcZz7dcEJelU6ySCmyLAjzKeTfcqBSwxY",
+	"JGy0ulEkuiydl3o2r9JLhoxDiUfzilnfo9CBNIxAJnPs0QoX3ahc+zjzKs67xSCA0FkLbXtQny8qHBCW",
+	"89KDfzOiqiCgAj98/+X/U/HJGZVHnvktfWZEhQ3TT0ICBfN7N/baFfsyvRXzKn1yyiA376kUVI4UClTx",
+	"T34t+1n7KQ5bHW4NouXiPxHKOSEoQdfXgFHLEHVUSGj1sGvAVUDWP0RU4JS9E/i6Nyr04oBN4xsi6h0x",
+	"YX4cmEyjReZGpfMSjnJAJRgS6P8Tb7HgoHIdgSNAG81oxZRedvm3rwMH8b2d3HV13Hhn4R0aHxoCgoic",
+	"VdoXPGLyMFS/uKnZq3PgIVZI0KW/hTTHUEet7zPAnPHzEXfYz0RVysyBp6yhiCzFyP5nKorZ8I4XC/sj",
+	"oD2WGTcD9hROHg8jjLQxJ5ku570YksLOGbR4DnpXU93gISvxi4wrjnypvsKYDhn696TQI/H7Pt6zk5FH",
+	"8qDD47tc1l+dVOVwWNgdjFXha84EOtkEEnCwwqQax344F5cOXJQOSIMEUc50cNXka5YXJJbkVgc4vNUX",
+	"jbIXaKWClouyM2tzNZ//4p5zr8WLdg4+FVBEYxqrsAF+e5/0hJoghdXt6k6USveSnj3O7c6icZwpfTIv",
+	"5Z0sxETkp5WeFUEd1L6LOortjsqmvKz2kWj38qsuj/wqoGEe1CN3r+oOAlq9ufVk4bydiiJHMwMw0w/p",
+	"rTekzNW/bcgURjkD6KzV2S0mQngzTwCdy9S+qse4+/yY2gXwrXv+55w3pJfYnjh0s33EzKEvaPzU4R4q",
+	"y/XiAl1JLsfTpHoFFHBqGcyfRN1hS0Vt/AkTv2dijhArkYmLHfgoY+4GlOKz25UwACB1BqE/j4IQWfHZ",
+	"VEMABex4HhV6w7fuBSAx1WYxYdXwW8839HghE3xbu7KjIt+ER/k+8er56c76kd7wkQ58N79drXgu5cUd",
+	"tg+FBQ8eKN8ykCj/doiNjMIV7SOIO2ZW6t3W2Baz8WXMOzU3YO9lzYzwNwDAC6iDs2dgDeAgtHjXU5x2",
+	"DQwemdZRAzM3aswrpMPebjVG/u6H/pl3UrgX2X4mRJN96LYKQCPyNe3HOhC6pO/sg/tzY9QQmiZDkFvM",
+	"5gWvhGGmkkUB4uSy96n9x3C08v6kwwgQRWEGlCAA8Qs0fiMR4F7i7lGo7Zx0tIf6Snq3ig+sMz6+mHUp",
+	"J7cCPhY10YoKaiDdUhncoYes4A8P3SRxW+v53V0wKOT1COp66pBwa6mMrOSduPSxvgkUIiEQxaIK7G1t",
+	"9bnRIv8Rlurx+wF2W8Cjxrqj+doSm/b6wjocHYW/iFFD8DOnaqHVKZ/PT72mOr1Z9PtPM6t74S+RQk1w",
+	"LFoxl7qLzUEAEQKZS2nEgFH3phEcyEjxv6zStTDEF2jk3opVgNiWhi2MI1IFPEPAQyG0oJ9DSNOrshGy",
+	"N1z6aK9DNQSCLrBqQxjaY3xbUwW3e7CFcWN1hbTXo4XNLfMI/Rd+UXxbPLxEb9ATi5NMqKrkxV4NF+51",
+	"Hq/QeGc97rqcIZr7mJrCnp+7KAprHYwKPTJnjlh18KHDgwxWaRTYqlV6erxP3Gkr0RJV+EGq/Cd81Hf2",
+	"uY/c2gmjBybvA1Vi7R7fsq//PQ3gE4t0bQE6ZNqvrKaywyRABeRIVkKc3wbBkQ/QHG5ufSUoFSu7IltX",
+	"+bhBgD/giD9uBXR49+PVycXzF+4NRqsKmVRaIB2oHm5HTIevz6GvrhKlvdP/RyL1W//kW34yfv/hxbOP",
+	"/6vXDvPQdna+s7vIsT9AYXXJOJvz7HYtrfuF8YXgiEnrikEhyhMXeiceVO7FM/aT/I7qvu0URFGZsLND",
+	"dYydGJfWfcfHQBxeAthbR0eLla6dm1h0VonqBDGH6nLsCUBGUiHVfnMCP+nWgbfq2DJWDj9BxGPrEIA4",
+	"1argQ2zKv8HOA3lDoWrfghTq2hLRoPhfAGtIXA2VFWYAlYZ/ucrGtjjEdy7Ksi8yELRQtgOn0bgiOFvQ",
+	"dY65YNKFDERRuz1x07oH4J4KjCBdD3V0ITtKi70zkbJ8ZnhEMPRj4hG5WPZRwv0d0cCuAP13TgTXAZmD",
+	"vv9irXceiX8jYriWCP6AcSjzyj12JvJvG2uyVXLMsypg/qxcTD5ptG5QU0p3yP2eG/OQBh0UuhMmRz29",
+	"/xtUuO9hndmX2cvjuDiK3HcGtVG8DiGt8LhanZIVqg1q/uwD/LcbXhDrc5ZcEvRvaN6G1KknLEc95w0x",
+	"HAd6ua3hIBjp3gL2K99Do/2deiiOr9g6j3D75QFxDEc0aQ+LEMGQfXVjXQ7OELZ8//rGcNMurXhFbUNA",
+	"aKIBSgjFxEVMPUlpA2ZsXUfBGO8nQa0q6pibf6NsJGwkpJowDxZv9bmbh4MkueDGnaKDAlDcdm7/n6Pj",
+	"NKkhLurylmm1VoUZgRrP+IoZgSEwWTIoVQmBBcef3WYVFrefd1rKvsH2fJSdeOZf3xzQWqndt7UEqhOP",
+	"ECr8Ga/RbkJUtbBO6NpSj2VRiZIVojJszo1xrZa+x+JGxdJg7x44iAfeg33e7xPAdlRvSrDgeqkGFMGF",
+	"+/mRUeIJbopFv1bEXLXpqlkCS0/H4WNMFkTzRgXJtPcWuSOAX4uSYAYXaZnAuMfT8BLD3miyQQf1b3gI",
+	"xuvQWbQ7ESDxT/Ysh6W3cSliz8RDRaxUpdtZKMvuXyd7o+JCWbapTrYpItiB6mv3QGK6C2adLVrcPljN",
+	"J/8DC2xx4tdtacSid+GvzorWj9FyeCqa3h5Wd3H7SGF+kJjOutWomPwyNmkhwEbrSoGei6MP6XpNTyCt",
+	"Y1BJc6FyB2z10LyxDrVXUiHTgAwF6e2FsnZ01josbrdjkMvK81OAKrbWHhweRIftN36XqdDuKcD+/+TS",
+	"sr40B7Xk4xt3HdGbQt9XjXtAUYvMO6LfIzeJB8QmB4Rhc/YB/vvxDGGIdyuForQSBqtJpdLvEwbQ3q4N",
+	"k2hQ7kQpx9C7Oh4DLMiXKTAen8AXq/QJRr8j6GOCR8BM9WxRccIEAYILPN7hCL/65fVlZMX6n0vDlqWs",
+	"KqGIBoJw1rtqql7aX72lOdiydsjwgNfSjnG0MUR71wVfDqw0RvyzHbu838IhP5NKzhYz+LLJJ797EPGo",
+	"YEDxzB00PEg3tcoObLhgzUw9+54gpOyDNDByujs30xO4rchpnWPXK8uEMdt3eKrLSWCzRdHWS4Xjhc6K",
+	"yPkaed7EmBukrgTgh0fQAtbC3BJAgujQn4jIK08pte7qFBF8pdbTyoHZyxBXa+t2g8cenHilk/64Y0u6",
+	"7w+QOWg+uhQu0werC0tOlYueL4pAYkgM0q5RulsdcJRHSHDgon6eGQ4c+zFTHDTxR8pxZH5DtdDR0Jdw",
+	"1quJ2I2NhoAnfMsBMoeip57rbAF4DNhlQBlqx9CEsBGJ4/ZXXm07nWBijso1ixGXonf0xe6yGql99nDW",
+	"YuZeaBtrzTb4abiPD/02V/Us43OzQOexE72VrnHqWytxghAcECSpNBuV0APu4VyJMLZqkiwOGGffv3v3",
+	"igl1Jwo9FwkzcqIcZlQ483JpAOLYlfKpmnRxwyYlV5XIoZQQrT5J7JRU+ZL4clUDbGin7O9gNrLUPTt1",
+	"TWCMw2NgtCu9YHMJ1X5kbnrl52bh5ORWrNInlyyF908Dqi1WLSZWZHVOhGMl0hGesmf9ZwhJirdJk/DO",
+	"jhcRD8GI3A9eVenKv26H8NMaHlP66RFd4o9fH0z+wWFAySAhQ35EBLPxc6QX1fF3iFdA+2dIolt3gkKG",
+	"Yh1XLRVT/MU7SXpa1BzZoQmilnZXAHxcBWAmI4Q6ZVeOVFSJdaC2/rcsxccMiXkyTazBARSVUxGeicO8",
+	"XBNRZ78p7ZV1DYW3Gnoj8PRGpbwwOiUSVxcerJlBFK6Iw9H+wxoUBfU2UDAn03eeUyTLxLziKqMaKg+u",
+	"SGcKHDCOFpJAImQ1bW9XsON83LQ4vB+gvMFC95IerdcRkOiUrqwRF7MR4WJeYZP7jvriexKER4L72eWw",
+	"TkgGD8OMQ4DCPLq5WjmUFNiOsvKF5M0U/Qaz68z+ZuPpDMLsz5JKa1cGb+3RU0ZkoNivDuHFEoG6czyT",
+	"kFUj8GjQGFvjcr8U/Kgcgfb+72hOuyChC64OCK8OWIDOriB4j+MfKfYlzqpSiO0LKxHk1kz5HAH5MLqF",
+	"rf4DNtM5IsaUbFLqxdy4Ol9kmkaa88aHvKpKOVpUpPWiYwM59VRO0DlBeGKxgSy9Yr85RUpZLjtV9RSX",
+	"Xc0nHh3WoRK3CukmQWy3eezNr+0MHlkc4RkdsmhX8MiyCADIHJ70CcQSABtOCNxIHMXe+aHVxs2Fkth5",
+	"4+EbXLuO/Qx8RAr30uBi+mWISZCl5EIUFB1Bo/ppn+V8ZQYUiBZztIIqa01GLqcHbqayPEc2TliXURu7",
+	"e1jdKAOKdq5WaNQQem8gop8seJmXXBahJKLSC4DRhnDzaTCYcD7SFo9AaULFpzlL1oy34C+RXUn7KXhQ",
+	"X7Ty+L2hmY0wSx4Rr/BoBk6NIVBpWG6hKqaEgObWBGxmuyJGZItSViuQKZndioo9+/r8fHcjCAFQ3Lz+",
+	"IU0h2njOaAluOA36ILEmESk2yP8jN7fb6WT03wmVA5SYWnWYRojbf/YB/9gxIoWVtv7FOgBUEkpWAkgb",
+	"gNkhVXNcDEHQGwoQv4lGUytxyuKCSVQJUaEk1WERUiNF9neoyrV+vatP/9wrJulFuszxwwEhU+zMzdvD",
+	"iiZx1OG4bIjfWS7H460y6EkYSBD1mKWVTu1xksCZYlUzuAhRu6vdIHiO3SiUMJC3ADsXZSrJOyYALAfz",
+	"zwJc/umN+l4QLqMeR123kbTD58HUC9V6bR6xHI/vS0hif3utjyts9hndbXGeROASq+xdri1mNDhIFaae",
+	"zQGqc6mPQDiyTTQnJZ9Pd0vLc5WP9O8Rk7h7XoKyC3oSD0cyiErhhC6CJnURKhLLqBIP4ne+PtAzLPjO",
+	"6dlG7fdneJP9oRP5EhJaxxQ0HFqHpMEKHNA5kPFpZWoAUHZx8IqDyxUZrxu5jhyiqDSB0BqWWxuIxBH5",
+	"F3CQAB9zVBRExPotuV7/5M+a84jeYgfWI/e+hweqyaKpbKtH6AxLIzuJYQsl/7kQEdV4F9eve91H9RxC",
+	"cWMlIWo60UW+Dta55wo+lvHuZrTLdKLvDxLCzCGzEtZwTVhqKuHsg/tzuyEOTaF+qG26Pjz16JvxU8yl",
+	"M0Q3TObeqpnu1QCHEncOALczjoh92YThQocH7eRBoKQDKLRzj1404RRLtGuHZzjw/0D4EYG7SXu5wAjd",
+	"HEvlU/hPGpKqVO6JvpW5xexocqPsv1NgSpJapQO4FrEFrRcuArHYYs4qDVESqLnSCkcMnlhURz/WRaGX",
+	"zcY1Hk2CEeWdKE+MdfppzIFVlshMAI9bVkYUYywYlsFnlMiwRVV77ErhXaK3QG/zHwtILeN1wDsljOuq",
+	"IeNIMV4x6wlWFNa96DMzcIlkIGUdc7JPcfx2soFCbTkVCiHD6R2MtI6ps96tWbvSCztZmVZKZJTFSf/K",
+	"TXXyyv7k5PX3KQwElkcaE4O536iJqPwHwIlBuDaivJOZIP4LNyxc9LH1KmZSLSpEtxPK3rtklb61g4WY",
+	"2x3mlVxoDYiykGPiEsrmcKx2bmBRf4bZM2wkqqUVCGtO6zHe1glcKWrraF/H0bdxcwtToaHeGMHxXX+S",
+	"l1G3sLiMVOSAy+ar1OxNJwB5NtaEK0TTj2y1IGmhjtVenlkXTrjOmQg7nbBa7Oai1+oqMH2Fm3uX0lKa",
+	"gbbK0kvWdzQmIb5T5B4fQhp2K+bVxgLUwxWfNvqm7biiNAQW6RNLodJLptWlFTKtJuhkKLdsXcO1vxyq",
+	"RnGeHzFhGtHARloXgqvdB4YpUQgwUwUMK3hlp7h9jI6shsQmmnkUtnj+G3D0fZbimg7F73NrbaSE8G80",
+	"EYs6+fUy2VmRZ1VDbT78quW8wmKe3g61gFfULbRRmXauCyjmvVdly6kIO+QvUuVmF5N/ayVohI4kTaAH",
+	"jvoYko6y2+amASd/r7rLnf2a9RNe+sLmgtdla8mtUGVC3ol820Zqdi/Vjora20QwOb/1T759/+E8Of+m",
+	"Cx7naAYdDO3B1Zf0S5izCMLGexQ9mQ/Y12D4qGoQaoM99vGNynnFB+zDTc+If970Bl8nN6g0b3qDF8lN",
+	"T+Y3vcFNT9xVwxfj8+ymZ7+v4DPPqNS/PneMSvD9rVT4q5bn2e+tBXbTG3y46ZF90Rs8/fgRjpHw8i1Q",
+	"O13+J+5drDCPtnc1FTM0gOw7xiYQVwzm/2BF9Bq4SAuXCfX6NridkRVNByO6JDFDz9Z4V5PLTpeT3VuT",
+	"7Jl8bzqPjRA29WHJQNSyo76JPI2HFnv7oRyh2psmLyr33jQADCEtdQm1yiK7RbPYDqprOFPBi2q683h+",
+	"hMv/LspcZtX2AaFKFaVgI2gnqoBLnIrrXE6HYvceuxkcqDFxB3uCDHRW7LmXMh2OntYn1Fh1O16cOjxb",
+	"tv8GI2dtvV2M1tfekT4Q86jOz85/wszCXmlY6mr+UqDpw46p9JKlXK0wgW33M3AMIbZD5yvYJ1jB7BDh",
+	"pxc1fLbf+Mm/hu//9//q7S3XfrtTxnHOsXt627KQb9UlenibB60AWe9YUMDJcwBPy7nlvF5i6baoteCo",
+	"VOTPmuUL1FkQJaZ2+/Sbr1/0p0TCGw63i2fTjtcBq3PDcpy/2GHir10CYGDVWGpvnV7Cn7hR08SDrC4U",
+	"frRypOH2KhjEKk2iQtTatBitle+LICCCaC7tjNntZ62iS5biHkqpi6JTDo0uq701mv3NTmYcH4mi95k1",
+	"utBLHrPTJdjXNQSG0ELgYkYHi4tvbIPeQsShYiBkD+ZYRiG/JDTBuEYsg0UGyLrm/ArUl18YJlSpi5ln",
+	"9PYEa9hiDbEimIJKn7LXlLkthSPn970MlJY7ZW/GDqMpuzUJSwFHEgM+6e1iJEolKmFSR9teCrTzcDyY",
+	"X6pdh8B+rlQask+5gGIZLAWEB31hGMEmdDPWIav1O3s5FR9sIAJxK/IHgiVDUu7AJIYNlQ1msW2kYnEy",
+	"Iun5xfbtmXZ2oAw72wdumWbrkZIV3rduj6/TjrlkqbMuhjJPCWAFavDcLBwI+wCIw8JW7YQ7cIrg7AP9",
+	"tZFSASlLa84ERqsKCW1H41LQ+yiMDOaAfWXifnL2uiJqxRB01dTjFOoFjYQNpqmmaK1rI0JNjyB0ctHg",
+	"ZoQeIrC/oi8cBvs6Z7/S1RASy+VM5Kl7SEofpS4+GnrnwS1p2cA/6HIiqvtu4Jf4vLZzrYOgNpqDsS4n",
+	"uqrEQSrF8T22CVLSnX/BuApLX13ziZN3ND9B+/kY8y9X1y9/3IigFybz2Ef9lk38+DwK21Zjz+MCf1ln",
+	"4gLknrUVfelJdQUbS+GBZz3XK5HegjG+nOrCFwh6hKXGht4KqeTLKoBtlOp8sZ5/JriCwvlTdhXqQxy4",
+	"U+j6wgKewNtilrKCymM9HlPlPbadKSprbKdGgIbGmed3R0YE7yxiGg2udSgcYUjQI2qoSdRT8tIw2vTH",
+	"3+b5QwyAQ5AhrFOUUgvWEIe0G0/pJrilvTYlzsgjkYP+gTXCS1cfD2TKFciZHt/v6D+jwt+NGXW6JsDY",
+	"+MhPVTuOocgzUGBbCwAC9J1lT1eZw+87HiEGPKKzIqkoQunzMSizoqlrXZ97trasK/DNy3v2Af/4eFYu",
+	"7tPZu/a8pLOCylHlZBUhm7TAtOCXh8Rp2R3tUY/ZrbReIQ5iWC4UJC4x4mqnx9G5X4bmFnodrK1obweO",
+	"4FxatPvbhbpyL/14rl3w0e5EOdLGzqGd+D10M77F24V6JLjpXx0YTYd+DmA2B0jULAD91UtrS5NG25aj",
+	"U/QEG5e6YYMc4CeEUyDUHyreK60TVwgjs0qUCPswYDNdBup/k2DUttSFoygbaWK+SJjSzIhifOKupmJm",
+	"KgMfSej/wdqQUDrkTRXrA3iEC99eFioEMHtFpQvw1IUCu1+q4ViXmUg7Cp1Jl1zRqLBr6MiEafGTujpt",
+	"4dsDljBT/6d2gAVRR9ou5/VBbPo2qpa32NjqoFY5rDU4yK52GdVfgk2swJnrnQBSeZAo8YJIFU7W1naY",
+	"FVZwVva2EPHn+Uwqw2Z8dcrerqExKD3M9GxmdbEuRNTQh2Jtp8pVJpChge2ihUDYB/AV7HzPuEeH6KB5",
+	"6Za9B5rMpje4SHpKD+2OG7pP3bEGLwKw/nYienvRikcDfTxOsU+7f/jq4dunQzk/AN2kdYO1Gh0A80xW",
+	"gueV9rVo1KYaAOEMFn8CgigEwKLiOb/BFgqxTV75ggSrsUUeYUgjs0Y0RVbTN2FFGv0p0AcPmT7k3ojq",
+	"SAll2l6FjfI0FNfiDnrAaofmkYTVjv53zu/Hj1fdqCN/hOC3x/r7zf09lDkAC042cWIfD6LEvs2BQEpo",
+	"fh1WiXkkddIcRieO8Uhk5FCIsKEOiV5ixJ0oebFVq2y293wm66g65YoZqSaFOFkYQc2LzhjDGgbqNiIs",
+	"C9PIbsUgAacsJXAL4+PbmZ0vFTGohdv5CmBk/B34SmZPNerqPEv/K2tAThdEmOsA3CWBH2jggyBbw7CF",
+	"ykRZddAnY1rslZviR9UNbtL8Ftmxbs8N/pHyVP75iG7SdX6jTCXEF2sNwEMmpfwmoefsc2aPSyH+JTaF",
+	"qCKOT2ciYssBfWEPSGtDErIFgYUJlTui3OVUxIhhUjFwYboK1WnIP9DAjqgs8RH2mV3rRrNz0KgV3fNT",
+	"eSmtCu9XiNJzGku8KtaxDdZV5HEQhTHGcJDPEOpmTtkvBVcmwRgP4SaWclyxiWaamnfdIWCdiJGIMBzB",
+	"RJrZ8wKYksXMiALh51AN4hPegMcEznCKDR5DXqXWfk3tBfYfUHKVLoW4LVahVl6PWc5XUVFmoe0Yza2c",
+	"O+U807BzrLEYjLZ/LGbzxHWzB8574EQDTMGlzKL5o44IT2riCoiwsaWiaHKmVWty4irPazL/uGApOJ+9",
+	"AdUTX5z0z6/7rp44xjz5ruDZLfuhlDm3Xp5fF//T85OLF9FPd9bpOAuPpNBpCTbqg4NkglFy7udokQo5",
+	"+4B/bKwx+LUeSQUkXeUgRCgasR5JaIuyQrKuKam75dODnqGU32FKvWcIk0d3/wQKdXsFHU6M73pvWbzN",
+	"eAq+339rQgjYSQ2oWO/+IoueVT1YAOnte1c35uA/1kEXOPb+x2ggJgLvgGiSS+7WslL2xKBBbg5KOviF",
+	"/3NAFHw1Xl322lEUDnmud4gWVaxvkq07rE8PGB14amPJN5PVICqexU5M58iNONgB6ABJxTgr9TJh/uIJ",
+	"tx/WfjLROrfHp0nYQt0qa/vSBbIgOJk2efnRFd4fTVLoCR2igq90UADisB2PbvNtlI2zqTSVLle7yAgh",
+	"g1hDahC4eEIVhhMhgn0JMC3YZeFYaB0qjneQr+64LPhIFoCHRtAxU156NwMlBQw4X7NLYjbAj32ILYrm",
+	"4a/I9VVCgs+BWMKlL2ntBH1HifiRZmdLl+wP1hIFE1UrzPGQnGAO01qhzrdPAbkrvfTF88/6CCAIgUFP",
+	"Y3jMVsu/AXaYHe7aWFU3MQWM+wBP/1EvkSpqDslil3ab26Oju/2hhFbllvbOF/2kN+O/Y1vweb/fj7qE",
+	"z1u6hN8fXYs4melSJvj1wbQJ/N/p3HDkLLn5tPokKkne1CeHpVtwsa9emM9DDcsdLxbiMkISgw+2En2C",
+	"VQEDOGowFZ7QWaxkv3306sXKD+Ux857UywB81FEtahjcgAJGUrEUlxjbBYzwxLD2q4UyokrZRLOR9S6x",
+	"YU2WTmclDULOVWtp4WVbPaGDCIuH2HYWvIsk655lgruzRT7EU4epsss701Wle++THs5ra5fAHnkM++6P",
+	"VR24fb8xRIihvJo1QHXp2UsfdTOKavd92KFTfblnJ0Ia/st1CmHdlPXXhAORMa7Jc+zrcNPvXr29/nH4",
+	"06vrt69fvqOqcd8b9UsJdTFiYQA/m+Epf8quGI4GVTXghgt4MJagJjG9HTAnZEgjiAg5opTCXMYst6ZR",
+	"vEgdrSCzXaHgn2g+dgEtwUc6pROPHQaxqeEZ/vPwZmcaQeXDpB77wa2T7u599nVQDxgFYWoguhE8GQyv",
+	"GM6BTlcXFnBD1hrkIS1FJlS1gQYswzxRO36Lt8te9A9FHHjklsW4fK8SMxQuWgrMCfeSXj2keRHQFews",
+	"WVE1otycv74FwtzehC+AhikUcf9zIRZ2ZmZcFlErF3w8LHDxk165UJgo56Xa/CBcz8YdPsA//nQDT7np",
+	"fezRSWHF6uPu5TK4GY/Zt4mj97XCEXbyQRMwQVN4lem3LOxRiG48kptOR8DZB/xjN2BqeqN23dpmO+Na",
+	"HtN2pid05kPtgA+Ijre2po8V/8X33hT/ba7w2VzLTbB7VwwuaICJ+Q6bckEnCzI/Y3jERHV+C4XJWNc6",
+	"ZCoxR0w7fDDSRC+qwAkpFcA04DHxzwUvGCqSBKMrHuDv26/79tq/Xb88Zb+EewEAFTes0Gpi/0tYThvP",
+	"ePz5Tgc9jdodrjXsrJZgTA4pxzgWc+x4S2OUHq+LBvsYQRj7RFxDjOnZ5YUTH7OS4MX6s/Dpi36/C6BF",
+	"rEFR4SF/8eLrb55tDcb8sY/9Dcf87ifwA05WKzHHPF5RJI/E/xnpE5QwtET+sFoYEFaOWVP2s6+jaBTP",
+	"1MsqiNnBt2WWwiywif2eBRen7FojDI1vN0A0mcC8CzgS3LTHP36xF/8RqkVr5CoEryPVnTCVnPAKclCZ",
+	"zIXam0nFvuDjlmdu7X98+KaEt7xnGMLK2mwzn9jbV1ff//Qqjuh+meLPUnuszETFc17x00rPiicJBW0C",
+	"78m4mUS+UbJKWGkNlTKu53aWbDOk6AADEE+MvWsJH98orLbjhqVfGsELkT9JB64gsyp1AUxNwnUy6zla",
+	"TDNHISZCjhzT3DcKXzvxrRXw+DSG5Izi8VQIRNxjmB57dnFxo2imhkpXQ/fKqSt5MqwSs7m1ZtiYy8IA",
+	"dK2d8h+vf/qry7fjcpiEmWpVWJfJmgUAGAGIAHanzDiQPTtsmEKqWzTPplU1T26U/Y9BMFtZVBqtEisi",
+	"UDwv84moDPsyvVn0+08ztdDqxL7swsAHIvXJvkLeum4WigjdKPoVcN7Wf/YkAWA87chCfhLljMuc5ZJP",
+	"Sj7DESIGolsou8Np3XFYN0q54gdIQ6e5vCOc5NT+9AQv+9NNT930tjRKvUVRP+KWpyd0NXbwyWGZbsPG",
+	"fCwP1hdFbAES59ltskYb0mRSCi1x0srwHVWctnc8v/VPPup64kM2dT37KTioedVRbfJIq3v2wf3ZHaMI",
+	"alkvKg8z1aKWLx1AXqzb7VW3YgWKmdhd2nayW5BPsehd29iXVx0uouFu+YnK2ppOg398DTL0Eupvs9s0",
+	"YSlt2xRxHf2TOrrSy3iVDtSX3i2ii9lRbfuoprJRR+mykQ57vNKhfNhxkYI13l5haQd+UNv7s7djcU4Y",
+	"d07MfcxZXWw5jEal4Lcnk4IbtEoQOCu0yG6qw/zCIXERU7jIIdMSbF78shIBKHg2cI1F0DGeEN+CNQAT",
+	"8gfxb+ye0AFhB81TANaAcqkxXR6jfbmrkSrF3l6raCRfGNdIdOmrp6AkNNfCbOnJeAszeehMC6xiKeZc",
+	"lr33PlkCazKENeklPSjucgojArw7od8lvQB4FxzHiGgzofDeoBUn235NczwcWbHjOe8lFH6r/+Qi/ITs",
+	"3d6g9+EDO7U28qnM2cePblB7hICiCd5oWOhCHAlMJYI5qElTvbLVydanNTqIT3AD2gNRH0AJoN9klOh2",
+	"KJKJ70TyBQRQfeJ22cII15Pr6kPAKSKX0lR8FRxTNz8D1yMPe4j4a2YU44V+VTJ6eFE5JxCN3qKCW5r1",
+	"e7JK6y07kci0D7gXc5EVPDqVZzwXjQ2Xj4ZzbsxSl7k92AFB3h/idl38n7iJIiBxq7vhw98+OHjpxmae",
+	"y17So3nvDc7t8eX/dbH/TsIJ2rSXSKiOs5scA+YjWupG8bmZ6mqDdY74VgkjxLHEHXIJVbLEtI3eIFxy",
+	"k8Qn25r4fuGw2JKoyryBcYH4uzGuT2sMp81XIGprqqscYu9Vih3146gwl9pySSt0hAHeuUnaknmC4Ii0",
+	"BjAfQS8vFhZ3Jm54tX/W5pgGm3/PzRYb8PFDwfXhPBm1fnMG9PRuGj79lthMtwunCTW2Gr9H3I4IXrgV",
+	"btoDyAUbUUu1Oqvfy/HYLYTZReIELwtpzwPZXbxkRX6jU/WAjCGv6OG7in2l/5hi38XjC0tNi3cZWl8p",
+	"fe7MY7CMD8jjG2+JCmjI7NR8apsKYaF3qC5pj8FTAC9u8JYVm08BKniqZ+2FJwDVfcxIDT6gq+zEfnnQ",
+	"SvwGzHlYWAifS/UIa3rm7N1jRkBcvXckFA2M90g+MJKfixhTo2EwZMXCVJ5zPMBbDwhXbT1rI43DyrkV",
+	"Kwi0jEQhxZ2gZy61N8LQ6tDlLQVprgNgMmpxd2HA40CgD/ujaloIYx4G6wHBALB3IrCGbkSOGM/+MVOw",
+	"nw0KB0zYS513xmeJX+AI6Bso2K7HbV2i9wlUIf/RpkBVVQoXgaIkIaTy89h6BuS2buu5QytXYicT2D6/",
+	"xYxjX7794SV7+vTpt0+I9ytSDHY7rTx/ZGRIRFxEu5nRm2TgWs7Em9LtmiObFXa+rkvRKW92ng6a1sPG",
+	"bpj+x3Qp7Si2Gc9WJc95NTWEbJYDEAwhjScOAADEBIUSmzOTgGUU87UFi9o6or/PCy4VQmu+wx/H/WLA",
+	"TIAdY21AaNb83kXSr5oyXRdpL8z3Nsn3keNWy9zwhk2+fSs1TPM/1Fa6n3le0UYzjncGpuWQhro1Iryh",
+	"EOxe2omPsfdi2651/wGEoZNUH5rB/ViF6fSE15AkQIMl2oExL8AAojTzQq+gdNA7whxKi+NOJIDdsSoK",
+	"Ok9yERgH0I+yJ5VxOIz2uW6cM75yRN0IHIAhfNO2yTNcm9yTco0EUJ6Axhh4My1PHcEfGmelQGBHT2OQ",
+	"QDLO226E+kbC1hV9BWn9u1uDLWrEdz4HWzOwnFM7eNduLaAOtrXR5qLRAf3gmttPQPoVz1tnTNYXqoaA",
+	"/dFKVf9Iu3qxvYsaoNNCFC3986trRr9NKTzRXeP0Dp9x/HQwPWhbiFHl4DrLiqq4DrGwP9YjjfITB1Mq",
+	"UZZ8rMsZVLuJ/TJVTspRBp1ARkVRHqSzzsli1YhWjksfnhtDqGF+C9QntYS256wyrqLaxw7Fd+1e8B2+",
+	"3xGFqf6ojRkcGMtB9YJ/uJvQR7S2m0K1S8XVVZ6XwhhhQloTsO2xVFNnt6fsqqpKOVpUFMGOK7PwnPTG",
+	"VeTN1qoYANbly/TkBKuyT4wQ5oSgp/zN0yeJM8gbiZ2OVEx93T+dhG0IFlbigIBRjY3Pm7L2WL0SMAnj",
+	"RRFq3O4hkFtxhd6JUgKANYS6sWkB0+NUPKzHQYc53mJCtz7dQSV1Ivd8RtSo7W+0uWUWpuyIhlK8JlFR",
+	"oj17pjz/vGV2oaxGPAxhz/4D7gqt/4AuLWhrR76GHZzsH3oEM1+IcUWQbajnSy6Ng6WmJ3xh2FioTAzw",
+	"5xPpyhARwA3gVZBUhBCmEdGesCS0hxJcAQT9KfvVY//ZURTyTjiK/wAXi64YbACRJxQAh2w93G0o1XBh",
+	"RBoIIzNd5jVe/i+MvZ0EVxJHENiqYUKwZAZDkLL1KPkbrOraafLHLabc4zhK/HT48/xAWKT+hrufTV07",
+	"Ts5EIVV3IPs1BRBCbt2h9JjER3jggHAo9lTBOEs8robnFfNYdcing8hYtfoUn4FqlqdcYq2nVmM5CbUv",
+	"+Og7Xko+ovJPQrhOmByzlV5AuKIUPA8Eya9UBf3naERFiNnQ+8xMVQo+S4jAFRg4yMTCb+x+K7SaiDKq",
+	"IHuXTUW+sOa7e2kCEXR9f6VARaAXVafZ7tZiX/l/Zcf9F6ly0+tocHYGjeMxkibu29BlKBDvRhPxJeEP",
+	"hV5ZYhhHGjYXpdEKg8vlncwEy2W+AXRFl4d6vI9au6HUO9M/RdN5fRxrjedHbjLH0L+grQD5U7JH2p8L",
+	"bCntMa4e2jO9pCfUYmbVjv9AF7n9433rgD4nY4+25vZwWEW1Z/bqg9l2dVGp9ON5ufRmZyiuJ2Mui0XZ",
+	"fXr8YJVSHDahH7AvAw9h4q0Sq3MjRFs6LZ4kbKKdEeTxsgi0FIoPIJwECl7ZC5Azn9o6l6IoXI2/ypGr",
+	"ux42D3mrge+RLKQdbAZtubgtAI/DKs+UXiH1FUfI2QtqFMZGr2jvgYxA1ZQrdpH0+32/4RqSAi/X4Wp/",
+	"B1P9A830ljD2X7W+RXj8WGIikKnPuS6yPhNdqO80/WvpEV/ocdgwQeP2UVxzVOrbTxyhXk67nfpXd6Jc",
+	"EaeiP4FDB7TDnLeHcbWYjawto+9ECcgjEKatDIYevQGImE+lXuDmm8WUtzA3CzVCDod2JN9fp6tPQGz+",
+	"63TV3QkImatLpsCdcnpDoto4hJz8Wgd+pa4yLJOSAJiKYIifWEzcCh6z6uya8pW51gjtLBoCaC1zckfD",
+	"FA1u1I06Yem81HfgT6QDZBAHJdaItQPLmx/mJfwQs5/+V+Fr9iUIOtaKqsBH9wQOVOdRXMYPuVEMe10j",
+	"oif4DT6q1EVhFbd/WI0g1CX6gfMuDCPxBxmvtanZZyFnSYVA7BFTgEPTVLglS5n7I0Rdei8zpduldEra",
+	"OwKOICC7o4MegR/QiQx9Z6VXX05/gts/5cZR6kEhnx2Bvav7zFHdAVEB7p16YeUSCOCpeZxX/oUDJxG+",
+	"mr0pL4VzDWr4K1As6FPgiOJNHTV4H+yHQF8tAhxN3Gj9TV2FthtFrgXuR0xnY3+P25rSrDN02rulSg/p",
+	"RkM/4daDgvj50MHaBvJOTGY7Y6HSEV4uihFMwXABKK7pgNL3hCcjxoQSSiIQwq1GVNSK6NjE6MkDkiS/",
+	"U2D00eZDVH9ZJUwURjDxO88q6ueOdkvln88qTbecxT3+Sgiw7bTbNKhNA1xlJeYRdSK+Ky5WOgiL4pav",
+	"ATNiuMfCXN9BGgt47S4DyAyQHwCg1mwlqoH3d/V4HPGYJOFzFUMQ15AL3Ivhje1d6eVLSt456aHC0phw",
+	"KAZJaeN3nXJjBUSo3L5HisIpCxHTHdtboSjiOKJXoTSRv52fkqEej0ngojeE39tnNO6ONyMVJmJF6zYw",
+	"8x+6cq/4wqGLFQzqjAJ2d9rHIYq4H9wlciJ7ZbaJNJ8tVCGMYbF+xoGalcqGVPpb07eZnkcGdRw3Ih1B",
+	"8crQAezKl1Gsly0twk4/YJedUzNYi+AxWQHPGIuaa92G9qZuGE0huLiw+gPWYljpoX0pjyUTHgfHE/II",
+	"KydnpcB5iLjaB1DTExX0vFFUtc1ZGnXkEpmwNA7dxsfrcpE71i9Q63Wwq0Ag43sdMeBlFYO2Uus6nbXy",
+	"B6IY4qc0upj5n9ISa6E9FDm8I/BSnbKfMeXNzS0IMHIhDegEdjSqdlJ8mK6sDKAfVEYUYygbDiwYFEHE",
+	"IS7UEK0UN38OprnyAFxlhesbOuwm8s6ukWIp/TYJ1el2gBS9NFNrFUvwMO3rAEazC2kqRPsZE5K+C1mS",
+	"eNqlSVyXErx00Mt22kBnhw68y4bIemZzDeaXY9bAiaOCdjhkPY8/kYjaYx7BVGG13TEFJ0NoBKybNVbG",
+	"4Cj0ezzd/HNMZBDkBCpRasVyJzC246NtAaO2NguZFdKjMWA+NupgKe2khe9BDlyNahAHOnoEL3O9hH2D",
+	"ZFTth4u/cMiLIh2sqzPa4+54BWW9g7ZfU/UwSajktRJOH9uRDXU5n3JlwlCbBzNnVnewyrr7usbWkHiy",
+	"FbBeYaY8sP4IcjN50OWYFHJvDOvhzegWfR9NnHt92GpKR/UunuuKyWrtZuEmsUWCh0yYLAy6+B2rRBns",
+	"IzDWWjEd7HZ2l1PNWEobThRjK+p2Su5EKcdS1EDOElaV7iNfDL+gmFGIPpFJZ8UZYcgqfguyYCe4g9Dd",
+	"LLJpGA142A2MEbCZxtbTDsf7xQVsMPrd0NyKZePHfuuMZbXecQNAZAgha/89tF5M6kTZpwDj8wAqsZPa",
+	"sUO5QbsNrcjdqLDGWB0Kxr6O+ULBQncJP3tEhp4gHysxyY1KZ3w1xH+moazPGYxGw/ivmkVU0kRnznhM",
+	"WpFYjFDCrSUcv5aP+hi4/42is0IiseRc5Je1BYnONLc+UBRPAwoUFdjXwUsT7WjYQ1/iLNeEPtIqqX37",
+	"mopJ1rY9jLx1C+ICWS1O9jlA2kQrY4AsegH2lViRqxDN2RNHJj8SmE0rge08pb99v1TYXNBuz97YVV5K",
+	"IxqHcBBXa9gM/S1ppKkoS12aNA68Wn8Fwh44+lP2M/E/pUQ1CrNyo1Sdi6r1lIOnIQBnLOioVUErwRUQ",
+	"N+ru4fqVVvVxCdf9E3qD3wBiIeCroKcCUTLQV71B79nuIJru9fZq+Lo4XADOzW5HFC4kAjwmOiBaHyRO",
+	"a3c7C8mGdi7zW7HajDk0X4wKmbEph2JNx3wmVv5vXU48eqMLuJ2yq2A5zyXCorFcmjmvsBMSoxpox9Ip",
+	"PuLtvLN/lab6ix3mLqjbYWRWyS/KuTadCUX6eud+k7+I1S/0k+NG++2DOtJt1zT7CcME44FLqWi1b3G6",
+	"nbxcZZkwhiRmA+Jq3I3NMzDEHWMjHNOlsCaO5EWCcbRykni9OOMrlmvfqE2ROjxhc63LsKrfibICTKqO",
+	"rNFP4riEAZ3Nm7woRHmY0LlmrxmfdS8Bcgd0Q/HjFYgsH0oNuG/9RV9Z+VUKlU2nHej3jq3g8y1bxHfY",
+	"nsem2T3SDqO7O99YlmxScuQUWFvrrvzCVQ5ROr96nvoIbjVwIQVaVHTIYbOBFV1gwEYq+IlT0wkACAN2",
+	"NYLidZoMOI+PajCQbUClM3GpDtgIJyNAyrGT0BvQO+iytwfQvX3DR2oSp+ntUDIoPoeQxqs8twrBLeYm",
+	"RXP2Af/YSOD9vTQY1om1P0R1xJ12aAmVvhXKkFslK5bLnEK+WlGd5WkHo7cXu92ovIMGPAaVd/e07bst",
+	"8LUaiUtdTsxOp6y9MALD8wcsgtG26/I39uZH1LNvyskm68UO+aCl3zAHzjgIU7CPQg0wISrX5ReGVUJx",
+	"p1it3MamK9TqAAd9gA2Bf37hoNRByq1po43v2JQU7/REc6CJrQcoqE4IdLZ15aqxLmdptwJ+U04eVfvC",
+	"y3rwSVK9UslKAKvk7mLySBr2Z7G0U9gtn35ZYSF9aa197cMhcliLbNKleOe6kNnqpBRzXW4AlHyjBMNr",
+	"Qsgff4o1w1RbBmI8jdp8PW02/OIWKdXZhN/F+WmXj1O5p6UOGHkYy/aB/VKYRVG1FBbXXoRIG9mXywl+",
+	"fvuNOZX6CQVMiHs97XICf4HfvKU52cUbjIYSKn6SOlZ0l3cYqgxby24v+v1dy139KJx7HBgX5/MdR8Pn",
+	"80OOBHUlrmTHE/Hbroe+eHaPZ4qgYGH9pfAZ7UYGc7LgZV4Cr0RnQXK+u+eOkvNOAvLODsOkPbQbLSde",
+	"3Fme3d93ecJT8aDoFAn4ds85QOPhs6tCjrf+dg+O1GZSX1Sq+nG5ucO6dRDGcEKNuRMvwq6ig57cHogr",
+	"xUSaqlydoIkM5WkbbRUz1WV1Usg7qIu+demZ+cIqmACbAb1K7ubO71+xNy9fs6yQkJV8XQFhU4RWEm7n",
+	"gM7QkLaGPKgq8ftclsLY35rNFs4lxWtuhZjbYU+5mXabNm9poNd2BI9r5MzndsNOtdW7M6kW0C7/or+z",
+	"fVN7lUeydOrT2QUCRdaqj0DDch4QegzFycH/OFnsMn1cf9PZB/prN25RV7nii214Wckxz6p1WIIOeg5M",
+	"LxyVnQMf0VmSC18flJvDvZOf6fm8zUddZ9XAyQTTBI7o0QriQ5AjRWZPDts9nYqi0P/+LO3k0wjTekA6",
+	"jXUhOaMl2oJpwessCCYJKVsCSRSlGHjhMXHvnZ0EbAZPHLOVFzdZRoUvaBzPuJJjCCDqAmrGQSnLivEC",
+	"cH2MRtIEOQHIHTfndpkB9cBFxvEC0uiyC5aAhOulm4Xjy7F/VCeYIX5/MIFuVlGHOYOaOPM/Q843wtpd",
+	"GV/MyktpPAyuLEMDqS+1aNOSUT59ENPlOEh0gwHk0UIWFRUbYekXd/5E3oVpR2KzfxLB/vhaH9fA7IJ2",
+	"Q36E8ViUQmXC9Uu4s8wA/bfXFR4TZ0YVBpNDo7z55l/CMwOv8H+A0FvTE9e1rXHjs3rDzqYRZ9fLiRIY",
+	"Ncc3hlHPuTFoiGvo9ONFQSeZiSrg0B6Hfnjw70V2G8g88DSpt0L71g+MVd6KFdVPJoHpbB1e51bpJeT4",
+	"HdyOg3mi2gA2l1CFhDY/Wmf+bVyJI9S0UjHZSEA9mcJmQOagIyFBhUqGt5h6X170+09gGPRBBFjHzl+0",
+	"6aGrPCc19NaPqPcAL2HOV4Xm9s5i9R/T7Mcr+UY+W/xV9f8EWg6+vEYJiO90p/JTYJ08dRmrMEGnd+f/",
+	"G56U9Kwo8GpRChTzW7ECcmeRXzx/fv7t4MX4PPvv//wvvLA36GUXhdqHzOcdSBqgOczs635iktmt5rAX",
+	"mSWnQnBHMAxq9bCO0i6meRKX8vv1Okitji6jtgBiEXb+drch36EtjVvS/ynK0r9wq650erLZh/FptaXf",
+	"Z9ivNQimwhG1XNjcfwAl9381WwSRA9L6B1RsfnCH02vLhl6jTYu9Lxs1284MvSZxVfnCuey+KrjeXhen",
+	"y6FgCyrPjBCQiFmv/w1QRu41Vpgo2wBnc1UUMcfvft7Om7FnrUx2uNhOV2c6QRpI7nVlEKCMJt5TDsXE",
+	"EP0JzWkvCSW6HYgmLY+PlgCq7P36uPyTvY0dmlc1vakoZsNsysuqCx3cPvkAKamorcQPZ1OOJ7z+w1F4",
+	"6kk4hPzoei5+u3OO50e4/O+Y4N0yABerJ/zIjiwboWrtAZ/8ZhyxEH9eWSY3cL8FKdWU9Crxe3WWmbvd",
+	"7/Xy3d+3JakOTb5dJ94uCq/yOmHR0EI52YrWHgfam5DUsQ8IPRcAqc7vuCz4qBDYwY3jaOI/tpKjw+0i",
+	"7PLjrXb8JPvoLvxeIuo8LI0pzlqYTOqEqiUHhag2FC29QS63pQvMzRdmKqLQni9e4Yot5tZIA4xFH/EL",
+	"Rz6ex4VEYCFewyoIHEeMl9lU3gnfjOVKlQKdNLKoAMIicBxhp+qAmBn9K2MTmqzWO6OtSU22t6l1ECiR",
+	"n7KrPA80HHHDmoymAXqWAP3hst6HyUvh+6NuhZhjXNR0GdCxdDxqJhJTDpCM5BfPXwy+HX/zIu9/c/7N",
+	"N8+yr/MXz7/lF2PBeT97/pzn/fPn/Olo/Gx8ProY9UffXFxk+fnz/EV2/nzUH/f7vP9NL+nZpe4Neh9u",
+	"YvP9pje42c2Av+kl/pfwK/G0/yf4MNj1N73Bb+8/2okjKQG2ALX4fchn+YtnYNr/SwxHK8irPvvm/OLp",
+	"s+cvds+uxsvzWNnVmoh0WNiOovcAygM2fMhg3XnZbGqMFtV+hhrgIXUFZiqMwwIoxVwbWekyohqmUoO6",
+	"YkscgoDS2MyRtNYgdBcExHP8N3iHI4Ck/iEy7pcANYHTKiP+tjDXB8/JVxrW9b4y9aHecbyxPPxnzbCP",
+	"GQwCiPyykYgaVh2A71uK1mCX5wKa4EFd24fZQ0ZWXSXiTZ29vVL89VorchjJIRp5ZDXNS77cZYLXpLot",
+	"wlab710DbW2O0fuwnmYDAi7Ck7glcWWxuNO/W8gip+822XJHdoH/UA4EvPBRvQac0iMhqZd+wbq3v9/2",
+	"O9blROzbvqKBy5ziqgRQ0FrRAL88vgfQGRsjyT5cOY57oa1bf4sk47hff9+rbWO/Lmf/0KPuTf1zJDgx",
+	"/BPY6BLi4Zt283/Ye+9Se20HcYwgw3/okQMg/xyVw3/o0TH1g531gzqqsIzoFX4q8cW81/4AjdF9u3xm",
+	"LFc16HMLKoSRylpgWuXGgYD4PtkZX7GFQRANCY1F1Qod0FP21g4TDRJK3zhgEusLt5m08Avh9dofF+p/",
+	"F8WYuPzkYRrr7K02CZmVlB1ZyGrR/giloDPw38Bu9S3TSw6oQxpSeKgxB3VOMAc51EDGw8M5CUEJI6oI",
+	"Vi+G33Pw9MT8LBXAEzryMUBl5qYK6CvAsLGJ929xH3vLZRG2qVM+Ep+dUVZjfdvePBCClaMV5QQOw/tW",
+	"E0tedpNVAATI2Qf7n91sLIAP8t6kB5bNgwL31OIE71N18CuL+XFJ78W8Oykq5ge0tWBK4Njqxj/Zd5vY",
+	"4ftTK16ks1JUyCl1zxt2HVe/FBxqg5VYumUl8CPkePeo67Cs4pJqAhEpSBp2K+ZVaOsQ47HIKqejDIIb",
+	"2SnKuMpEYW8S1AwgORFenv8aZnUkJtKOCo68SusW9C/CsvSy6YZYgjL092uiegIvz9B/nUY4jH5gptJz",
+	"0364VuWKJPjQJ+tjIAJNNETU1WGO16pcEcIxrkN9Tdtbkmoibm7l/AgS/u5WQlsQjQykBT3DwObrcT4d",
+	"j5MAVGU9QTDEAPKLP68CRK+sLvGE9ZBx9nPodbUfaIW1hhG0mQhWHPQ+Yf7D47Z2g94OIjA0nwaZSWOs",
+	"LbjrDmluCKWrIWC18VEhEAUPfbVQCQ9QiiXQNjBNPA6Qvo/JhRIHCZs4dAYxr6wE+CRelPEBvARetG4y",
+	"u1z/d4+17rE/a0ZU1ii9kUS3b6/Q6NdBkTmzatYQ5xVe7dYrxnSxm8BQkb9exhDhDa75duolHMVnzUdo",
+	"X2EHfhp40yPB+lRuGvfGnAjdcVoJhPAtoSspoEzYLx3aJAHAHLrx8vEbLqmldCjVMOcr0xt82096hLPS",
+	"RPZxVTlyd7iJx2zDhGfjrnzcJsyunkuU3rMP8N+NaRw/VjTEQJdaHVqPo+ABtUTk+PY4yY1ygRKGKqhZ",
+	"QUJTgQjjE61z6Jijxi8cQsaVP6RvlFnAK+nykqX2DkN7h6GsUo9ARLgW2sPMuYI+e3lidQR483bwNwpF",
+	"b4Cbjx7oELVKrSZsCqTgnWGejh3VLC8xmoYXggXx6ycsl6UANGxgLOpkKYvfuJ2sbMwLI3wmaKR1Ibhq",
+	"RTJ8tmndQyP4QQM/nfK5r06Cefdu2lKMplrfbi4h5Y6NGsVrIqoozQXUiM1jY78z9lc3iM/5lKWX2H7O",
+	"uik/HLZCmD4nHcD7uOl0fSe8GmIzXmVoKwPLJXTSKr10nVTKrT+euuxloRf5KyTExMqoUCmFB65DTG4F",
+	"dLpy4/U0GVaMBpHTEZSm88xdvHGqcfPLihWC37VzkBNwLz7k0WH4YDmcRX2KRm8vocLVU2oJ7b0PaCl8",
+	"AvHdRVn0Br1pVc3N4OwMBYZufZrp2RkUHu0B9IvT8UgHvFuMLocDvz7m8b704rC2RWI1ePaB/tpSq4G+",
+	"pW+Kh4oNVxjhw9qI+JsVi7yN+/x7uHkQ093OmGjv4OgOcsrgWDZPU7I5zgo0abV19IBauSjknQAUfTsp",
+	"PngPX4JBgyQai3lr1LVzivqfWD4PGH7dOM/7KSwau4siWV2+vkovqdDTpVOA2+KUpaUGQm/cbimh2WA8",
+	"FT9zCZwuHwpIZ1laikqW4T55qamx1VoF4LklsRhkvIR4my+HdO31p+yV4qMCmB+8rBNnB4ZVQxoKOSxN",
+	"jf/rEkO/qwCbLI1pzwf9DaqtYuG6p5avzaHXpXsaDXbVPnEX1q5KOeZsOEi/PuVf9tfJZ0GENqOYjEQG",
+	"jYOEbIN2DeE1Ad/BLpX2ND/fh2fuUtYRSfkRijvqY1p9noUejZfYbjGHOT1o6Ua0VJgJO45S7pBlVFT7",
+	"pwwa+n6DdU8ZKE9fr8fIuknznkAPTIgquEOYfZnmgufpkwTzCSVsV8/EghT43lIby8IO65ThXEWdA0zm",
+	"BmISnJUiE/aZxE8Dp4PT0FNI/1tDHw4f2LDIoHXlmnj7/T7DsIaciYan2RpfsDP7R3AA7Dze70TAd/jk",
+	"fBzxw0Xetit/dIYb+v3g4ENeEkzhg5hIQuXu7sCFWrMD9jgtKoF742j7S4WNBcgeUuUsdcbiXKpJmjgX",
+	"2XrOReGSEdx5CeLOsRThr74IG2pNrK+FqQ4q1I8nRK+pCcqJzWWLPo5mBWJHqDBGItOeLO9g0saZlZWa",
+	"tHXK2XR19kGP/iH+f+6utrdtGwj/FcLYhxaQEzsYlk75FGANNqBYgW1AgNVZzUi0xUUmFYqqkwb57wXv",
+	"jiLlyM1L5aYtUKCBLVN8OZ3u5bl7MrsdfPL6qio5gABU6Krb5bWvrag6/Pbsf31OCrfxZWmY1k0DOdJn",
+	"uLjXhYaAr6D2DOSGokl/hwWMle0TlRAk68oyg3lwQsY47QUU9C3fCBLWauWBEaX2eVRMuF02ohGRf/F6",
+	"VdnrkJZ1qh7wWUii3c/7/Rb29tuh/fbEhbD3QxF/h1w4DPsA7M3ducq8S6n8BRJ2FFNSd0fd0stEh1Ma",
+	"sLNVh338s+GGwDTvM8pocxA9VK893w7+ZfUWPUZ/mM0ubH4a/Ds19mn2uwR1t9u/o7KPdSQ5PUCF9uv9",
+	"G//nw3CJgZqwy27GkJ7RqYY5+d6FKHMKtgTdAQx//TGzp9LWnfJHSE5b2vk1BOg+tMqQ0bnBIJF+8sER",
+	"7JGVfSI3HDsN83h7Nb7FVkYkvEMIAFZGV7oWOSR6omSvrGOpLEt/ISu5FQbhYJ5pGF/z1PqpKQOklpi+",
+	"+grHcR7HwBvwfH6Z0ha6MS2N8Omr48y5llZmF8Kynw+n04fnVsKivnEaxUFokXCx4M349gH34Ii3yj2C",
+	"LHck8n8jm6s331baoIDy+qJua2UR/K0BrMG4NyLAFq75QrBKS2UhZ9lhd5XOTVMS+kkgPZMPkvYmJGGZ",
+	"wzKJPjs0EJ23AJPVpt2SQYLEMPDTxApjB1vfwHHqG/13JAuew3/va3E5Dy/kqMFfnmCWIThhUAY9U382",
+	"SFkH9NNKsyWvamgODLX7HpGeaaVE5ltiz9/w2o7Bsxz/8dsc8xQB9IMMCSKSX7uWEBNreY2joDZtfNeo",
+	"gE7FAhNzeO1cqHweKJkwjeM2gzqKIlsclP2IzkUzJbgppTDsBbWVBqrkl0e4Ia1jqDTeI/A+0RaE1feC",
+	"ZiGm6EWPvO2HxNopSIQNE1ghl4UwdGJbSUH8GfdjgCbJCDl4gODGQh+OlVRy1azgS/JapLJi6WlCtnlm",
+	"bW1SdFJrXvtgaH7Eamu0WmJYVMXy186+EDwHOABNvyM1nSVU3Fph3G/+ezcZ/3p2M02mr25/GvU2jbzH",
+	"WAMTHWY9xnhv5/U5knnKDmcKLkiJOzvnlqfsZjaqxeVslB4msxG30PvkYHLwy3g6HR9M/plO0on79y/0",
+	"QrmQCrujwAjuk3OdX89G6Y3/KJ0RvTHjlcT+Kc4Hgi9Ig89Gt7cgUmEnNtd7R5GhhFHMiVve5omADrQj",
+	"h0OoshNobx+pMlbKD4K9cM+bMGNAEKAkv/xaBufCCPFRjPUHYYzMxY7ewCeecgtvF8OCFtpkTleuE3Jq",
+	"UI/hdU4lHflQaaFLKEjgqLL3GDz5HMHfK36dbHRdyAouPVWieyf3c+/b9wujPwo19zEef+9oen2q6i3t",
+	"2Alc/aw2LIaqRuloIa9I9evGtkV6GZTjPtKSxWX5RT7Kmv0+Hb43IqYAZ7Ywulkilg0FgiCPJIWPMEKe",
+	"WPL2oAfrL2EhSr5Z1OOLZNxbJhdK9peUlaWzdDVUtxgIdGKOn5Qg5AIN3CGHpsfYgYId95XBuQOXqgHH",
+	"EowAC6Z0JfKe5269aSzUTVb4MOXAhW4/mLW9g2I3n/ulOhypnmZsr4vr7WmQDUKSezIYG2XmjTovdXZR",
+	"91bjnhbxEf/IqYJIPbWVd0vNNnokDWAsuDuLrDHSXsOPEXGevjtzzwAaKzhqgKam+/vTg8O9yd5kb5q+",
+	"OpxM4HmhWd1F5mhisYfzTYGYNgl04r7+yLc1rBPg2d8L1i9h3u8a3adkWdSFdLonhf7sC8CeuQE9s8t5",
+	"I8u8TlqWkHjo3jbBp16pmUbVaVT6TgAHVTUWxvONRaGRrw/909Dbcwe/Y6sECqOkcRwbAsGJ/yoJMbeE",
+	"Ujbx5OH4+2avAWlHzSR1Y1PfwajzYyHstj1FjJ3b0QD+oPwQFNeB2m7x7O2Y5MPdnt1+CgAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

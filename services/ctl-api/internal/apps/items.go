@@ -178,9 +178,5 @@ func heldAgainst(buildDigest string, rules []policy.Rules) string {
 	if len(rules) == 0 {
 		return buildDigest
 	}
-	what := []any{"component.build.policies", buildDigest}
-	for _, r := range rules {
-		what = append(what, []string{r.Name, string(r.Language), r.Text})
-	}
-	return capsule.DigestBytes(mustJSON(what))
+	return capsule.DigestBytes(mustJSON([]any{"component.build.policies", buildDigest, policy.Identity(rules)}))
 }

@@ -14,7 +14,10 @@ func pluginOf(c component) (work jobspec.Work, deployable bool) {
 		return work, false
 	}
 	grant := c.Berth.Plugin
-	work.Plugin = &jobspec.Plugin{Type: string(c.Type), Signer: grant.Signer, Network: grant.Network, InstallDir: grant.InstallDir, State: grant.State, Config: c.Plugin}
+	work.Plugin = &jobspec.Plugin{
+		Type: string(c.Type), Signer: grant.Signer,
+		Network: grant.Network, Hosts: grant.Hosts, InstallDir: grant.InstallDir, Paths: grant.Paths, Roles: grant.Roles, State: grant.State, Config: c.Plugin,
+	}
 	return work, true
 }
 

@@ -155,8 +155,8 @@ func TestPluginScript(t *testing.T) {
 		return s, found
 	}
 	got, found := of(appconfig.Component{Name: "hello", Type: "greeting", Plugin: map[string]any{"text": "ahoy"},
-		Berth: &appconfig.BlockExtension{Plugin: &appconfig.PluginGrant{Signer: "key", InstallDir: true}}})
-	want := jobspec.PluginScript("hello", jobspec.Plugin{Type: "greeting", Signer: "key", InstallDir: true}, artifact)
+		Berth: &appconfig.BlockExtension{Plugin: &appconfig.PluginGrant{Signer: "key", InstallDir: true, Hosts: []string{"api.example.com"}, Paths: []string{"/etc/myapp:ro"}, Roles: []string{"deploy"}}}})
+	want := jobspec.PluginScript("hello", jobspec.Plugin{Type: "greeting", Signer: "key", InstallDir: true, Hosts: []string{"api.example.com"}, Paths: []string{"/etc/myapp:ro"}, Roles: []string{"deploy"}}, artifact)
 	if diff := cmp.Diff(want, got); diff != "" || !found {
 		t.Errorf("found %v (-want +got):\n%s", found, diff)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/offer"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -49,7 +50,7 @@ func Brings(ctx context.Context, q *ctldb.Queries, releaseID string) (jobspec.Re
 	return release, nil
 }
 
-// Offered is what a release brings, with what the vendor signed of it.
+// Offered is what a release brings, with what the vendor signed of it and against it.
 func Offered(ctx context.Context, q *ctldb.Queries, releaseID string) (jobspec.Release, error) {
 	release, err := Brings(ctx, q, releaseID)
 	if err != nil {
@@ -60,13 +61,45 @@ func Offered(ctx context.Context, q *ctldb.Queries, releaseID string) (jobspec.R
 		return release, fmt.Errorf("read statements of release %s: %w", releaseID, err)
 	}
 	for _, row := range rows {
-		var env capsule.Envelope
-		if err := json.Unmarshal(row.Envelope, &env); err != nil {
+		env, err := envelopeOf(row.Envelope)
+		if err != nil {
 			return release, fmt.Errorf("statement of release %s: %w", releaseID, err)
 		}
 		release.Signed = append(release.Signed, env)
 	}
+	revocations, err := q.RevocationsOfRelease(ctx, releaseID)
+	if err != nil {
+		return release, fmt.Errorf("read revocations of release %s: %w", releaseID, err)
+	}
+	for _, row := range revocations {
+		env, err := envelopeOf(row.Envelope)
+		if err != nil {
+			return release, fmt.Errorf("revocation of release %s: %w", releaseID, err)
+		}
+		release.Revoked = append(release.Revoked, env)
+	}
 	return release, nil
+}
+
+// Revoked are the newest revocations of an app's releases, as the vendor signed them.
+func Revoked(ctx context.Context, q *ctldb.Queries, appID string) (list []capsule.Envelope, err error) {
+	rows, err := q.RevocationsOfApp(ctx, ctldb.RevocationsOfAppParams{AppID: appID, Most: offer.MaxRevocations})
+	if err != nil {
+		return nil, fmt.Errorf("read revocations: %w", err)
+	}
+	for _, row := range rows {
+		env, err := envelopeOf(row)
+		if err != nil {
+			return nil, fmt.Errorf("revocation of a release of app %s: %w", appID, err)
+		}
+		list = append(list, env)
+	}
+	return list, nil
+}
+
+func envelopeOf(raw []byte) (env capsule.Envelope, err error) {
+	err = json.Unmarshal(raw, &env)
+	return env, err
 }
 
 // configs are what the app says of each component, of the sandbox and of copies of

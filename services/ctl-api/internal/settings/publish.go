@@ -37,6 +37,7 @@ type Facts struct {
 	App     *appconfig.App // nil for an install that is not live
 	State   ctldb.StateVersion
 	Probes  []jobspec.Probe
+	Revoked []capsule.Envelope // what the vendor signed against releases of the app
 }
 
 // Publish stores a new version of an install's settings when they differ from
@@ -45,7 +46,7 @@ type Facts struct {
 func (p *Publisher) Publish(ctx context.Context, tx *database.Tx, f Facts, now time.Time) (next time.Time, err error) {
 	s := jobspec.Settings{
 		OrgID: f.Install.OrgID, InstallID: f.Install.ID, Schedule: []jobspec.Scheduled{}, MinRunnerVersion: p.MinRunnerVersion,
-		State: f.State.Tree, StateVersion: int(f.State.Version),
+		State: f.State.Tree, StateVersion: int(f.State.Version), Revoked: f.Revoked,
 	}
 	if f.Install.State == model.InstallLive && f.App != nil {
 		if s.Schedule, err = schedule(f.App, f.Probes); err != nil {

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/offer"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -185,5 +187,63 @@ func TestSettingsCarryTheOrgsHead(t *testing.T) {
 	r.advance(r.install)
 	if read(); version != 1 {
 		t.Errorf("settings have version %d, want 1", version)
+	}
+}
+
+// The settings carry what the vendor signed against releases of the install's app: new
+// ones as soon as there is more, at most 32, the newest, and none of another app.
+func TestSettingsCarryRevocations(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	machine, _, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.exec(`update runners set seal_recipient = 'age1test', public_key = $2 where id = $1`, r.runner, capsule.EncodePublicKey(machine))
+	r.exec(`insert into blobs (org_id, digest, size_bytes, body) values ($1, 'sha256:' || repeat('0', 64), 1, 'x')`, r.org)
+	other := id.New(id.App)
+	r.exec(`insert into apps (id, org_id, name) values ($1, $2, 'other')`, other, r.org)
+	for _, app := range []string{"hello", "other"} {
+		r.exec(`insert into configs (id, org_id, app_id, number, digest, bundle_digest, body, created_by)
+			select 'cfg_' || name, org_id, id, 1, 'd', 'sha256:' || repeat('0', 64), '{}', 'test' from apps where name = $1`, app)
+		r.exec(`insert into releases (id, org_id, app_id, number, config_id, made_by, digest) select 'rel_' || name, org_id, id, 1, 'cfg_' || name, 'sync', 'd' from apps where name = $1`, app)
+	}
+	revoke := func(app string, n int) {
+		t.Helper()
+		env, err := json.Marshal(capsule.Envelope{PayloadType: "test", Payload: fmt.Sprint(app, n)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.exec(`insert into release_revocations (org_id, release_id, digest, key_id, reason, envelope, issued_at, added_by, added_at)
+			values ($1, 'rel_' || $2::text, 'd' || $3::int, 'k', 'why', $4, now(), 'test', now() + $3::int * interval '1 second')`, r.org, app, n, env)
+	}
+	last := func() (version int64, payloads []string) {
+		t.Helper()
+		r.advance(r.install)
+		var env capsule.Envelope
+		var s jobspec.Settings
+		if err := r.pg.Admin().QueryRow(t.Context(), `select version, envelope from settings_versions where install_id = $1 order by version desc limit 1`, r.install).Scan(&version, &env); err != nil {
+			t.Fatal(err)
+		}
+		_, _, keys := r.orgChain()
+		if _, err := capsule.Verify(keys, capsule.SettingsType, env, &s); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range s.Revoked {
+			payloads = append(payloads, e.Payload)
+		}
+		return version, payloads
+	}
+	revoke("other", 1)
+	if version, got := last(); version != 1 || len(got) != 0 {
+		t.Errorf("version %d carries %v, want 1 without any", version, got)
+	}
+	for n := 1; n <= 40; n++ {
+		revoke("hello", n)
+	}
+	for range 2 { // a second look changes nothing
+		if version, got := last(); version != 2 || len(got) != offer.MaxRevocations || got[0] != "hello40" || got[len(got)-1] != "hello9" {
+			t.Errorf("version %d carries %v, want 2 with the newest %d", version, got, offer.MaxRevocations)
+		}
 	}
 }

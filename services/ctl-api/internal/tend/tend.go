@@ -138,7 +138,12 @@ func (t *Tender) look(ctx context.Context, tx *database.Tx, installID string, no
 	if err != nil {
 		return err
 	}
-	renewAt, err := t.Publisher.Publish(ctx, tx, settings.Facts{Install: install, Runner: runner, App: app, State: state, Probes: probes}, now)
+	revoked, err := releaseview.Revoked(ctx, tx.Queries, install.AppID)
+	if err != nil {
+		return err
+	}
+	facts := settings.Facts{Install: install, Runner: runner, App: app, State: state, Probes: probes, Revoked: revoked}
+	renewAt, err := t.Publisher.Publish(ctx, tx, facts, now)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (q *Queries) CountOpenWorkflows(ctx context.Context, installID string) (int
 }
 
 const findInstall = `-- name: FindInstall :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours, approval_hours_own, paused_at, paused_by, pause_reason, resumed_by FROM installs
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours, approval_hours_own, paused_at, paused_by, pause_reason, resumed_by, health_objective FROM installs
 WHERE id = $1 OR (name = $1 AND forgotten_at IS NULL)
 ORDER BY id = $1 DESC LIMIT 1
 `
@@ -69,6 +69,7 @@ func (q *Queries) FindInstall(ctx context.Context, ref string) (Install, error) 
 		&i.PausedBy,
 		&i.PauseReason,
 		&i.ResumedBy,
+		&i.HealthObjective,
 	)
 	return i, err
 }
@@ -87,7 +88,7 @@ const insertInstall = `-- name: InsertInstall :one
 INSERT INTO installs (id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, inputs_version, created_by, rehearsal)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5,
         $6, $7, $8, $9, $10)
-RETURNING id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours, approval_hours_own, paused_at, paused_by, pause_reason, resumed_by
+RETURNING id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours, approval_hours_own, paused_at, paused_by, pause_reason, resumed_by, health_objective
 `
 
 type InsertInstallParams struct {
@@ -143,12 +144,13 @@ func (q *Queries) InsertInstall(ctx context.Context, arg InsertInstallParams) (I
 		&i.PausedBy,
 		&i.PauseReason,
 		&i.ResumedBy,
+		&i.HealthObjective,
 	)
 	return i, err
 }
 
 const installsForSync = `-- name: InstallsForSync :many
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, i.approval_hours_own, i.paused_at, i.paused_by, i.pause_reason, i.resumed_by, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, i.approval_hours_own, i.paused_at, i.paused_by, i.pause_reason, i.resumed_by, i.health_objective, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
        coalesce(n.overrides, '{}')::jsonb AS overrides
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
@@ -208,6 +210,7 @@ func (q *Queries) InstallsForSync(ctx context.Context, arg InstallsForSyncParams
 			&i.Install.PausedBy,
 			&i.Install.PauseReason,
 			&i.Install.ResumedBy,
+			&i.Install.HealthObjective,
 			&i.AppName,
 			&i.CustomerName,
 			&i.InputValues,
@@ -273,7 +276,7 @@ func (q *Queries) InstallsOfApp(ctx context.Context, arg InstallsOfAppParams) ([
 }
 
 const lockInstallRow = `-- name: LockInstallRow :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours, approval_hours_own, paused_at, paused_by, pause_reason, resumed_by FROM installs WHERE id = $1 FOR NO KEY UPDATE
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours, approval_hours_own, paused_at, paused_by, pause_reason, resumed_by, health_objective FROM installs WHERE id = $1 FOR NO KEY UPDATE
 `
 
 // Excludes others who lock it, but not those who only insert what refers to it.
@@ -305,6 +308,7 @@ func (q *Queries) LockInstallRow(ctx context.Context, id string) (Install, error
 		&i.PausedBy,
 		&i.PauseReason,
 		&i.ResumedBy,
+		&i.HealthObjective,
 	)
 	return i, err
 }
@@ -350,7 +354,7 @@ func (q *Queries) SetInstallToggles(ctx context.Context, arg SetInstallTogglesPa
 }
 
 const showInstalls = `-- name: ShowInstalls :many
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, i.approval_hours_own, i.paused_at, i.paused_by, i.pause_reason, i.resumed_by, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, i.approval_hours_own, i.paused_at, i.paused_by, i.pause_reason, i.resumed_by, i.health_objective, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
        coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
        h.verdict AS health, k.sort_key,
@@ -487,6 +491,7 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 			&i.Install.PausedBy,
 			&i.Install.PauseReason,
 			&i.Install.ResumedBy,
+			&i.Install.HealthObjective,
 			&i.AppName,
 			&i.CustomerName,
 			&i.ReleaseNumber,
@@ -508,7 +513,8 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 
 const updateInstallSettings = `-- name: UpdateInstallSettings :exec
 UPDATE installs SET approval_option = $1, labels = $2, approval_hours = coalesce($3, approval_hours),
-    approval_hours_own = coalesce($4, approval_hours_own) WHERE id = $5
+    approval_hours_own = coalesce($4, approval_hours_own),
+    health_objective = nullif(coalesce($5::float8, health_objective), 0) WHERE id = $6
 `
 
 type UpdateInstallSettingsParams struct {
@@ -516,16 +522,18 @@ type UpdateInstallSettingsParams struct {
 	Labels           json.RawMessage
 	ApprovalHours    *int32
 	ApprovalHoursOwn *bool
+	HealthObjective  *float64
 	ID               string
 }
 
-// The hours stay when none are given.
+// The hours stay when none are given, and so does the objective; 0 takes it away.
 func (q *Queries) UpdateInstallSettings(ctx context.Context, arg UpdateInstallSettingsParams) error {
 	_, err := q.db.Exec(ctx, updateInstallSettings,
 		arg.ApprovalOption,
 		arg.Labels,
 		arg.ApprovalHours,
 		arg.ApprovalHoursOwn,
+		arg.HealthObjective,
 		arg.ID,
 	)
 	return err

@@ -340,6 +340,7 @@ type Install struct {
 	PausedBy         *string
 	PauseReason      *string
 	ResumedBy        *string
+	HealthObjective  *float64
 }
 
 type InstallInput struct {
@@ -486,6 +487,18 @@ type Release struct {
 	MadeBy    model.MadeBy
 	Digest    string
 	CreatedAt time.Time
+}
+
+type ReleaseRevocation struct {
+	OrgID     string
+	ReleaseID string
+	Digest    string
+	KeyID     string
+	Reason    string
+	Envelope  []byte
+	IssuedAt  time.Time
+	AddedBy   string
+	AddedAt   time.Time
 }
 
 type ReleaseStatement struct {

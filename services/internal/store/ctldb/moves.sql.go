@@ -49,7 +49,7 @@ func (q *Queries) GetResource(ctx context.Context, id string) (Resource, error) 
 
 const installToMove = `-- name: InstallToMove :one
 
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, i.approval_hours_own, i.paused_at, i.paused_by, i.pause_reason, i.resumed_by,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, i.approval_hours_own, i.paused_at, i.paused_by, i.pause_reason, i.resumed_by, i.health_objective,
        coalesce((SELECT k.state FROM stack_versions k WHERE k.install_id = i.id ORDER BY k.version DESC LIMIT 1), '')::text AS stack_state,
        coalesce(r.id, '')::text AS runner_id, coalesce(r.state, '')::text AS runner_state, r.public_key AS runner_key,
        coalesce((SELECT b.id FROM resources b WHERE b.install_id = i.id AND b.kind = 'sandbox' LIMIT 1), '')::text AS sandbox_id,
@@ -112,6 +112,7 @@ func (q *Queries) InstallToMove(ctx context.Context, installID string) (InstallT
 		&i.Install.PausedBy,
 		&i.Install.PauseReason,
 		&i.Install.ResumedBy,
+		&i.Install.HealthObjective,
 		&i.StackState,
 		&i.RunnerID,
 		&i.RunnerState,

@@ -13,6 +13,39 @@ import (
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
+const addReleaseRevocation = `-- name: AddReleaseRevocation :execrows
+INSERT INTO release_revocations (org_id, release_id, digest, key_id, reason, envelope, issued_at, added_by)
+VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (org_id, release_id, digest) DO NOTHING
+`
+
+type AddReleaseRevocationParams struct {
+	ReleaseID string
+	Digest    string
+	KeyID     string
+	Reason    string
+	Envelope  []byte
+	IssuedAt  time.Time
+	AddedBy   string
+}
+
+// Once for the same words.
+func (q *Queries) AddReleaseRevocation(ctx context.Context, arg AddReleaseRevocationParams) (int64, error) {
+	result, err := q.db.Exec(ctx, addReleaseRevocation,
+		arg.ReleaseID,
+		arg.Digest,
+		arg.KeyID,
+		arg.Reason,
+		arg.Envelope,
+		arg.IssuedAt,
+		arg.AddedBy,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const addReleaseStatement = `-- name: AddReleaseStatement :execrows
 INSERT INTO release_statements (org_id, release_id, digest, key_id, envelope, expires_at, added_by)
 VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6)
@@ -42,6 +75,17 @@ func (q *Queries) AddReleaseStatement(ctx context.Context, arg AddReleaseStateme
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const countReleaseRevocations = `-- name: CountReleaseRevocations :one
+SELECT count(*)::int FROM release_revocations WHERE release_id = $1
+`
+
+func (q *Queries) CountReleaseRevocations(ctx context.Context, releaseID string) (int32, error) {
+	row := q.db.QueryRow(ctx, countReleaseRevocations, releaseID)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const countReleaseStatements = `-- name: CountReleaseStatements :one
@@ -125,6 +169,74 @@ func (q *Queries) ReleaseItemDigests(ctx context.Context, releaseID string) ([]R
 			&i.DeployDigest,
 			&i.Source,
 			&i.ArtifactDigest,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const revocationsOfApp = `-- name: RevocationsOfApp :many
+SELECT v.envelope FROM release_revocations v
+JOIN releases r ON r.org_id = v.org_id AND r.id = v.release_id
+WHERE r.app_id = $1
+ORDER BY v.added_at DESC, v.digest LIMIT $2::int
+`
+
+type RevocationsOfAppParams struct {
+	AppID string
+	Most  int32
+}
+
+// The newest revocations of the app's releases, as they were signed.
+func (q *Queries) RevocationsOfApp(ctx context.Context, arg RevocationsOfAppParams) ([][]byte, error) {
+	rows, err := q.db.Query(ctx, revocationsOfApp, arg.AppID, arg.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := [][]byte{}
+	for rows.Next() {
+		var envelope []byte
+		if err := rows.Scan(&envelope); err != nil {
+			return nil, err
+		}
+		items = append(items, envelope)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const revocationsOfRelease = `-- name: RevocationsOfRelease :many
+SELECT org_id, release_id, digest, key_id, reason, envelope, issued_at, added_by, added_at FROM release_revocations WHERE release_id = $1 ORDER BY added_at DESC, digest LIMIT 16
+`
+
+// What the vendor signed against a release, the newest first.
+func (q *Queries) RevocationsOfRelease(ctx context.Context, releaseID string) ([]ReleaseRevocation, error) {
+	rows, err := q.db.Query(ctx, revocationsOfRelease, releaseID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ReleaseRevocation{}
+	for rows.Next() {
+		var i ReleaseRevocation
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ReleaseID,
+			&i.Digest,
+			&i.KeyID,
+			&i.Reason,
+			&i.Envelope,
+			&i.IssuedAt,
+			&i.AddedBy,
+			&i.AddedAt,
 		); err != nil {
 			return nil, err
 		}

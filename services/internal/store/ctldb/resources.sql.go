@@ -43,6 +43,71 @@ func (q *Queries) EnsureResource(ctx context.Context, arg EnsureResourceParams) 
 	return err
 }
 
+const healthHistory = `-- name: HealthHistory :many
+SELECT r.id, r.kind, r.name, h.at, h.state, h.health, coalesce(h.live_change_id, '')::text AS change_id
+FROM resources r CROSS JOIN LATERAL (
+    (SELECT y.at, y.n, y.state, y.health, y.live_change_id FROM resource_history y
+     WHERE y.org_id = r.org_id AND y.resource_id = r.id AND y.at <= $1 ORDER BY y.at DESC, y.n DESC LIMIT 1)
+    UNION ALL
+    (SELECT y.at, y.n, y.state, y.health, y.live_change_id FROM resource_history y
+     WHERE y.org_id = r.org_id AND y.resource_id = r.id AND y.at > $1 AND y.at < $2)
+) h
+WHERE r.install_id = $3 AND r.kind IN ('sandbox', 'component')
+ORDER BY array_position(ARRAY['sandbox', 'component'], r.kind), r.name, r.id, h.at, h.n LIMIT $4
+`
+
+type HealthHistoryParams struct {
+	Since     time.Time
+	Until     time.Time
+	InstallID string
+	Most      int32
+}
+
+type HealthHistoryRow struct {
+	ID       string
+	Kind     model.ResourceKind
+	Name     string
+	At       time.Time
+	State    string
+	Health   string
+	ChangeID string
+}
+
+// What the sandbox and the components of an install were within a time: the row before it and
+// those in it, for each in order of time.
+func (q *Queries) HealthHistory(ctx context.Context, arg HealthHistoryParams) ([]HealthHistoryRow, error) {
+	rows, err := q.db.Query(ctx, healthHistory,
+		arg.Since,
+		arg.Until,
+		arg.InstallID,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []HealthHistoryRow{}
+	for rows.Next() {
+		var i HealthHistoryRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.Name,
+			&i.At,
+			&i.State,
+			&i.Health,
+			&i.ChangeID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const liveRevisions = `-- name: LiveRevisions :many
 SELECT r.install_id, r.kind, r.name, v.build_digest, v.deploy_digest, coalesce(r.live_artifact_digest, '')::text AS artifact_digest
 FROM resources r

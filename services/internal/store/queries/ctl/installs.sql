@@ -68,9 +68,10 @@ WHERE (sqlc.arg(id)::text = '' OR i.id = sqlc.arg(id))
 ORDER BY sort_key, i.id LIMIT sqlc.arg(most);
 
 -- name: UpdateInstallSettings :exec
--- The hours stay when none are given.
+-- The hours stay when none are given, and so does the objective; 0 takes it away.
 UPDATE installs SET approval_option = sqlc.arg(approval_option), labels = sqlc.arg(labels), approval_hours = coalesce(sqlc.narg(approval_hours), approval_hours),
-    approval_hours_own = coalesce(sqlc.narg(approval_hours_own), approval_hours_own) WHERE id = sqlc.arg(id);
+    approval_hours_own = coalesce(sqlc.narg(approval_hours_own), approval_hours_own),
+    health_objective = nullif(coalesce(sqlc.narg(health_objective)::float8, health_objective), 0) WHERE id = sqlc.arg(id);
 
 -- name: SetInstallToggles :exec
 -- Toggles that are others than before; those who deploy all of it take them.

@@ -57,3 +57,23 @@ ON CONFLICT (org_id, release_id, digest) DO NOTHING;
 
 -- name: CountReleaseStatements :one
 SELECT count(*)::int FROM release_statements WHERE release_id = sqlc.arg(release_id);
+
+-- name: RevocationsOfRelease :many
+-- What the vendor signed against a release, the newest first.
+SELECT * FROM release_revocations WHERE release_id = sqlc.arg(release_id) ORDER BY added_at DESC, digest LIMIT 16;
+
+-- name: RevocationsOfApp :many
+-- The newest revocations of the app's releases, as they were signed.
+SELECT v.envelope FROM release_revocations v
+JOIN releases r ON r.org_id = v.org_id AND r.id = v.release_id
+WHERE r.app_id = sqlc.arg(app_id)
+ORDER BY v.added_at DESC, v.digest LIMIT sqlc.arg(most)::int;
+
+-- name: AddReleaseRevocation :execrows
+-- Once for the same words.
+INSERT INTO release_revocations (org_id, release_id, digest, key_id, reason, envelope, issued_at, added_by)
+VALUES (berth.current_org(), sqlc.arg(release_id), sqlc.arg(digest), sqlc.arg(key_id), sqlc.arg(reason), sqlc.arg(envelope), sqlc.arg(issued_at), sqlc.arg(added_by))
+ON CONFLICT (org_id, release_id, digest) DO NOTHING;
+
+-- name: CountReleaseRevocations :one
+SELECT count(*)::int FROM release_revocations WHERE release_id = sqlc.arg(release_id);

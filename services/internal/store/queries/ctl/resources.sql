@@ -61,3 +61,17 @@ WHERE i.forgotten_at IS NULL
   AND i.name >= sqlc.arg(after_install)::text -- for the index
   AND (i.name, r.kind, r.name) > (sqlc.arg(after_install)::text, sqlc.arg(after_kind)::text, sqlc.arg(after_name)::text)
 ORDER BY i.name, r.kind, r.name LIMIT sqlc.arg(most);
+
+-- name: HealthHistory :many
+-- What the sandbox and the components of an install were within a time: the row before it and
+-- those in it, for each in order of time.
+SELECT r.id, r.kind, r.name, h.at, h.state, h.health, coalesce(h.live_change_id, '')::text AS change_id
+FROM resources r CROSS JOIN LATERAL (
+    (SELECT y.at, y.n, y.state, y.health, y.live_change_id FROM resource_history y
+     WHERE y.org_id = r.org_id AND y.resource_id = r.id AND y.at <= sqlc.arg(since) ORDER BY y.at DESC, y.n DESC LIMIT 1)
+    UNION ALL
+    (SELECT y.at, y.n, y.state, y.health, y.live_change_id FROM resource_history y
+     WHERE y.org_id = r.org_id AND y.resource_id = r.id AND y.at > sqlc.arg(since) AND y.at < sqlc.arg(until))
+) h
+WHERE r.install_id = sqlc.arg(install_id) AND r.kind IN ('sandbox', 'component')
+ORDER BY array_position(ARRAY['sandbox', 'component'], r.kind), r.name, r.id, h.at, h.n LIMIT sqlc.arg(most);
