@@ -91,6 +91,8 @@ type Result struct {
 	// of them was left out, and fails nothing.
 	Metrics      []Metric `json:"metrics,omitempty"`
 	MetricsError string   `json:"metrics_error,omitempty"`
+	// Drift is what a look for drift found.
+	Drift *Drift `json:"drift,omitempty"`
 	// Steps tells the parts of an action.
 	Steps      []StepResult `json:"steps,omitempty"`
 	StartedAt  time.Time    `json:"started_at"`

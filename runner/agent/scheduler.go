@@ -31,6 +31,7 @@ const (
 	whyDown     = "the runner was not running"
 	whyAsleep   = "the machine was asleep"
 	whyFull     = "the disk of the runner's data directory was full"
+	whyLate     = "the runner could not look in time: its machine was asleep, or a change of the component went on"
 	whyOverlaps = "overlapping: the run before was still going on"
 	whyExpired  = "the settings have expired: without the control plane for so long, the runner starts nothing that changes things"
 )
@@ -50,7 +51,7 @@ func (a *agent) runSchedule(work, life context.Context) error {
 				a.cfg.Log.WarnContext(life, "settings have expired: only what reads is started by itself", "version", settings.Version)
 				a.note(life, "settings have expired", fmt.Sprintf("version %d, at %s: only what reads is started by itself until newer ones come", settings.Version, settings.until().UTC().Format(time.RFC3339)))
 			}
-			plans := plansOf(settings.Schedule)
+			plans := plansOf(slices.Concat(settings.Schedule, settings.Surveys))
 			if err := a.book.Retain(func(name string) bool { return plans[name] != nil }); err != nil {
 				a.cfg.Log.ErrorContext(life, "schedule cannot be written", "err", a.disk.Failed(err))
 			}
@@ -111,6 +112,9 @@ func (p plan) parse() (list []timed, err error) {
 		if s.Probe != nil {
 			parsed = schedule.Spread(parsed, s.Probe.Resource.ID)
 		}
+		if s.Drift != nil {
+			parsed = schedule.Any(parsed, schedule.At(s.Drift.At))
+		}
 		list = append(list, timed{s, parsed})
 	}
 	return list, err
@@ -138,7 +142,7 @@ func (a *agent) look(ctx context.Context, p plan, m moment) time.Time {
 		return time.Time{} // another look tries again
 	}
 	every := schedule.Any(crons...)
-	ticks := schedule.Due(every, schedule.Look{Last: last, Started: m.started, Now: m.now, CatchUp: list[0].Unattended})
+	ticks := schedule.Due(every, schedule.Look{Last: last, Started: m.started, Now: m.now, CatchUp: list[0].Unattended || list[0].Drift != nil})
 	for _, tick := range ticks.Missed {
 		why := whyAsleep
 		switch {
@@ -146,6 +150,8 @@ func (a *agent) look(ctx context.Context, p plan, m moment) time.Time {
 			why = whyDown
 		case a.disk.WasLow(tick.At):
 			why = whyFull
+		case list[0].Drift != nil:
+			why = whyLate
 		}
 		a.miss(ctx, name, tick.At, why)
 	}
@@ -172,9 +178,16 @@ func (a *agent) fire(ctx context.Context, m moment, s jobspec.Scheduled, tick du
 		Kind: jobspec.KindAction, Operation: jobspec.OperationRun,
 		State: settings.State, StateVersion: settings.StateVersion, TimeoutSeconds: timeout,
 	}
-	if p := s.Probe; p != nil {
+	switch p := s.Probe; {
+	case p != nil && s.Drift != nil:
+		if a.jobs.Busy(s.Name()) || a.jobs.Changes(p.Resource.ID) {
+			return // another look at the schedule finds the tick again, until it is too late for it
+		}
+		spec.Operation, spec.Drift = jobspec.OperationDrift, a.driftLook(ctx, *s.Drift)
+		fallthrough
+	case p != nil:
 		spec.Kind, spec.Resource, spec.Work = p.Kind, &p.Resource, p.Work
-	} else {
+	default:
 		spec.Action = &s.Action
 	}
 	script, why, err := a.mayRun(ctx, s)

@@ -119,7 +119,7 @@ func (j *job) openStream(r runnerapi.RunRecorded) {
 func runOf(tick jobdir.Tick, r jobspec.Result) jobspec.Run {
 	run := jobspec.Run{
 		Action: tick.Action, ScheduledAt: tick.At, State: "failed", ExitCode: r.ExitCode, Error: jobspec.CutText(r.Error, maxError),
-		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Outputs: map[string]any{}, Metrics: r.Metrics, MetricsError: r.MetricsError,
+		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Outputs: map[string]any{}, Metrics: r.Metrics, MetricsError: r.MetricsError, Drift: r.Drift,
 	}
 	switch r.Outcome {
 	case jobspec.OutcomeSucceeded:

@@ -1,10 +1,10 @@
 // Package drift explains how an object of a cluster differs from what a release
 // wants of it: what differs, who did it as far as managedFields tell, and
 // whether somebody has to hear of it. It is pure: package survey reads the
-// cluster for it. Nothing schedules a survey yet.
+// cluster for it, when the runner's schedule asks for jobspec.OperationDrift.
 //
 //	Object (wanted, live, tried) ─▶ Explain ─▶ Finding ─┐
-//	Rules ──────────────────────────────────────────────┴▶ Report.Accept ─▶ Lines, Digest
+//	Rules ──────────────────────────────────────────────┴▶ Report.Accept ─▶ Lines, Result
 //
 // # Classes
 //
@@ -22,7 +22,8 @@
 //	unknown       it cannot be told: a manager that nobody knows, managedFields
 //	              that are empty or cannot be read, no dry run
 //
-// All but the first two alert, until a Rule accepts the difference.
+// All but the first two are shown until a Rule accepts the difference; those that are
+// human_edit or real are drift, of which somebody hears.
 //
 // # How it is decided
 //

@@ -70,6 +70,12 @@ func (d Difference) Alerts() bool {
 	return d.Accepted == nil && d.Class != Defaulted && d.Class != Controller
 }
 
+// Drifts tells whether the difference is drift: somebody changed what was deployed. One
+// that cannot be told is shown, and is none.
+func (d Difference) Drifts() bool {
+	return d.Alerts() && (d.Class == Real || d.Class == HumanEdit)
+}
+
 // Object is what is known of one object.
 type Object struct {
 	Ref kube.Ref

@@ -1,50 +1,16 @@
 package drift
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
 
-// Rule accepts differences until it expires. In patterns * stands for any
-// characters, also none; an empty one of Namespace, Name and Manager matches
-// everything.
-type Rule struct {
-	// Kind is that of the object, with or without its group: Deployment,
-	// Deployment.apps.
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name,omitempty"`
-	// Path is that of a difference, which the rule takes with all that is below
-	// it; or WholeObject, for an object that is gone, left over or made again,
-	// which no pattern matches.
-	Path    string `json:"path"`
-	Manager string `json:"manager,omitempty"`
-	// Reason and By are why, and who says so.
-	Reason string    `json:"reason"`
-	By     string    `json:"by"`
-	Until  time.Time `json:"until"`
-}
-
-// Check says what is wrong with a rule. One that is wrong accepts nothing.
-func (r Rule) Check() error {
-	switch {
-	case r.Kind == "":
-		return errors.New(`kind is missing: name one, or write "*" for all`)
-	case r.Path == "":
-		return errors.New(`path is missing: name a field, "*" for all, or "." for whole objects`)
-	case strings.TrimSpace(r.Reason) == "":
-		return errors.New("reason is missing: say why the difference is fine")
-	case strings.TrimSpace(r.By) == "":
-		return errors.New("by is missing: say who accepts the difference")
-	case r.Until.IsZero():
-		return errors.New("until is missing: no difference is accepted for ever")
-	}
-	return nil
-}
+// Rule accepts differences until it expires.
+type Rule jobspec.DriftRule
 
 // matches tells whether the rule is about a difference, whatever the time.
 func (r Rule) matches(ref kube.Ref, d Difference) bool {
@@ -73,7 +39,7 @@ func (f Finding) Accept(rules []Rule, now time.Time) Finding {
 			continue
 		}
 		for _, r := range rules {
-			if r.Check() != nil || !r.matches(f.Object, *d) {
+			if jobspec.DriftRule(r).Check() != nil || !r.matches(f.Object, *d) {
 				continue
 			}
 			if now.Before(r.Until) {

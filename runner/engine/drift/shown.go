@@ -18,12 +18,17 @@ type Secrets struct {
 	// Known are values that are sensitive wherever they are: what the app marks
 	// so. May be nil.
 	Known *redact.Set
+	// Hide hides all values: nobody knows which of them are secret.
+	Hide bool
 	// Key makes digests: the same value has the same one, and nobody without the
 	// key can try values. Without one there are none.
 	Key []byte
 }
 
-const sensitive = "(sensitive)"
+const (
+	sensitive = "(sensitive)"
+	hidden    = "(not shown)"
+)
 
 // lastApplied holds the whole object once more, written by kubectl apply.
 const lastApplied = "metadata.annotations.kubectl.kubernetes.io/last-applied-configuration"
@@ -49,6 +54,9 @@ func (s Secrets) value(ref kube.Ref, path string, v any) string {
 	data, err := job.Marshal(v)
 	if err != nil {
 		return sensitive // nothing that came as JSON gets here
+	}
+	if s.Hide {
+		return hidden
 	}
 	if holdsSecret(ref, path) || s.Known != nil && string(s.Known.Bytes(data)) != string(data) {
 		return s.digest(data)

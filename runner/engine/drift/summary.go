@@ -24,19 +24,14 @@ func (r Report) Accept(rules []Rule, now time.Time) Report {
 	return out
 }
 
-// Drifted tells whether something alerts.
-func (r Report) Drifted() bool {
-	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Worst() != "" })
-}
-
 // Digest identifies the drift: it is the same for as long as the same managers
 // differ in the same fields, whatever the values, which may change each minute.
-// "" when nothing alerts.
+// "" without drift.
 func (r Report) Digest() string {
 	var lines []string
 	for _, f := range r.Findings {
 		for _, d := range f.Differences {
-			if d.Alerts() {
+			if d.Drifts() {
 				lines = append(lines, fmt.Sprintf("%q %q %q %q %q", f.Object.Address(), d.Path, d.What, d.Class, d.Manager))
 			}
 		}
