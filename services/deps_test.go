@@ -160,6 +160,8 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"keys":         {"database"},
 		"health":       {"database"},
 		"availability": {},
+		"drift":        {"database", "releaseview"},
+		"driftapi":     {"apigen", "apiref", "database", "drift", "installs", "paging", "releaseview"},
 		"healthapi":    {"apigen", "availability", "database", "installs"},
 		"recipient":    {"database"},
 		"variables":    {"database", "keys"},
@@ -191,7 +193,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"eventapi":     {"apigen", "database", "installs", "paging", "stream", "webhooks"},
 		"statetree":    {"database", "keys", "recipient", "releaseview", "variables"},
 		"settings":     {"database", "health", "keys", "orders"},
-		"tend":         {"database", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
+		"tend":         {"database", "drift", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
 		"rollback":     {"apigen", "database", "flow", "installs", "releaseview", "why", "workflow"},
 		"workflow":     {"approval", "clearance", "database", "destruction", "events", "flow", "foresight", "health", "keys", "orders", "policies", "releaseview", "roles", "statetree"},
 	}

@@ -91,6 +91,9 @@ func (j *job) handRun(life context.Context, result jobspec.Result) error {
 	return control.Retry(life, j.log, "report run", func(ctx context.Context) error {
 		recorded, err := j.deps.API.ReportRun(ctx, j.spec.JobID, j.allowed(run))
 		if err == nil {
+			if recorded.Drift != nil && *recorded.Drift == runnerapi.RunRecordedDriftStale {
+				j.log.InfoContext(ctx, "what was found of drift is stale: another change is live, or goes on")
+			}
 			j.openStream(recorded)
 		}
 		if err != nil && !control.Away(err) && control.Status(err) != 401 {

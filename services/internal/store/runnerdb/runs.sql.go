@@ -63,7 +63,12 @@ SELECT (EXISTS (SELECT 1 FROM action_runs r WHERE r.install_id = $1 AND r.key = 
         CROSS JOIN LATERAL json_array_elements(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'schedule') AS s(item)
         WHERE v.install_id = $1 AND v.expires_at > $3::timestamptz
           AND (s.item #>> '{action,name}' = $4::text
-               OR $5::text || (s.item #>> '{probe,resource,name}') = $4::text)))::boolean AS known
+               OR $5::text || (s.item #>> '{probe,resource,name}') = $4::text))
+    OR EXISTS (
+        SELECT 1 FROM settings_versions v
+        CROSS JOIN LATERAL json_array_elements(coalesce(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'surveys', '[]')) AS s(item)
+        WHERE v.install_id = $1 AND v.expires_at > $3::timestamptz
+          AND $6::text || (s.item #>> '{probe,resource,name}') = $4::text))::boolean AS known
 `
 
 type RunnerKnowsRunParams struct {
@@ -72,6 +77,7 @@ type RunnerKnowsRunParams struct {
 	ScheduledAt time.Time
 	Action      string
 	ProbePrefix string
+	DriftPrefix string
 }
 
 // Runs that a runner started by itself and reports.
@@ -85,6 +91,7 @@ func (q *Queries) RunnerKnowsRun(ctx context.Context, arg RunnerKnowsRunParams) 
 		arg.ScheduledAt,
 		arg.Action,
 		arg.ProbePrefix,
+		arg.DriftPrefix,
 	)
 	var known bool
 	err := row.Scan(&known)
