@@ -161,7 +161,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"health":       {"database"},
 		"availability": {},
 		"drift":        {"database", "releaseview"},
-		"driftapi":     {"apigen", "apiref", "database", "drift", "installs", "paging", "releaseview"},
+		"driftapi":     {"apigen", "database", "fleetapi", "installs", "paging", "releaseview"},
 		"healthapi":    {"apigen", "availability", "database", "installs"},
 		"recipient":    {"database"},
 		"variables":    {"database", "keys"},

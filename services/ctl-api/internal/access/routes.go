@@ -136,6 +136,9 @@ var Routes = map[string]Route{
 	"CreateEnrolment":    {auth.RunnersWrite, WhereInstall},
 	"GetHealth":          {auth.InstallsRead, WhereInstall},
 	"GetHealthHistory":   {auth.InstallsRead, WhereInstall},
+	"GetDrift":           {auth.InstallsRead, WhereInstall},
+	"AskForDrift":        {auth.InstallsWrite, WhereInstall},
+	"ListDrift":          {auth.InstallsRead, WhereList},
 	"WhyInstall":         {auth.InstallsRead, WhereInstall},
 
 	"CreateWorkflow":       {auth.WorkflowsWrite, WhereInstall},

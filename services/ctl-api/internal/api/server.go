@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearanceapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/driftapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/healthapi"
@@ -35,6 +36,7 @@ type Server struct {
 	*metricsapi.Numbers
 	*policyapi.Policies
 	*healthapi.Health
+	*driftapi.Drift
 
 	Store    *database.Store
 	Keys     *keys.Ring

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/footprint"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 	"github.com/gin-gonic/gin/binding"
@@ -363,6 +364,36 @@ func (e ChangeState) Valid() bool {
 	}
 }
 
+// Defines values for ComponentDriftState.
+const (
+	ComponentDriftStateDrifted     ComponentDriftState = "drifted"
+	ComponentDriftStateFailed      ComponentDriftState = "failed"
+	ComponentDriftStateNone        ComponentDriftState = "none"
+	ComponentDriftStateNotLookedAt ComponentDriftState = "not_looked_at"
+	ComponentDriftStateSuspected   ComponentDriftState = "suspected"
+	ComponentDriftStateUnknown     ComponentDriftState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ComponentDriftState enum.
+func (e ComponentDriftState) Valid() bool {
+	switch e {
+	case ComponentDriftStateDrifted:
+		return true
+	case ComponentDriftStateFailed:
+		return true
+	case ComponentDriftStateNone:
+		return true
+	case ComponentDriftStateNotLookedAt:
+		return true
+	case ComponentDriftStateSuspected:
+		return true
+	case ComponentDriftStateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ConfigState.
 const (
 	ConfigStateBuilding ConfigState = "building"
@@ -603,6 +634,66 @@ func (e DiffObjectKind) Valid() bool {
 	case DiffObjectKindStack:
 		return true
 	case DiffObjectKindTrigger:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftClass.
+const (
+	DriftClassHumanEdit DriftClass = "human_edit"
+	DriftClassReal      DriftClass = "real"
+)
+
+// Valid indicates whether the value is a known member of the DriftClass enum.
+func (e DriftClass) Valid() bool {
+	switch e {
+	case DriftClassHumanEdit:
+		return true
+	case DriftClassReal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftEpisodeClosedBy.
+const (
+	DriftEpisodeClosedByClean       DriftEpisodeClosedBy = "clean"
+	DriftEpisodeClosedByDeployed    DriftEpisodeClosedBy = "deployed"
+	DriftEpisodeClosedByNotLookedAt DriftEpisodeClosedBy = "not_looked_at"
+)
+
+// Valid indicates whether the value is a known member of the DriftEpisodeClosedBy enum.
+func (e DriftEpisodeClosedBy) Valid() bool {
+	switch e {
+	case DriftEpisodeClosedByClean:
+		return true
+	case DriftEpisodeClosedByDeployed:
+		return true
+	case DriftEpisodeClosedByNotLookedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftOfInstallClosedBy.
+const (
+	DriftOfInstallClosedByClean       DriftOfInstallClosedBy = "clean"
+	DriftOfInstallClosedByDeployed    DriftOfInstallClosedBy = "deployed"
+	DriftOfInstallClosedByNotLookedAt DriftOfInstallClosedBy = "not_looked_at"
+)
+
+// Valid indicates whether the value is a known member of the DriftOfInstallClosedBy enum.
+func (e DriftOfInstallClosedBy) Valid() bool {
+	switch e {
+	case DriftOfInstallClosedByClean:
+		return true
+	case DriftOfInstallClosedByDeployed:
+		return true
+	case DriftOfInstallClosedByNotLookedAt:
 		return true
 	default:
 		return false
@@ -3472,6 +3563,46 @@ type CheckOutcome struct {
 	RunID *string   `json:"run_id,omitempty"`
 }
 
+// ComponentDrift How a component differs from what was deployed.
+type ComponentDrift struct {
+	// AskedAt When somebody last asked for a look.
+	AskedAt *time.Time `json:"asked_at,omitempty"`
+
+	// BeganAt When the last look was due, by the runner's clock; one that failed too.
+	BeganAt *time.Time `json:"began_at,omitempty"`
+
+	// ChangeID The change that made what is live.
+	ChangeID *string       `json:"change_id,omitempty"`
+	Episode  *DriftEpisode `json:"episode,omitempty"`
+
+	// Found What the last look that did not fail found (`pkg/jobspec.Drift`). Values of secrets are left out.
+	Found *DriftFound `json:"found,omitempty"`
+	ID    string      `json:"id"`
+
+	// LookedAt When it ended.
+	LookedAt *time.Time `json:"looked_at,omitempty"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// Schedule When the runner looks, in UTC.
+	//
+	// Example: 17 * * * *
+	Schedule *string `json:"schedule,omitempty"`
+
+	// State `suspected`: one look found drift, and the next one decides. `failed`: the last look failed, which says nothing about drift. `unknown`: nobody has looked since the last change.
+	State ComponentDriftState `json:"state"`
+
+	// Type Example: helm_chart
+	Type string `json:"type"`
+
+	// Why Why the last look failed, why nobody looks, or what is wrong with the schedule.
+	Why *string `json:"why,omitempty"`
+}
+
+// ComponentDriftState `suspected`: one look found drift, and the next one decides. `failed`: the last look failed, which says nothing about drift. `unknown`: nobody has looked since the last change.
+type ComponentDriftState string
+
 // ComponentOverride defines model for ComponentOverride.
 type ComponentOverride struct {
 	// HelmValues Values of a chart, as YAML.
@@ -3775,6 +3906,94 @@ type Difference struct {
 
 // Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 type Digest = string
+
+// DriftAsked defines model for DriftAsked.
+type DriftAsked struct {
+	AskedAt time.Time `json:"asked_at"`
+
+	// Components Their names.
+	Components []string `json:"components"`
+}
+
+// DriftClass `human_edit`: a person, or a tool that one starts, made it; `real`: nothing explains it.
+type DriftClass string
+
+// DriftDifference defines model for DriftDifference.
+type DriftDifference = jobspec.DriftDifference
+
+// DriftEpisode defines model for DriftEpisode.
+type DriftEpisode struct {
+	// Class `human_edit`: a person, or a tool that one starts, made it; `real`: nothing explains it.
+	Class    DriftClass `json:"class"`
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
+
+	// ClosedBy `clean`: looks found nothing any more; `deployed`: a change was deployed.
+	ClosedBy *DriftEpisodeClosedBy `json:"closed_by,omitempty"`
+
+	// ID Example: drf_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID       string    `json:"id"`
+	OpenedAt time.Time `json:"opened_at"`
+
+	// SeenAt The last look that found drift.
+	SeenAt time.Time `json:"seen_at"`
+}
+
+// DriftEpisodeClosedBy `clean`: looks found nothing any more; `deployed`: a change was deployed.
+type DriftEpisodeClosedBy string
+
+// DriftFound What the last look that did not fail found (`pkg/jobspec.Drift`). Values of secrets are left out.
+type DriftFound = jobspec.Drift
+
+// DriftObject defines model for DriftObject.
+type DriftObject = jobspec.DriftObject
+
+// DriftOfInstall An episode as lists over installs show it.
+type DriftOfInstall struct {
+	// App A thing by id and name.
+	App Ref `json:"app"`
+
+	// Class `human_edit`: a person, or a tool that one starts, made it; `real`: nothing explains it.
+	Class    DriftClass              `json:"class"`
+	ClosedAt *time.Time              `json:"closed_at,omitempty"`
+	ClosedBy *DriftOfInstallClosedBy `json:"closed_by,omitempty"`
+
+	// Component A thing by id and name.
+	Component Ref `json:"component"`
+
+	// Customer A thing by id and name.
+	Customer Ref `json:"customer"`
+
+	// ID Example: drf_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install  Ref       `json:"install"`
+	OpenedAt time.Time `json:"opened_at"`
+	SeenAt   time.Time `json:"seen_at"`
+
+	// Type Example: helm_chart
+	Type string `json:"type"`
+}
+
+// DriftOfInstallClosedBy defines model for DriftOfInstall.ClosedBy.
+type DriftOfInstallClosedBy string
+
+// DriftPage defines model for DriftPage.
+type DriftPage struct {
+	Items []DriftOfInstall `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// DriftQuestion defines model for DriftQuestion.
+type DriftQuestion struct {
+	// Component Only this one; left out, all that the runner looks at.
+	Component *string `json:"component,omitempty"`
+}
+
+// DriftRule Accepts differences until it expires.
+type DriftRule = jobspec.DriftRule
 
 // Ended How a `failed` workflow or step came to its end when nothing went wrong in it: `denied`, somebody denied a change; `expired`, nobody decided in time. Absent when something did fail. A retry plans and asks again.
 type Ended string
@@ -4207,8 +4426,11 @@ type Install struct {
 	CreatedBy        string           `json:"created_by"`
 
 	// Customer A thing by id and name.
-	Customer Ref           `json:"customer"`
-	Health   HealthVerdict `json:"health"`
+	Customer Ref `json:"customer"`
+
+	// Drifted How many of its resources drifted from what was deployed.
+	Drifted int           `json:"drifted"`
+	Health  HealthVerdict `json:"health"`
 
 	// HealthObjective The share of time in percent that it is to be healthy.
 	//
@@ -4288,6 +4510,11 @@ type InstallDecisions struct {
 type InstallDecisionsRequest struct {
 	Changes []AlsoDecided `json:"changes"`
 	Note    string        `json:"note,omitempty"`
+}
+
+// InstallDrift defines model for InstallDrift.
+type InstallDrift struct {
+	Components []ComponentDrift `json:"components"`
 }
 
 // InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
@@ -7495,6 +7722,27 @@ type CreateCustomerParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListDriftParams defines parameters for ListDrift.
+type ListDriftParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Class Only drift of this class.
+	Class *DriftClass `form:"class,omitempty" json:"class,omitempty"`
+
+	// Closed Those that are over, too.
+	Closed *bool `form:"closed,omitempty" json:"closed,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
 	// After Only events with a higher number; 0 begins with the oldest that is kept.
@@ -7592,6 +7840,12 @@ type RunActionParams struct {
 type DecideInstallParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GetDriftParams defines parameters for GetDrift.
+type GetDriftParams struct {
+	// Component Only the component of this name.
+	Component *string `form:"component,omitempty" json:"component,omitempty"`
 }
 
 // CreateEnrolmentParams defines parameters for CreateEnrolment.
@@ -8122,6 +8376,9 @@ type PutInstallApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
 // DecideInstallJSONRequestBody defines body for DecideInstall for application/json ContentType.
 type DecideInstallJSONRequestBody = InstallDecisionsRequest
 
+// AskForDriftJSONRequestBody defines body for AskForDrift for application/json ContentType.
+type AskForDriftJSONRequestBody = DriftQuestion
+
 // CreateEnrolmentJSONRequestBody defines body for CreateEnrolment for application/json ContentType.
 type CreateEnrolmentJSONRequestBody = EnrolmentRequest
 
@@ -8319,6 +8576,9 @@ type ServerInterface interface {
 	// GetCustomer Show a customer
 	// (GET /customers/{customer})
 	GetCustomer(c *gin.Context, customer CustomerIDOrName)
+	// ListDrift List drift in all installs
+	// (GET /drift)
+	ListDrift(c *gin.Context, params ListDriftParams)
 	// ListEvents Read or follow what happened in the org
 	// (GET /events)
 	ListEvents(c *gin.Context, params ListEventsParams)
@@ -8352,6 +8612,12 @@ type ServerInterface interface {
 	// DecideInstall Approve several changes of an install
 	// (POST /installs/{install}/decisions)
 	DecideInstall(c *gin.Context, install InstallIDOrName, params DecideInstallParams)
+	// GetDrift Show how an install differs from what was deployed
+	// (GET /installs/{install}/drift)
+	GetDrift(c *gin.Context, install InstallIDOrName, params GetDriftParams)
+	// AskForDrift Have the runner look for drift now
+	// (POST /installs/{install}/drift/looks)
+	AskForDrift(c *gin.Context, install InstallIDOrName)
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(c *gin.Context, install InstallIDOrName, params CreateEnrolmentParams)
@@ -10507,6 +10773,73 @@ func (siw *ServerInterfaceWrapper) GetCustomer(c *gin.Context) {
 	siw.Handler.GetCustomer(c, customer)
 }
 
+// ListDrift operation middleware
+func (siw *ServerInterfaceWrapper) ListDrift(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListDriftParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "class" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "class", c.Request.URL.Query(), &params.Class, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter class: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "closed" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "closed", c.Request.URL.Query(), &params.Closed, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter closed: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListDrift(c, params)
+}
+
 // ListEvents operation middleware
 func (siw *ServerInterfaceWrapper) ListEvents(c *gin.Context) {
 
@@ -11056,6 +11389,67 @@ func (siw *ServerInterfaceWrapper) DecideInstall(c *gin.Context) {
 	}
 
 	siw.Handler.DecideInstall(c, install, params)
+}
+
+// GetDrift operation middleware
+func (siw *ServerInterfaceWrapper) GetDrift(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDriftParams
+
+	// ------------- Optional query parameter "component" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "component", c.Request.URL.Query(), &params.Component, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter component: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetDrift(c, install, params)
+}
+
+// AskForDrift operation middleware
+func (siw *ServerInterfaceWrapper) AskForDrift(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AskForDrift(c, install)
 }
 
 // CreateEnrolment operation middleware
@@ -14372,6 +14766,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/customers", wrapper.ListCustomers)
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
+	router.GET(options.BaseURL+"/drift", wrapper.ListDrift)
 	router.GET(options.BaseURL+"/events", wrapper.ListEvents)
 	router.GET(options.BaseURL+"/installs", wrapper.ListInstalls)
 	router.POST(options.BaseURL+"/installs", wrapper.CreateInstall)
@@ -14383,6 +14778,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/approval-policy", wrapper.GetInstallApprovalPolicy)
 	router.PUT(options.BaseURL+"/installs/:install/approval-policy", wrapper.PutInstallApprovalPolicy)
 	router.POST(options.BaseURL+"/installs/:install/decisions", wrapper.DecideInstall)
+	router.GET(options.BaseURL+"/installs/:install/drift", wrapper.GetDrift)
+	router.POST(options.BaseURL+"/installs/:install/drift/looks", wrapper.AskForDrift)
 	router.POST(options.BaseURL+"/installs/:install/enrolments", wrapper.CreateEnrolment)
 	router.GET(options.BaseURL+"/installs/:install/freezes", wrapper.ListInstallFreezes)
 	router.POST(options.BaseURL+"/installs/:install/freezes", wrapper.AddInstallFreeze)
@@ -16526,6 +16923,65 @@ func (response GetCustomerdefaultApplicationProblemPlusJSONResponse) VisitGetCus
 	return err
 }
 
+type ListDriftRequestObject struct {
+	Params ListDriftParams
+}
+
+type ListDriftResponseObject interface {
+	VisitListDriftResponse(w http.ResponseWriter) error
+}
+
+type ListDrift200JSONResponse DriftPage
+
+func (response ListDrift200JSONResponse) VisitListDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDrift200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListDrift200TextCsvResponse) VisitListDriftResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListDriftdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListDriftdefaultApplicationProblemPlusJSONResponse) VisitListDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListEventsRequestObject struct {
 	Params ListEventsParams
 }
@@ -17051,6 +17507,86 @@ type DecideInstalldefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DecideInstalldefaultApplicationProblemPlusJSONResponse) VisitDecideInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDriftRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  GetDriftParams
+}
+
+type GetDriftResponseObject interface {
+	VisitGetDriftResponse(w http.ResponseWriter) error
+}
+
+type GetDrift200JSONResponse InstallDrift
+
+func (response GetDrift200JSONResponse) VisitGetDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDriftdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetDriftdefaultApplicationProblemPlusJSONResponse) VisitGetDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AskForDriftRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Body    *AskForDriftJSONRequestBody
+}
+
+type AskForDriftResponseObject interface {
+	VisitAskForDriftResponse(w http.ResponseWriter) error
+}
+
+type AskForDrift202JSONResponse DriftAsked
+
+func (response AskForDrift202JSONResponse) VisitAskForDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AskForDriftdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AskForDriftdefaultApplicationProblemPlusJSONResponse) VisitAskForDriftResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -20626,6 +21162,9 @@ type StrictServerInterface interface {
 	// GetCustomer Show a customer
 	// (GET /customers/{customer})
 	GetCustomer(ctx context.Context, request GetCustomerRequestObject) (GetCustomerResponseObject, error)
+	// ListDrift List drift in all installs
+	// (GET /drift)
+	ListDrift(ctx context.Context, request ListDriftRequestObject) (ListDriftResponseObject, error)
 	// ListEvents Read or follow what happened in the org
 	// (GET /events)
 	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
@@ -20659,6 +21198,12 @@ type StrictServerInterface interface {
 	// DecideInstall Approve several changes of an install
 	// (POST /installs/{install}/decisions)
 	DecideInstall(ctx context.Context, request DecideInstallRequestObject) (DecideInstallResponseObject, error)
+	// GetDrift Show how an install differs from what was deployed
+	// (GET /installs/{install}/drift)
+	GetDrift(ctx context.Context, request GetDriftRequestObject) (GetDriftResponseObject, error)
+	// AskForDrift Have the runner look for drift now
+	// (POST /installs/{install}/drift/looks)
+	AskForDrift(ctx context.Context, request AskForDriftRequestObject) (AskForDriftResponseObject, error)
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(ctx context.Context, request CreateEnrolmentRequestObject) (CreateEnrolmentResponseObject, error)
@@ -22482,6 +23027,32 @@ func (sh *strictHandler) GetCustomer(ctx *gin.Context, customer CustomerIDOrName
 	}
 }
 
+// ListDrift operation middleware
+func (sh *strictHandler) ListDrift(ctx *gin.Context, params ListDriftParams) {
+	var request ListDriftRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDrift(ctx.Request.Context(), request.(ListDriftRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDrift")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListDriftResponseObject); ok {
+		if err := validResponse.VisitListDriftResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListEvents operation middleware
 func (sh *strictHandler) ListEvents(ctx *gin.Context, params ListEventsParams) {
 	var request ListEventsRequestObject
@@ -22856,6 +23427,77 @@ func (sh *strictHandler) DecideInstall(ctx *gin.Context, install InstallIDOrName
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(DecideInstallResponseObject); ok {
 		if err := validResponse.VisitDecideInstallResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetDrift operation middleware
+func (sh *strictHandler) GetDrift(ctx *gin.Context, install InstallIDOrName, params GetDriftParams) {
+	var request GetDriftRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDrift(ctx.Request.Context(), request.(GetDriftRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDrift")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetDriftResponseObject); ok {
+		if err := validResponse.VisitGetDriftResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AskForDrift operation middleware
+func (sh *strictHandler) AskForDrift(ctx *gin.Context, install InstallIDOrName) {
+	var request AskForDriftRequestObject
+
+	request.Install = install
+
+	var body AskForDriftJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AskForDrift(ctx.Request.Context(), request.(AskForDriftRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AskForDrift")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AskForDriftResponseObject); ok {
+		if err := validResponse.VisitAskForDriftResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -25359,925 +26001,953 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Pkts2li/8Kih9U5Vkly2r2+623V1Tdx3HmXgmibO2J7m7iVeCSEiCmwI4BNSykuuq+zT3we6TfIVz",
-	"ABCkQIpUy97d76vdmrTFf8DBwcH5+zt/jFK5LqRgQqvR9R+jFaMZK+HPF2/p0vw3YyoteaG5FKPr0dsV",
-	"I3esVFwKIhdku6KapFSQOSPpioolyxKykCWZvVyc/UB1upqNR8lIpSu2puZtelew0fVI6ZKL5ejjx4/J",
-	"qKAlXTNtP/tsoVkZ/+5MsA96Zj6rV4wUdMnInC1kyW4InSsmNJECLi14qTTcYD7OzfP/2LByN0pGgq7N",
-	"9yl8JRzYmn74nomlXo2uL88vkr2BJjiyn3Hu+wP8hesVmW0p17OEUKG2rCRUESWlMP/VAd24Iiu+XLGS",
-	"6BU1I+aqc5xT+2BtvAtZrqkeXY+40FePRomZAF9v1qPrp5PJ4/OnTy8uHz1+NHn69DwZrbnASxM/Ly40",
-	"W7ISJ1YUL795Vf4In2zO65kgtCjIfEd4RmRJzMD8aAuqV8Fgi2KUjEr2jw0vWTa61uWGtZD4/OIJDMv/",
-	"O0rwoviZlpzOcxYfm2EK823DEpTc2XuvSc60YaeEZHzJtSJUZGQjDGOnsmQqgR+ExMvILS1Tcu886by+",
-	"3vA8e/lNfD6GymY2c3NTy6jg2kmH9Bz27qEx4Q5vGRRePO2opFjwZWxUz0gK15AvE8OY8x0wKiztZj3H",
-	"7ccFma1Ynst/eThrGze86PTjLtfdDAuikytSsrW8Y9mYmItmDEzZ3xcbxTKy5XolN5pw3SYkUvu5riFH",
-	"BrlRWq5Z2bH1SWrv6bX93c0nJeU3fLF4K+OUlNrIUClYYpcajwW9An6QIt8Rs/uRG9qIp2XneNkHui5y",
-	"c+Mlythhoy/p1vy9T9pcSXdKmFEvS1qszCwo0eyDxslwRXIqlpuOcyyzH6gNWRhR/+vIvGiUjDJp/nfN",
-	"yjXl2ehdfJi715vImfYzzXlGNYNNZUcLbLuVmzwjK1oUTCRWLBAh9YqLZftQd9NyUz/EMragm1yPrhc0",
-	"V8wPbS5lzqiAsb24Y0L/jYtM7Y/vlVlivWKKkVtzR0LUJgUyzqyoWlCes2wGDDHbyvJ2kcvt+J9moKPQ",
-	"PEe5JuRG3BDF7lhJc0JLRmiuWSmo5nes9Ww2n6zNhmu2Vg0mv3q0R3Bgo5d472V1ItOypDuY8rclY7+z",
-	"uNhbwDXcjy37EG856S58mbF1ITUT6e5vbBcbV8kKZhjDaEGGoZWRcrdsB6wzl9mOLJlWgXbmVKQl5eKm",
-	"/gi8hArc3vBsQxySR5On49+Emz4qrRUBgtGemeHea+YL0GJbFFKjI8+MFqdhBnYjcEXm1IxVijH5ZcUE",
-	"4SDR3ZSkgAUUcps0HqtP8vyCzIqSpVJk3Hx1arm5a+pW6x54FrwUStM879QCOd7T6yiw956UB7+nc5a3",
-	"ygCpmGM+EJtzlsOpMLtluz/f0XzDZtUOX28MA+Y5WUnUsbyU/3VkvvfnlApa7oywjG18ePvBnX9xeWVs",
-	"G6OJmnf8x6//8ed3//zn8T/9adQpEc6vIhLhe77men/u38ktWVNhjjm2NmcH2EQrc4xospaqVWPI4X1R",
-	"SWwkkjclLieTwHo4j1oPPzBzvHZpEWu4oxfj4K0n5ZsfmC55eki1Vazkgahvjsq84qSjerV4VhSd3Axm",
-	"rpEaRZG00K5pLIL9NWTfv1rYnd9rJHZX9xxNJQOGjOj1RgjDTd2rVcJdLauFF0+6Wm801WyxyV8zJTdl",
-	"2mKKKiqyufxgCEOJ96skvRi/dG8+7bBZcZDxNStaxmQunXQ8b+UtE4cGpM1NCZlpeTv9v//7/8wSo1iC",
-	"Iq9YWrI2Sx0eO+lof6FtMjeXYgknt1Vi1nRH5oysWJ6ROU1vyUZonps7SjjWlVwz0I2JlkTRXYKa/l8k",
-	"yTYl1daXZmU2mV1N1KxyaZVkNlEz+ymQ7FKkLNABGvtuSxuivTJhHk5U3Yh5UjuhvvzyavK/fj0/u3z3",
-	"P36dnD1995X6X19eTSaT2o9/nCePPn61Vl9FzjFDNDZfSXkbV163eLHfjrA3n3ZJrQVwiAe9pdAyNHv5",
-	"hGP7aF6lCikUA0Xip1LOcwYuhFQKzQSwIi2KnKfAMQ8KvOOf3yt0R1Zf/lPJFqPr0f/zoPLtPsCr6oF7",
-	"L3xxnwDO/7ClCradYuUdy1A/B01c0Z0i29VuDPS0bwW/baqtX7QoZcFKzdm+xfbHvuazYjTXq2m6Yult",
-	"cIM3Ac0CFBv0Tns1q2uGOJCX5iHzdF2XSkY5VRrs0F6vMWbxR7fu4Vay2zGmyxmxGTFWjXaECoabxd6T",
-	"zbHqki+X1i8+YO5v8bHYGzfCbHeRGYaNbQA8O4nStNTKmC1z8KGwfEGkQCGcrli2yRk6UbkG4WctGC/n",
-	"xuRZmrJCcysnS5YzqkAWmn9mLOWKSzEeRU3+ak/9ipSvc2qDZ2qTCmjmGcetSOX6kPP3LAXuCJllMOs6",
-	"rti7UE3gj6Pm529oH/JPdMn2R+yZZAC3xNhEsA/60NM/mnua08Hvtg/bupnqo6ZedPTaX8hsU55FaZ+W",
-	"jGqWTamuRUkyqtmZ5kDs1mfmu+grWVnKMn7lA9fTVGYhG3jbKBktuOBqNXAwOK+AEqWYTs7fZxcfHv/j",
-	"6e/lk+3Du8vbq/UjMdHLFY2+odLpuxbwNVuA6QnGjWpxVoPvVKGLg2uyLaVGdyvoQFSRQnKhFTjNblmh",
-	"b1BbEyTnStfFXedYNgLttBg32hFO/To0Im/gkTRDYgtN5Ea7CGHb4EWGJ1jMDrefMlPpsLfdm91L8RNb",
-	"ZokQvDrgBrnR7iCjGXp0aP5TsBNQg6jvnGT04Wwpz+yP5qwfv6bbH5hSRgDA7itkOZThnRAf+JQ5FYY/",
-	"oyPm0uwfG7Zh2ewaSEi5VjfgkpWCudXDo+gLReRWBKfODLhg5hQRqs1z49/EbM2Vsm9URPP0lhRUhQEU",
-	"MBtx+RsvAV5wbnMcmZHCGyGsb32Tpozh+YI+uFEySqlIWY5/47cjznVDgJLRdZu0sqdVC1NbghOurw3f",
-	"bWiekLQ01oKxMGHnOWrlfMFIuktzVvNnjcztsXVxKmx8YE2pno2SwJ638roavVvmisdrMrUmlDvPhtOd",
-	"alZx+5wH22vUndv3tw1yNA6/oijlHZtGnTDP8GLoJXbOmHITU58CcXGmbnlxJgscxxlwi+E0I2VqWnV8",
-	"sPUoxuXlw6ukVWGtiFHKPLLbX28Ext/t0GXOwJnEaIbzkYpVXnRaFLAxx+S1dYcbySDk9tr6xS8uyGwj",
-	"boXciql51wz2NEh8RktjvkCMdbtioqZ9ZizNzXUiJAaKzMMJYbnzHds3q02BMnWWEMVFyuBGRVb0jpln",
-	"2WLBUk12TKMV3u3V6rskH1t5620lJOq845m3RROSYuoE5/6ivBTk72+f16XFPz24JP+E/xcTGmb3WOkf",
-	"URXYB41y14ok92nvytiueI687GIJHK3MnN+B2Op3pOAPfxwUco0dDFejGzj7TqZvYDYH92592uXGENj8",
-	"+6YK52/EmLxlH3RC+JouMXZa5JQLAmEIVJU0Wxc51ZCLoio3K0pWuMXQo2O19+nvL3t9hytC53Kjx+QX",
-	"oDzXZnTKBWqR8VGsWCXJv+PGBtcr8RjYeeOT8bw5de/uKYPqlHgh7ngpxdrQwSXvKMytKHIqiFrJLRih",
-	"HJ1Pyk4m/Oz5ZNKhhh2Sq2t7hkW8S8APbhW4AD9YxpdM6cRIq5IRJpZcMOAio0QXMlM3uE6VSmSjhMpm",
-	"hIQrMbl4dPxS3G7mzCbD7A3/L/wORk7TlClFtAy38ReKpPlGafTIH30ime+XgmmmpuDy+qD7jYP7z7tD",
-	"JQE9snaghGt9EsYV0WAXqG0Fk0XOSAoSTo/JS61wyc3ON3YRyyK7nszwRQ9+fPbDi1ldLoNbbmOkYRhQ",
-	"fHb27/Ts98nZ03fVn+Pp2bs/JsnVw4/ROKNiQnHN79j01BvvB1k61X1NtjC1QN5Z173Zhzv7A81ZZvM3",
-	"zUP2Zy1LQx2REcHuWAn7VdxgMk+d5exmkAUTsKHX3iOl6S3Dn0JrMJdLrydYNdUf3yfb/XGuheCQPSeM",
-	"dYIZEDkXDKQqaCuUqBXL8zH5CblHMeYSVLj2yU05FQlREvxuG6UhgA3qjA+NhBHoq4vzR48OeJ6TkTln",
-	"5UZPFWQaqFo0+KEhRkMnXWinyJkn7UGjtCwKlo3DRNSHVwfCxwNUo9pJbogcPclzill3DRXbHIIte5V9",
-	"oKnOd9eEkjVNVxySyUjJUllm5q/3ct7ciuYSefg4tr1oarTSnGXLgWZy7cEWN1RKN6pN5GAqFtL/JC6x",
-	"jGnK80O+ioZGmanEu0bMVsOzTQWD6uvV2HOC5etP6gSDXK66TrmiXEznbIVZXhEfL1XRPPDVzm0JpnXe",
-	"siQlW7Ns17KYWpJMoupmz/j950H49Tfeba4a7gTHSn4Y4fv80h+22s1ue1Yx7toFqfobv72JeGP/ibuP",
-	"ZU4gynJptA+zVg3h51JXOuOBIZ3sWFpnehLfBAioz+SXyJX8hqXcxnoGrErNwR7uiGX3HjyQ3ZGM0HCe",
-	"olg4NN1v8K7mhKvBNd8XJQIm2TQNKafkdpIbBJmVD8eJ0O7wUcZVkdPddD+4+B3Lc9krNlAUw6QipK4d",
-	"ZNPv8a5o4HPVNjbrZRlA1pigcvGwkDbN8JidxGEBVRQn2bRF8bm2bFH8JHOe7jpcPdFAjfefoZRcyPKG",
-	"CGMD2TTnYWFnm3Cgpguet5iy5gr6zDgYNzlTiXO40Waya/QEQ0s3zFe/3d2xUhjekgWN+tIPjMcq+sbc",
-	"W8gc3Y1Uo5NfyegoWkO4zskUOZ65JrmUt4rQ2Nkcj+/CTX7SSbicdlqd/PA9V7pLjrUF7hxJ8M6bKkIG",
-	"fIGVXdqFz6zBtRNpTWkJIliD943l5o+RlNbeO+I4t3pD+AZH06PJ06g125DGBw+zY0Vpp7ww90RZqIU4",
-	"fy8yG1/7b0ybj/G5udq/2vnzR5UwuXTJEhRNpl//sGp84CkNcmP56OO7wAHiabMBEuLRPrqYXFydTR6e",
-	"TS7enk+uzy+vJ5N/H1X3mM+MaM4hTxPcG6PrEducpUzokhqd2ZVqXj/82CT7/lnq5xCzLpwdGJFA5qoK",
-	"3AKCbZnSdpcnhOZKWn+idgVnXKEPBaImKKmdRi0yVuKO77ut3cq8xuqDyBESkDmW0hXSvK86Fa5B3TTE",
-	"5dh7wK7PXkzN5lUuiB+kOaTQYg0TF/Zf2Fb7+1xuhC1uce50uQDvjXdBB4fTDTpPzPGcQpwKj9GYyI0f",
-	"JhVxqzHV6FMjcMVM77r32Yl0Jb9tP5vO1GDHvSl4494qGjZPOzyGq6j2uw4tIVS8+cGj39rcXeK7Gvkx",
-	"Z1xtk3mXXcwz88uK6ZUtNYRtARqa98r+4ktME5QKscS81g31ln3QYf7y1SPyN/51wxyPO5EbFMMPtNCq",
-	"lHc0/05uStWRlO1qlDGnBNUcn27ovM0o+DImOMvG5Jl7xCpCUDCemz2zI7eMFS5lkWbgsHVqNgSS0IHs",
-	"2eLxReD9fPL46kDxTDWtV/4wjq+bkypmdHZSBSuVFOTLWVHKdaFnXxFZQsYLmYOnfK1YbosXHd/jnYbV",
-	"g5yDGL+7YbUZI1xMF9KWQRyQBvCe18Y+wGNBD37m/mfFAf+Ym0wX3yEl7pPhQXPVkVBmQ0aQYaAlsQtU",
-	"K7n3XBYy2cVBFlvFd8yrhdX/r8nKbR7D+RFOc9snMaejdasqb1r5aDL6K13QLWC/QTtCyKli+WLqiBa3",
-	"btxVrKOXhKpbmyZi9qrLbSKZZJhgkJoDOoEYPRg5UCxidnEq12ayXK/uFbqE/JCWGiq//GawWN+mYNCw",
-	"2FXCm3JpJpXmFqRJwAxuQKcwz67pDtYls2kubF3o3RAVzrBX+VriMV1VHz5snNlHRmgqlu/aVLjF98M1",
-	"4X7pzdD9joC4XRtjuv3jD/foFMkeyafRhg3xg2sMapodJnZzme2+ULaA55rMAuk7czvdJ2VgELPGM4qV",
-	"dzxlhKYp6pmZrJg6flK38OMLwyW+9B22asVIR3NPp2lfLaYbVYTcTdp2MU3L0oNmIzVzEEA2R0tpCrgA",
-	"AXyJ91AZrpNQpl26Zcj2s27iRphULFgkvxL9fWxrrlQUGcIfCcBDtDTWHcvaPDJ4bf8tExQLFAkA4tnW",
-	"29uJthgcZnF0i+EZilmugU/XKP/9eRWLVt1bikapfYMi7xMzczJSm/Walg2T89zw00UwpC+pEF/dkHNc",
-	"NFwUsijlmtBszQWWMM7lPGpVSp5Fz2dG01V10sEE9w+03RC2a5qTLqcZTEbHkdU+hZFVJGjflexZnh+n",
-	"GwmpWQ8f1L1yKMMVDqxAWBlwNrOSalkac9Ah2ESV4lLzBU3bEgksYhNZ04wl9fBkyZZc6XK3L1yGRcIw",
-	"2V9xLZsMKctlexzoAYRsHkRN1mSk+O9sOt9pHNAeqtgBj0QwoGTUFYfTmilN41bOMwLp42vrluHiTEvt",
-	"AuDmDLWUB7IaOosMvf2KLyFhyGwEnq7QqC3ZgpVl5ft2T4P2qs1quCGj9da2Inv7kUMSpOALhsAKFfnV",
-	"il5cXl0/XTy5yiZPzp88eZQ+zq4un9KLBaN0kl5e0mxyfkkfzhePFufzi/lk/uTiIs3OL7Or9PxyPllM",
-	"JnTyJLY8RckynlLNpt0RCUV36poApwsqUiDPm+/fPAPkGyrIm5+++Z8kk+nGULk++pXWhbp+8EDlio4z",
-	"dvegesuDu/Moz2xwYaO6uSPRXhrqdW05vlAwNLhJLkAPLnKqDQPCaS0wXTJK6KvJw8lDyi4u5k+fPnly",
-	"dT5P2cP5xZPFw4eMpedz9vjyCb04f5g+uUqfPkwnj6+yOXu6uLx8kp6fp48vLw66bhpU96xdTT3G5F+D",
-	"e+FbyvNNGfGkLaoLXbv9LV+znAv2QugSjqCllNngh9RGFSzVqoVjLFYjmTO9ZTZNXm9lYmtJblnOwaNM",
-	"N4oFAHl9TtQ3+OWDp48fYZSUuZxHCjIHisu6bPNshCfMUFFXsUD11rah4xDU0LhM9VQvSlcTDeBjJpPJ",
-	"AcK7z0QHD8iCMZOsZyIVDU7JTr3L3WeeqQ4H1ZrfJpbK6fahRN8/ZRNzLAjD25gxatP6UNKYMxqSqsgr",
-	"CBDDme0rO8QAvTE40D4eaTS7mbN4qAdy1jfznKeAigXHGSi5Nk3xRXZxeXn+1FBhThW7enQf3Rur2aa2",
-	"/n9o/WxYmdCDSY7Jpmkvwj1Jle08zwYmGL5HCdU13b/KOZzhMucpZ228bcNCXyjibgS/mlVf4BTEhHZj",
-	"64BRAHyQS2msMThjbzDmF5yb3hG3c47uvpwNIqAlcN+fnyodIhYuW6+5ToiWMsewm1klLIXxCX4eSc7t",
-	"9iOySA+kF26pqkzahqIBYDzumIxHaN1OaUnXLdlGsWxqrMD43kZ7AVPlvUjzoUEt5S0xdks0FFnBEB1c",
-	"yjd4633rdw9/B+7sCpO+5grdmyi24dXO4Vwr/2o7kRMEt+kzGgDviWaYIUpWGPlzxatVLNUyjqdzY7kP",
-	"Zp7hHjpBPBXP488TSQ03flxSgZION2BSVSiiGqjFDf0BnE8HsWng1c/wXjhWNjbf7fBTGIKvJ5ZFZvB+",
-	"kwFEuZcuds0V1llUgKvxDIAFB2eaasVFz3iqXWxEgyd3SblQOhTlNkSh9EDFGif6LQ4hxhNudNOcLfQh",
-	"zyKCU1Hvp/alSXG3YOH5IhCSoGedwbTiSDjsjpVc9wjC2dcHGXKWZTwXBMRvzrSVmY+O1+0T7+smYtUg",
-	"eKekM38TkIFuyMzmJcx8IMv+MCbouDeWPCavxNI6DyZlhaizk5PFedqp/8afUXuprFE0yyXX17aMFs/m",
-	"kimZ37GMaHmDmwfBHVzJpCzJ22d/+ZdvXv7lxZu3FhjQHCY35lAp9TX5+cXrNy9f/WjvwJ2HD1dNBFJz",
-	"/sP90R3f5g/KZUrz68gbaZmubDlz5GUlS533LjJ5m7XKXdm6c1T5CdkMo1J/oTwj7n2lme4CQx0l5hMj",
-	"V58KKDqljjo6QQRFxzcvqUhXCdF0aYiPC2m0tm3JtWbCr5K9AVajdt3Ow3eQ2L+npVymkNExJe6NGDQ1",
-	"ytYNCdamomFQDoorZGNDhtpW/euRztPO7E5POh5GJLYWlS6zN/tvpQXjdp5nmKCQANO2leUt2MsQBB2T",
-	"lxpgYYX0iSw3HnnFohWip84PZ/8Qb0I0GVrC+Mhrh7jZUSVVPYcfQvp4Udf9onipTjJqqdf5epPftkF0",
-	"rs2Bx8WSZEab4cIC6Nq0hljVfR8lxHyxUkE+AQbVPYzcaPqjlTE2KgiyMyt3DlUktItvh9jFA+rkB+rB",
-	"+a05vO5hkWKcxwGN2V2asSKXO6irdhVxalPL14vx8tEBzqpE5thXtOEpGW6e2VyQO1buqiQYc5I6ICHp",
-	"wAMspKO7CdEdlOZ57lnAJ42xO862I4QMwsGaj0VJ1Gr6gYpjJTIiTLpS7HDnde/6agFjJptXE4cADwXb",
-	"tgNcu0p5wqJ+i/iqGAMEB7nRqVxHADuATHvv/YlulFsKw2vZtRHLfrkQerFFCWeo+0fzYuzCxi9aBojn",
-	"gbmdf237OsDNoF7hv+cMhGWPBGU3wOqDllmq4bUtw7c813EgLIjs2TW4Qe62YLo2kWPJ75io6uFBO+ei",
-	"VtN/Gh1/j99teXA0XcgHk0/wHfah4KVd+fDmWLEGgmMeEqjfwV0/o8Ua1EurA8O9qaA1LHgPGpIOkyTY",
-	"4p3WyQFzqWGrrLlw8Y0YouuwQhwQ9S2LZhSifTo/vKgDb9Cz36fv/jkOgBxlbji6IoZQLI/slbVMEKg3",
-	"8bUaaBHBJrqPo78q7D/65B5UWW+lY3joVlIC5MsUZEU/mRGroD92Hp0QeEe8pper1CFQW2/pXi6yw9hz",
-	"ZGsTl6dxLua3n823mN8G3pj+ta1Vix+X/BrNdv0szg+o1NSH/ZjBcdbUOxtaG4gihK+boTYwA08cpNg5",
-	"tYM7lQ4YrEIaU9LXKfAK/DTU3YZot0VOxVSKPOKb+AlQZ8wg9zs9HZ8y3RKbAYUExuuyegRjmXJ1xE2E",
-	"hxOo4m2nHVTQ3oQFdubow7xKMKLGBLgT2xUR5A2PYkqLosfR3qHiWl6L7abnb35uCRdT9KWkcr2mZ4oV",
-	"tDTqr0Ni+vL1t8/Jo/Mnk69ci0pwrpEZonVfQ++xB6m6m10TSrC3ECltmyJBqPm7ikKazQcpWX9/++3Z",
-	"kzF5LvPNWigomgkR1oBzZJkZYgq2xWI7I9xITpWGAhzmMjgpUQVUN64Yc23GNL21hezmf9ebnJI5W3KB",
-	"eftk9sUM8d3seGffc3E7I1/OSpb/+TcQZr+NZl+B/wNM3iwrmfLBC4AtLMAxj+wG7XOCyRMtpYMfsTmS",
-	"LhHBjB8Ys14GNOJZYmae3HKR/Vb+JkpRttvQCU3XLLG73dwds+Sf00JZFMcOrI5Ikf0dy2XRUjT/zZs3",
-	"L4i7xZgyGukMf1DllA6bTmFWUTERd5O+l/Mpb8GUfy/nPhcM2KAFE+eW7aY8a4mt3LKdi6vgcPjAhGv4",
-	"8iHJbcn8qrRlrQXd5ZJm0zYv8Ns996/PPQFsx/nOMlUDLW9FubCbA41K+GyUKm4I+6iXYTOIO5GN56zU",
-	"qzHMc3x3jn0hDgmcEE3FrmG1EI2P75Ej4C9H36i0ConangIRUo4oGsmWpamO43/XM9OvIWcUiyW+UK49",
-	"KHr7S5uWmPE4D4InNcrJEIK5riUMwZSdIOElkdu49/rAHm2C4kTNAVvP4MEawoKFuLnI1CBf4YLZXI0e",
-	"UXjLyW0z4kptBnoqK/nRHs4IIWjWU4xfRDU9yI+aIhe3ShO3YWvpYWu6I3LOWrDhuZhanKxWPxe0Jc0z",
-	"IxAsPqF/L/vA0o1mkK0T1C6I+MeEjKbO/ADQhlyTpZQZNgKKPV33ddYkxi56f7lsI78s+ZKLVkoilGGF",
-	"TU0R1lAuAKtQQTo8BsHhACmZLvmeZLTMzdWBaYGOCgLi0HYpuDDCxDzgqI0RIiERBxbFDPvAVQvAGuqH",
-	"bVRx7bpar3fgsyUjVbD00AzMPY5HzQkanMdthzC6Djs8mZBmZaQjRtld3yrnHUbxGXc9gu1xcMyQ0YOB",
-	"NgdwDGAVfg1soXkcFKipDCNT1sRNHamusdXDIwxr70N9OlyypHbweaEfcnuNBepL1qCGJ3wo+WpCOCo7",
-	"EnueNU+AGJs78ezkQvSYNUrFa0if21cT5zJryTAFAEy7HaouFiuqVixLgsTSSoqwh5M/x9jPPLP/jTff",
-	"PTu7uLxyrGwGkpAV+1B/56conXCphMPy3dg/ajLz/GJ4prh5hyVHgpSvD+bA6kVKYo01Mo3T96VWsFpA",
-	"1EDWiar9nGjD4ILX2hk34jU1+Ciwc3AGN2TS8vY+esMg91TI0P0QpIIZJQHNWugtYh60WvFxH5wCcCk7",
-	"bWy6p8ztI70ekSCfSqF6ZFe7ju7P7e1H4xYCaOTgZ5TL3+9XvGCfiNlqGV8sWKzI+2uGFSlQ9m+0hwVn",
-	"eaYa7vHEHEQ5A7U/lwqbR7qF7Z1u9w0MAsRuZIi40MPwcX/Zb51u4Ydv9hKJuPLVWmaTbQNccctsR+RD",
-	"HzA1GqI6pUIKntLc6mfjYWn5Vt8dmOVfs1z2wFCEC40UUplxiUwF7X3CIv/TGz0nKTM4iKEawTEuNlqF",
-	"FkerPdYzIvNezvtvU1vC0GR/Z5QdkN9iyf5m7rS6+8EM15yKN7ba+HDdhK+WMIbFckPLrKQ898UTZtOj",
-	"/u9RD50JIFitemJgBu5r6Lh1n9oIeM1U3rGytFASh7/6yt1tceWkGsiKw/FZ24NsmJKX05S1uOtCqAVf",
-	"0mCNPwAqAuMQ7MIW86tfhYNryGzH2ysEh3zpyxVQl+/cX0qzos2W61OR8IuNKt+z71b4bDUob+y4nJiG",
-	"xGjOMDysq6PWioWDGTPBpt4PZ1EII8yubfsfc0XZvFzbgomWgGPCCl0V6DVbOtyQ2UKWS6axOxzejnom",
-	"cenr1uPejHNpRstMbmHS2NDHWFnmeTwSlgzMNYA9m6qdSI2CXjJ6O13mVKnKvEQAqWigDClwivirZcRK",
-	"4H2GQGzI/HsLeEZmRckKaqY6uyZzxsUStqpg2Y25hmJndh3F1rn5TZx5dJtslpAZqgDmZQlcyDk8bDvJ",
-	"bqERtsgguQgfFnKKksPyELhquEKr5obMsJRtdg2dZm0/Yp4RIfFxO1TbA9CnVAHwJTb+AbnjOmiA+mCO",
-	"BHxabQpWKpbBCyjE/Mpa1zWbPupkE7EiMCNc4xuMKpKVdCuaIzDKqc+sBb00pUJITZYSknQRAdIOw+iu",
-	"s2sf5s35HSNrwGzBZmRVIxDw1yj0Q2MHTKPtutqW3wRxTsgK+G7OluZIdKBd5iFDft87hSu34CidcUxW",
-	"sbarYl+KmqyZRSYBOhAiRNhR0evmxAoYfM9GpKzUlBsCUeH8fmu6Q4e662Jxg+TH5V9ws0xyo+t73jPq",
-	"qDoPK2g7QId33Ic/G+ZD8CFcU+toEZhwAowFOdqOCYzAdeuJQjQPc1KCFG4/qw558abCkTkmv9hoRvfL",
-	"Lz7GqjtgL1jcEw+v6HssDbISPqvCfwp9/Ji+IgP05Lpu17DQQABUGWFcI4qG+csIln2ws7664VHqVinz",
-	"fE7T22kKp+fBh40KQvPncPPR2tp/J1XsoDJlm943UvSFawmGxcE2Fww7aWEF435wdFCL+pKlrX0EManB",
-	"fjJxqS/DShVhYq9sClsMVYvnTOj2TQ/XU0bWLtxl233252g4KvtLOlu6OTBrNg7P7N7lBuHJ3coCr6oc",
-	"yYY3coCwlrfxlNZyI3pxOMQp5G18lI4UrwKbdUBJJURsMQlpf8V/xuQkB9FXagAC+LdnP3zfB0N4QG+2",
-	"xfSOltEBBCDdlLxlZUkBh2gtsec0VeS7598bQfvXN69+POWoPvYhdmeX3s5tuLdse237KuIrLpZ50EYU",
-	"g7SQx2QDQ1wAIEGFt1fv1vvWh/ywuGgN8srhywOqUNXz0D7ayJz6Y7Rl8z2GAV8DT6m6Jg+BbRsd+y73",
-	"O/aFZHwrl8u8m4j7uyZWhBA0QwWfhoNnVVuu0xWDersvzbJ+hSlviwX5ErbDVzZTsPYCozuVjMw0DM/w",
-	"38xYBWSOiP1QoeP7ugAOpMTGxhla0apO/iYhfVt/GEF/ormWInupN3F0HizscQuKd43J987jFuLp98zV",
-	"GoCe0xuVCCHjpkPxo9KcRxxD92usd6DOb+gQF8ywXtaRV+Va4Uh5i5CULFcMPaFhaYHt+3Jg6boG9S0O",
-	"5VseQdIcUF3Q1NAXx3nM26DyXFY1VnDp+0z4pfnQN2zBBb8nDpT/XEdbZ5WQjBVGmgrweqNGdo/h416/",
-	"Z1UlZknXluxhEq1OG+59bqt1hHwNLpYzX7msXF4eJM/bQM0NmdmvZjMHh+v8kNhV1fD9mmbshszQmPf3",
-	"YUU1/ogGVlgaXXNEuNFUGSOBc2BQkWSFjwMg5R5RFPChbQqjmwDHkfcKvLej4NjVC/AN65KyLgKjZZcD",
-	"qi0DhttPUIEcnHY/QZiY2XLxCKiiGnDZge4eRieotl/tgV9H2dzMuH828m3cgW595lgEQonHi3BO9DqY",
-	"gTE7Vdg2HruGhxUg8VYn9jNR7jwKWWo/OVk7JXqKSvThTORgfLdBz9UG2WvZWuG6tzPcSVz1qBd9Jh99",
-	"UDnacBYeoXDsHagbNf3cTSNpuj7MAWH/x74tHpspL/Ej1N70BXjkM1e9gW7gxGnSLl+XQc2V3gsbB/d4",
-	"nH/IfSIzBNKue8dTWkKwk+M7IAYhnfvejYjQZcmYigERD1niNvRIESrnVQWFK/0ZVkChmggnHj4c6q8r",
-	"J3pUqmie54cgqWCEvgWKoUw8F1XLfGA7GKMm9L99u9rFMQNrS8cteCA6YD3aoqLR0oJmiqA9SOHYdPPp",
-	"YvCTCDEnVz6vGDsOhes/v72ibZ582kzB7lqQ/6YV4UGNd0OhgegWiMad3JRVNwOMemHIMNLowmP0V9E8",
-	"+6ZPXBXeUR7VVZHtkxljjhNZNg7DLHrK9sNIdF8KUBKPAdM9mKba1Boylg7UGlxrh0htRKyL7wwbms1u",
-	"6g1ykv0eJjdkdssKPUuqkLwNJIeFUTbmfRMmFSQ+7q2lbRQCRiLNoPIZPpauWHrbCDXDyBp905LRLaaV",
-	"hAFl/6oIc0atMAdy2CwBcKUBJarOQMuDylCDNyIkzqmYQlh/RlxsW9UirDe2joMVNvZSBeJdfWy0s57N",
-	"t5NbUSedpRgqBztX2wBDiO5fN4UjkRtzFYGJe1VroRdmcvj8DO/Nhp8tKBY20k6w2NkDhlZJultXi6cY",
-	"E2PyLM/ty9HxbQPuoB4IXyTcD1w8aN3fwC443ll6pHg5qmd/curGLslIr5io9bkEF8toz1PvYaNxEWeG",
-	"72bY+o3MGcZRHQ9oVozR9YOpZuYveyg5QWG431abW8g0xzRjMjMjxie5IuYfhVlv8zh8DoELoFgPggP2",
-	"iakzaLVqPmyxBFx8xb0g8WhZpeE9/zoIKmDymxm29QIgUANLb5WLJ9SGFgCLolXi27hX47omjyZPjeTU",
-	"U3gWohP1nW2pby7b/wTzOiz+WiRfi1jLacmyl1XmRadM2AumuzgNFPa7TvG2+7n1jmf4DWWzgeOa3lT6",
-	"Np199D3b1DN0M011FYvqFbhzsas9BNlBYT81AI/K5V4F1eqhxZMBNvteAZAvWgBIK/Ksgqn1HagdWDS+",
-	"19dk+7c7iIAVbQazwH1wlsqyGI67WwUDDnryMRT6aVu7gxmNOR+dPVTMTZgR1Nta4YtFo1O6jY8ZVc78",
-	"3am+2Tbp0CqqslMUdFWfY1MQu72ssnM9qsDxbf6tLXrBmhx4ki5AhI9+Gz1byd1vI2PxgloGv31nPgY/",
-	"FtSs357TcHxHSzXWYHa+S3p0d3dg+zDlg5EjF7t4CD6Ffs/Ng+cuP35Mjm6U4gn8R/9ypFd+tfegv+3E",
-	"e8dWcL49b4+gPttPwouqybQx5ivfLyri9Y81BPPjIU0obNcSGc9N7OcCYU0l1wzPbJYrdi9sotSb/FWz",
-	"uMzanmtnj1rufxcPFMB+OG5eKmhwo+zx7lQDCfcopjUXS3WvSbptGvE2bIMWUSFYgdd48RgACMu1Q6Ho",
-	"FyM2H7Ueld5hkV98I7EkTHuwR3eKIFk14Ks10zSj2mzyKgJSOnBhFMH2bJguS7kp3L98dUC8OXxibEEA",
-	"AYJ/1EsHPIZ9uRFzKW+rhEE1BQBr8wAV6SosTJ+6Zou3mzkrBdNMTVMpQOYlI13y5RLGbN9k/07zTcY6",
-	"W9W3NX51jko8uvHkrpdiD21t77eLZ6k2KWCrKfcbo5nHGj4SuwMqi3hvpkupW7JAhT6c7YbftHfjy+LD",
-	"dmbPp+j2F+gyj89rEJP2G79Ozp7Ss8W7P64effxTjAgvRLT963dyS2gQ1PaVECXa9inAYEsQNkxYhc7X",
-	"BBjxtC2hI7gAPB1Xd5FUdRf4i2+qe0NmmMmdgZPF3gIWLNhNPNAK4WOVtM44BtrH5BlUiO1ccZjIMNCC",
-	"VWKNgh+brm8/Gt0KL0Qp8zUT+jhnQneBm4ONqSorAL1EsBvX/hWmaTbYihoil9Khqh8psWOpgn6Kb1Bo",
-	"7W2tY5CAmq4/JsqBrr+QdNGE1C5sFD+TRur7Sm4Nj27RPMcMCVc/GOCVMzF1/+rlggvxRLzo9xOoFSjE",
-	"BMSLOxt2bOiBiyiYMQTlPLTC1ldHWmfFimYVQ1VFOnIB3nNFcs6Ua9nYE3KBFq3p8oMijBY/pH+x+8tM",
-	"JRiATBAXxjomwPF/4xYQkQld4zJzAoPDF9bBqUhyo4uNxhQILWV+ROG7MzJbEasiMvSNpjsV+ArNmXnH",
-	"cEjsztblq71uquxOTx/Or9hkfvkoXUzSR9lDRh9l5/Pz+SN2RSeLp9lFR13JIRSsJjqqt6tvoUzKOzKh",
-	"Cy7k0PuksLDqxcjscVA21YaDso81YtmXux5eJaNrNwZZLo9JSEK8DtwyiXWMB2kgwHute+8UgVHcxLEu",
-	"7bKMYyei+oSRK8RgjTfih4SdaLLXv8kNxroVc5j9uNs3hTmZ0ZkCtL4mBVXgR6SKzIBMs6PyvixGih+T",
-	"nV+MtGEuZ8SMASda1eUKyvMUz8LMbqueJwFwle/8ZjX3IO103+eGKJ0N4Dfbqdj+Mk7l+oFa0ZJlDzBX",
-	"fLyj67y7jU/PtNroxBHwLPfTdKm14KuFXAuuq67GFjKUlUtQgrRsbMLq+1s2H2sZH/kt27Vj2NW+fENm",
-	"mLw1w48C3ZvnI9Jpambx6+TdGEwN7Jtw4s7gQEEcfuJXM+ndRTc0FNtP12ODCc4J1aTrX9+8+jEhsy8V",
-	"E2aP3LGvZmY5Z19C9RGB7xJA0ftqdp+QO/q7ak1xrPV5oE2aeS5KLil1UXKhOxLBHXgz2+Y7DC0k0DoB",
-	"D2b2wZwF6jrUOmzEAaudPfSk7Rynqwptq/FK1GC4RjxeOHggFKZkCeWJgLcolSYLWp6VDFToJSYy25Z8",
-	"VOMN55MJYQLhIsx9+EYb5rUhuFTesVJBtATTeecbTQCDQKlZaG2UHrHaRQGxUtIhFEDpMzSxwwgJuJNQ",
-	"L7Qnaiah+kLR3V6dBdItQ3enBvNQFuNAQmGWz/XopVgC7rC5bnb8yDs0OV4BD2bJlyttnacwEyP2qNk5",
-	"6Ke4HgmmbSeW8e0TNebSGuKqoCmz3zc/sa1TzKrqTvcp0GzvWDlXkOUAYWXzCVB+C6rT1ejdx3d73s00",
-	"l5ts2loLApxWVU9h9EpLMjeHZC63rkIVmo3vCgzEucEFJTGCbfs7lBzjPzdje2aHFgNscusUHbWLDAJT",
-	"0nmOrcTcsTZ8NC/M1zZl1Mm1LGkU6v41LH2lwtn9iltUS98azwf8DCklugTV8CH+xQwjNr6VVHEUSRXW",
-	"LalC3prjXMIJv6AluuaodkFHX7A5bFjmM7FR2S6TfVU6/76Xaxr3NeZsoady09Uo00kglHhbbKBWSrlu",
-	"dIwL6xzs/t2rMTSbzfD737yfL1DWMWUUGqi4DYKrf71XBMa2Lozrf+ea5DS9PYIHgOVixLH1todPkzXF",
-	"s4TMmdkpPnoOHiDDCZrl+fCB/d1+P4b712X7LdwLxtWJGB7LfA3YTUajwJDTkuvVZg6aJOBnn2XsDv96",
-	"UNwuH/j3wZfjwqarWM7POnAf/kNdPweJ+68btola283VaMvvbUDZIxavP7Dtr+ZlcTTdUt5xi8nt4xxb",
-	"OGqkXIL2Rn/flHE/cwSOfKum6h9q+o/4rJqajPu4T/OHVFhHund9l7m2Ep9gpb0gb6nN3l8UIz4TYj7u",
-	"21vWVfBHjx4+ePv8p/ZE7urWN6y84ykLdYYe7T5pNp3TnIoUyCtkxqZACzMIzUpB8ykkbZiRuitOB0lG",
-	"S6rZFlKLSrkBtUAWTEwXvGRbTHwrNvOcp9NKqbc/KBxt9QOEYN71DCbMd/1X3a/KJ1hxPBf7V8BayV66",
-	"/JsbTIgAY3dmzuwZJE6QUhrDsSTUttAeln3fJgKQULabXKCoo9bA46CNvNYDsYo8mQ3YVwCoNNpX4hf0",
-	"jWjr6AMgJaecJmSW5hulWQmZlkUp37fBSmoZx/lfMo1G9tZ9BwCHlBxGTbMs7WfbDk5a7Conhc9UcQto",
-	"O6DXus8dzvjnwsk4+HhvVkd2/AR8DorWfkQ+Xpa8klEAIOx8Y4bjVgSaqnY1822QBV48bPN/h4+cnCCo",
-	"KfalCHd37wtko7lMq2K9GMALxvFdG2SwNQJ8MV/mZ1RO6BaJDouYj7HJZra98xCCvrTPnJyiqF5GRGlq",
-	"XXt7sgPIEqjEK2rzHs2bQp/DmPxiYaC4x6HId5jBGWYCoO0M6vGoUmtjAs3a1/HQeb31Oui/0sgI80y8",
-	"f0Nlkbd04HUv2q6MXLGCMf4uY8rHhL8X+YZMQvrDoIoIoOkS902HoE9hor+xLtdtTkHrNPijt7Bt8Cc+",
-	"H3y8N5ciM30CLv17Zev02vnu8OgWbHDXsH3oBnLCOZaM/c5OU0d6ALiCiex+YeZF+ftgoIfpQloGjrF3",
-	"vF1zp+4SpJZBhUOeV4gRAWpNvcIhQAZ719qW47iCxQg2lgWuTMx4bAtzoEJ/bKwtY7fY568TKQ3ushwE",
-	"bM9ER1N1Qy4EKK9bO2spEr1h5OLiejI5m1xdTybkxcZw44OvWZlz0S9Mj0uWVK3f/eLbkQ2DIsBpfc9j",
-	"KtCilL8zMe1aAyHJAt5AAAYIF8BLdLTDDfVv3KlhE2yETZjeDkAsHBTJrJarR7uEdsKEMF8t9WwnAcNB",
-	"IrY32WndwYMqepuRKf9R956ArVzhVS/+cWQ6NsHITa/Z1LIzp70xG/uW9kEeN7jB4vzI2RwlHo8RYP3J",
-	"5h0Azai3MQATXwa0QnNwSaDhp62j4Zjy5fJNEoiEV81co7UlrcXAh5JWujNGzGgP5qKbe/ZIY35sIUwR",
-	"6UDzo/R+X6wQdFVwGACC3yLN8Uu6tZ22908UzT6Eve5cc7/7hFxZNiR8AFN9kbVEDugu2p3kR9vQ0aLi",
-	"Gj0a/OPQwBTSI+Y7+G8CTAKvsTFlyJ4xyseYYJcQX2TJtWL5wp4zYr/Z6K8VyMu7xALR/GqTeLdsPnr3",
-	"LnaGHPSQ7OEDyGwo+QxfHDyJ8L1ueTxtW9kP1iR2ZK9b/Dk2CunpezjX2cmygdN9jRIlRkvZMLHmPc6o",
-	"qrjCjaaVJj/K2Em9AqzSgYim++7kGIJQV+J5D+LWWuc1MsxQuC7NtHxWoBedsbPjMOQToD29WjjsYngO",
-	"ERuzqcSiqX0J5GoGV1Q5fMfM2v2+gmOxuFcBxn4IpauxZRxrNkRKauWP122ttqHtJZTDY5NKV/AdS8hy",
-	"GVHRBCZa8HgCU39qtCBiAbY9eNCDahlXio4xe5sxiz3S/aCgW0AFHDULvJJESSj7txmSM99gifq2hdC1",
-	"UN2Qma3F8COwfpoqdouePKBdPUcdG+LuwVf5z8KOwkKP2H6K1IPcI+Ep54JFepsM6ZcelG9UPDAWGynG",
-	"FSeMs/kY83XVeFMezw+xEFGMv7/zQq7ZFpult0M6cbD0Nia6fXZK71c5MWNHFgW//vzQ1BUmtaVMOLV2",
-	"wn69yZasLUNik67IRuAxg71FcUPAO/hds+KX5IzeMeXUZEhwhbqQfZ0Yk4WmiqVSZKpnfy7I5wgeaXaO",
-	"y+WW/M5KWaWhViO1rd1R7vX4ln+yxSGyomWVmA2pg5Y8GDLCnChLObAoClamzVTyp0/HT0MvgdzMw6IG",
-	"W4VqjGE1kFjNRqt+Nske7Rtvb5C5nXNeFFxF1ZIaAFJ34yjoaGKWxwEeQfOSxIEhIvuO434F1Af77bBY",
-	"sPH7CvyN5wxTbGwe/VEuB7nuINZ3XLlAUbM+1u2/w1vf7tX+LSrwsZ8o5lvdV9K599xT2t3HsePg9p1T",
-	"p2rX0EfWwQSikq6qVTMciRDobaLrjvKcznnOdUvA3snLFhmRkIkRD+eRrnU4BK6qzDovKibjp0+fPuwl",
-	"LBhuTNXuXYago/DS6agGEHUhEEvHtMOYmmkeAga0GcfwFxXwR86VrpXTBdLZDn3g+WGYqoiv2VaWShN7",
-	"hpo1A0iggpY+1oZLZzu/A6luyAx9vzMrQsKWSz4qV+WHuXACPBOEKv104Df397seWWP+7oGEsF++z4nS",
-	"/HBsMPsfcmsQMGmTUdq378+VmuRoOZyE38k8i0M/Chm0AuO6Av/nykJ9ZrBZhdwmxHxAbpYrs5tsj3UH",
-	"SzYmr8zpVUeegpiA9sDVjVwKtbLbvenzaPWdD1HrnWnocX3QX5qMCgon/3w3vWMik2Wc56xdUifYty2x",
-	"IOqiJiuZZ8qid19MLq7Ozi/OJudvJ5Nr+P9/vyZf5zS9Jd+WPINUtGMiZGS+s96zI09tHxRoGGkV6zUR",
-	"4PcOcI9WFU8CuG600SY/So3rjQUKrgwFSyPjvbVq7412FFBFTndT56BpT3zo4dNZlozZlmoRx44jXSwc",
-	"6+cSv+ydIc7t5DjZQ5Sbm43+ySH7533de9/tJamRoE4xN32fhuofD4fcuvaAGdTfH+lwhLHqFd0X5t4a",
-	"ZDcUYTjGSUaGMTo9bv8lFyLBSrPW7Jd9CClbe9OP7ePrbJfQOk+riQY3d69kZ5OYQz1/2nrr2C46Y/IC",
-	"PFS49pASig8mrlJKZNYkVYQq32ooqDXyu+8a8JRGfbu6vPQgWMHLrOrxq+NWy3gWUSnY6BWhbaQw4CD7",
-	"S/P4sWvvRhn/BC34FMsDqy9gwVLwAfyhQeh3QROFi/0qpfsCpZ0+OWZYED+QLBG1rrV9xMQeqMZcwRId",
-	"pseHdbWql0N7VgAy0N+xKe6wQPJGKLRg/dSbCG571ArxLo8HvKzajfVGfvsYnbo3po+F+vL4gSu5KXvD",
-	"RX8HN4eP/+fCD55+V4SIhD3IeGRACx+b9nbZ8TULPHJhKXfNbXecq66Z9MaFOqa5UXe78k/Vr8FWgtCc",
-	"lrFuRc/gd0LnPiuXalcJtqKK0NSYYzlz/Sv3Bw4mx8FWuHATCLEVo6WiPXqxuhuPbYMvc6amsiX9Da46",
-	"PgngMmuhQyl8O70bmy5S2XiVKeltvZM3SxuKO9kzuGrF45Bu+huhNkUBJeEd9YWQOIOmtut5BKUeWPvI",
-	"lU+ezyRD85mmGsgMzhkp0h6E7g/J/AstRVsxSb2PbATxBz1onTb/eFB7FEw69fKzgrRrnhV7h0/YWmXv",
-	"WKgaPFlZW9/xe9KnudzDcjAt63Ri50cVHcAltoi9GVZXVSC/VuogTgdk4d9Y8Q0OVZobOzswt3zxu235",
-	"D+28PbJp+KWolTMUxtNO+hAOIit0LDnCUD8owWbabofmlIdVQ/WX/yLq7nH4jFsqbNKS613vSGePTpcp",
-	"e01mUP9pln1G5iw1It28AVGhtlQlEL3P5a66LGS1g4xo1fQWfD3KWokJsWwMCXlOoSc7ttc43n65Aq59",
-	"1zLVad2UiBQ/uVEm9dyQYJGYkJvl6iYsH6GNiujTiPi4SeyBKx2jWubqsSHVfWGV6g1Ujs9Jbo7ruIzW",
-	"oTu1A4Qfk1rtP89jyXInBb+PNiXpJFUDPWefcY2KNpN5NrMJ6yzPLL6BRQdNfJv9mWDbmUOxvyGCcSyS",
-	"sGcotA72DhspUPgcBPi0np0uf6Ite9pXQvM25MAOx1YL/OchFx9Q8xQQY86M/Dytl+zXjuyiURQHMOLr",
-	"Xn3EDB+MzH5vszbsxtIinatTJnERGKjpqTUDoZVqdj/UaNAkpu04+8+yrA55fwhH/16j6Qf3P94D2v//",
-	"AMZ+dcTHUB1LXevjgRzgH2kUzQ8n/HCz1G3TunUaK/dEO0jLarhgVdrlBJP1plmoitbHOLKssXTae/cm",
-	"2DNOuuSTLVHoibTwtmox3sgt+6IyEmE1y41wtp/N3gGw62FqcSOw1mGnKrpToaPonqUK3RG74Sm1vlNx",
-	"Da4cFyieexrH/nnmkNZQPFWpKARaLG05KvEpFUaNmLPQ++GydJEjPzgUq3hlchzEvIKBB8x3iywdNOLf",
-	"Q6KK5spgN5GSFZSXUR+XOFRP2oaI5MV6KTXMVNjekLuwpN0ThTdTyAcvsM+tak/kqeWu59TXJYbZRaJm",
-	"evUvTfRZ9PNdHK0jnGrt+9gpdaMQB1nXe7RaaG2gHZY4I+XuQ6kD6QLYUWmxGJ4ykIxsUnkLWi70E6t6",
-	"FpibPS5LxZJ//EEwk5pn5OPHVuZsqQGwSS5uIL4qwBU08rbqkUAMn1DHxaKy+1p7bYjmqSx4S/aax2G3",
-	"JXpBCyPM2k+CaivgRbUTae+cNhzRc1ns7uGG9c6k+OlWFMFRtgLoXCtdEUkTt63ZqYAZwmiZc1a6J1Rc",
-	"nJ74IKvB6UY7lULoLSGK5pplZk+FOzz6wjXN2MHmzVaAYp2KOYXgO91HSFh1NS2oUltZZnFrk0VbKfxY",
-	"5V36ViwV6D/ENbrGoZjuO6/gXXjMtr5xUBDO3N8qoJmGBg9Vvaody5dYYGOWhXD9Fchim5LSQDGufND7",
-	"OVqq5WxAdNi7qg8dIsN759kWsQ1tLQ6gcmaWHgN26t/VsPj5c0CsqhhYhS3JyIpmCZmEaozPiPXUuDgY",
-	"bPcZSFYKJFUXbdgCiU2RqDzqjogHReUJJbiVvfeX4Ra6pOrZaOfvW4jjP320AZot7BC9tt4OsOKqWsRp",
-	"PzZg+GqGndatCuRtJZbdkJXcki3LcwBSNac+V2SG359hBxJrlMEF+y+IMgilGc3qvmTBtqPA3ESdJHcp",
-	"R/ZZ9DPX7wl+gBsWslxKOL0PTHkT88r2y/cPXFA5PQyG/ou1j78uOUZBcU2mxwRQCwYNfFtOH18svZWb",
-	"PCNzM+1rQ3z40Cwh1OJl2YTYyqq9ITN0PsxAhMxsBGCWVLERiBLMd7XwgY8J7KVfu8l5p0YycsGxPinX",
-	"tsXUIcMf7vJ0de2NWy0ehQ00yJpRAeghYfyEi6XLMA/SimvujCS4fep7AnlEEtgGgIHto5KGhTEEE3+O",
-	"YuMvmhMmsupADLoYmI23rKrV3X6Relpn/Ma+aH5v+HaqHhy2xxzpBm6LPZQ/V3LiV7Xi/i5JCVv7lCIc",
-	"ZcVndTcflR+2nxy1XwmSS7H0rabiDahrfZiwPdQNmcD2V77pmdWvLYCjUXYTaBZIHl9MrIOMrw2nPnl8",
-	"hTEe/OekpbPOf4G0rE+U3ZSQywmhmhhpqCtC1qsm6Zbu6nayy3vyhHz6dPz06dMoKaukqGGu4I4kvSMj",
-	"gw7ha0hgs9aR+EDOYouQ6NxL6jVTtnDg2LTDrNxNy02LN8vPs4F2CCnKLpeiQjzzyUu9dfBmdscQTRyB",
-	"VGwSAfrQUDNgCcmgx5rZ/bOXi7MfqE5Xs8PJM+iTdhRJeiW9/lXOYyhABWcIrm1ODIf2Ys0mOPUcHmwT",
-	"LtrYMy2lbnKhK5fdisKZKjd14+I8JoRYWSIcV2WR+Sa6CIl5TdgHDn169EaR82i1rM1Buhd833s5Hwjf",
-	"53tg7tME+sImAPSZWGRPWRoiN+FbijxaHQQY5MPmAzBUw5/RtWIJ/C5USVNUVdQmTZ2F5zWTki02eDml",
-	"ImV53pJchN21pjxrCYbkcmk7cCnnmLdspurFiDWyQU1H11q9S45F94QctWpdq3wyx/21OYXr1LIB33xi",
-	"Cv+NRaquab6UJderdfhhll1cXp4/HSWjD/jHu+Q0GHjNjXTLdoNxMLtbx7FdNDXRwVVhKykuiOJLQfWm",
-	"ZI12cRlX0BPm7HwxSS+iIPQW8N02q6oe/eG53H79r//2zd8uft4+27149pf50xfPf1m/+H1x9e2/zsuv",
-	"//3p9nGuVv+6+ofc6nL+/Tffbh+V//PZh3/fvPhz/DtlIQ8bn39ju5/sncCh2jDogFWJsbUlYzWGJGCU",
-	"GgUOZj6a4Z1A1TfM+3kU/ICe+x4Xxx4zYCBFAPgGLUrXqDqprHl7k/NYmytwdjqUfPjHF4rwjAnN9S4h",
-	"M8VoHoD0iMCxj50ibZcpRnNINUzIzLklZ4hDz8oz+GzdGq2MfTeFWpdoRvN4HLtix++95tqjaOzi8nDJ",
-	"2LclsymcQD/0QyYBuKovklvwXNu+P0FRV4nVYSkVtIzVh109iqzuD1TwBVPaKLCREtaBrfOaUWfXyhlA",
-	"XM1MEfhowZe1jqt10ME+NahTrqZV5WbPXtV2Nu+iZNi1NpzDqvxIiM95TDCLZ8danPZy0eLdccGMa2Pf",
-	"OrIankfPOLafwxge+fHZDy9mddHcXY9L2xQHhGiy+fHgYEIccRcMdkXrYufAHOOfHbs+5YfqqOG0lwsj",
-	"M5GU0QVgjRJFmsLuBYGYQeQ+7T4aXWVhRsNGW7/+YcEwRzRbcwH1g7b12kbBXs/lcropc9ti8vrBg/OL",
-	"x+PJeDI+v37yeHJhxl4u/TBkuewzCi64ZilCQMlbJuAQNn92z8FbRaPJ+Hw8Ge3VNwZU6WEFVt3G+kIZ",
-	"xruCNbe1pZzr+RLbup6q8VhtqL0a+W3YxLYB9L0QgHDRiKFdkB4UqIj/RxRdK26Dmm3iSkxcUt7XrNSr",
-	"HsamXaAqEF8uR34lggGFdqgjVnxjgKvkJDDuGVd0ng98iK0ppk9EwANOw15NLfjgVj/YB6kHg+6fLVYl",
-	"OJtLPaggxy60X+IDCiAu6Cl0QMsan0cNxI+dMKv4VYCbjI3QraupnqB6MHGxPdl17wtVqLv+GfLaksAn",
-	"TkK/nzBr4eAw/DapaX2P2k22HuP1uW3DqfIJdsTAzGCHQe11QTh/nYsAgNbvONvCsDoU7U7s01a46h+Y",
-	"Lnnav6ysSi+1CQjlRiBmKLPdleHmB6CG2fgD/uSzDR0klJDOwImeXfHmUxaVsNwIm5QOaYQIZtNAJuwU",
-	"1iuWFx1d7oNOhKw8UsY2fKJhSBbG74Zu0axXXGm5LOGgN1bhZr2m0FjTHPuQYyIB4draanjXkm6WrNbL",
-	"x16GHnWbpUV62xUtrp38oG3W5tuqWGh/O4D/aZojz0eV7jRqKbx1KWfOpAth1RIbVQ1xzr3071FVHglD",
-	"t+k7ipXR9LkfIVFRZATJRqgiP5WAe8c2yqUt7hsCITn+gH/8+beRkYK/jT6O+oPCvK3lqR+cccdB7Ktb",
-	"7USDCjgrL3AIsAk9pdrFx2nOaBBEn+uMhmFLHm1ieEjwgKjxHe+UZgWZsyUXA7KCvXHSguhnpaqVbTZV",
-	"03wpjgmwph967oK1sbV73sr73lltpUg9RlNSY5dyzFWBCjOUcIBX2phhvy0Bw/DLAfLDtvwJiTZ0vwDn",
-	"42cPcNDpuB8Z8jNtAa4UF8uvczmPZEut8Wr/YK/3bHWGPtxrYwP6MVrP8L3csvIspYqRnGlz7iUk40tu",
-	"oaAyqlZM3ZCN4P/Y+DWX5fJQydbVw6ZeVlDzevPN//iVnv0+OXv67kv7x9m7f3I/ffU//hTjzx/Z9hXa",
-	"2g1Zktld1MME72Gsm284Y/3QvW/NTS5JsQlmDLa2UzTxddE1iZay/0SVMmKJKjKDXPEZ0dB1tCpcKeiy",
-	"6uskRbUzzYX71ChUGXORqDN6TLHPK2aHoz0A3bbhwf2Qc1PfK1k+UN+zAiR8y6ODOa54HOOTMcq/gr9a",
-	"Xa0t2jla1AlBmIaElKzIoadsxnKmWTQ+7CEd9jVw27s4HjmHxsWdtcko3fu35eqAezgGrPMkdeRV/2ZL",
-	"8+hiiW8pz20D7Gjups85xDxCKLDA4w7ypjEkCzkc1GVmjclMaVnMrjGiAxqBTUJQtn88ZhEKtnX6B7Zi",
-	"4GLDZte21wN8A0t37EHssWCgJT0kadvPC5aQ+SZo3wkw+K6jKBPZTb0oFBqJuiRJXwEA5RdakkzWI0lm",
-	"Nrafgxlh1B6JCtFTBIwPuaN7GPnOVT3E5XXAxfWqXJ5Ce3DHwqfXGl6VyyM9W+4gjFhUtc78cGPj9M7o",
-	"cK9K/1LolgJdGHCcBnyJc+mcf8ybT6GYCuzXPGNlAG5atUyTZeYrd7FHunRPcX2N7nWitCytGFArucUE",
-	"ZigQwS3ryuS5zeFuLMZGr2TZok4HK5LK9ZrrLxTBB+qr8kyI+qpcBDl9g891/FR8SEvolG6uVx1lLAGh",
-	"81mzbvvq0fHjWDOl7I4MpqpuvUyETrPNed9j4muZ8QVvq3Wz01zRzMMxeNAcaHVmCXOPYvyYSweK6X4J",
-	"kr0/eWfctrQc60vrk2zuINnWDv91LwkDkqJn184RVx1kmC2NBQJVvyJaFDl3OZZzqVd2DQDHSEDiHerB",
-	"S8rFDZmpTcFKxTKm3KFdvcsQUCq7ZYN3QSakIlu6M0dmc2A3ZEYLWmoc88494w9bAcsvRf2ghdlA0pcb",
-	"DwAO0DJeK1RrahHRXmozj2W4nhB97zCWnlttC6YXTUJCH5ZLq2uDW6s4JSblf3Iwi3vFm00cNaiFA/R3",
-	"gnDwsbzW/hulZYO09nmN+S3mu6pda+vk/os2ZP0ppwKrDDtaKlHYfaDKjgkmmKDjO8Oa3yoH30JGY7ut",
-	"asHgcYCUbiQHWag7MwU0miAdX8hpam0xSxX7RrjRmllwJySTTzxSXgx62X4hBvvoPhm7FowhlqwOcqaH",
-	"J7/2tf20div6MMSDlf6w4xOigPBQVLJkOiFreQcW5aZYljQLrfr9Fu4Hdr4n5t52C9cNZx/3gPoliM3T",
-	"Jvg3QG7gb2SPlZS3VSWrMbXiX9n44p1DJax+rZIIeKIbrF9vHGJFh7Z94ZpYNh0fa5ltoNEuAaB+owpa",
-	"9jdnhNENZWl+o1qXfL7RzIE6RURVi2vhVdhP6pr09zQcqxgF3oeOkcDyUUuAa4cioaXM6zASR49ioVl5",
-	"H3wZrLlqO0j8glwDlH1Sa4WO6XKIOCfu5TVLVzzPSvQZ9rIoPbMdf5qveJa1IX7Y0nGKLZsQI++aeGgv",
-	"tgbkPAc7dy+kqWZ8HzklaHeFife4Cu1AP1NghCkWU+zL3/7jGdou5H7erKpVReduBmVVSYzLO8FhTtW6",
-	"yVf3/Z20b6UlTJvgewPR8F2LhuqyfktWwS2ihgDKATbSEdImQrcc+JNDBz6qE5Ap6YRkJdK9tOpwkDp/",
-	"qHkBipXRb9D94bfRqBIUo99G37E8l/BjQY06hXXWo4/vPr6rKxvuPDo/mZKxkFIXJT+cOfmtv/GwaiKk",
-	"nsLCTOc7zbr0OrNwoFdzhZ0NLQJT4hFureZXIWuKfEc2hbGenpAf+Ndjgq6Wqh+d7VsJTUS065sOIC5K",
-	"3oSgU7eMFSroW88ROdcsI8l4yVItyx2GL9liYfYIJkqTVN6xEkxBLa3T81AzsAG6keO7vs7AMHJwvPgO",
-	"VLLP6r13Bez9cAERdrZb+WNmcfogDdr7Wjt2eRQgUC9sz3lwv90LdesT6ZRtovRtyQ51HI2nK/RSGqzl",
-	"dgKZ8MxDVIEgP+2eGsjcJ1CHSilP8cE4zjHmSdcYBNfBfTfKDFDh/0yobSwnFJh9IfNcbtW18zglhJIt",
-	"gvwndTg/rjAzy+dhWFcVr8JZz6yXpAIXQKsOkRA1y3O8VZmvBMhPVN02apKg/+4oGZmhmLNX3QLbizhI",
-	"Oc6z06VAxc51rlS+daXRS8xxg2Nd0rtIK1NfWhw5SevZ4LUOHqrFIDcs1NYPwuNN7l8EOhwWIAViWsLA",
-	"PPFwBvbT1XfaGeZb7oFYWlpKxTvsyXSzthcrjfIbwLQxvxtBWjzYsmjlZOCVb4Gi7NxMIaOjw9OiBvh+",
-	"jlGS7NMiUMw3OTvsjPOT9h9tp6trrxULBEAMuWClkoLkANrjNBCzprbRPzAqZ7DhdlHDXpZx6X6EO7/V",
-	"HXm/7sQ4yKTqKlnz1+KbD5PwOM8mUnTaBtsHq2ADYyjSvFMcIAhRX5XylmU2JNVBtDCYORnqPK0PtNvR",
-	"C3R5zQoLMtZgCS/7h2yfk6gKoUz+aCT7kou29In3m2zJwqonWxDk6/lzKpYbumTx3p8LFFiqtXwJxT4c",
-	"RgBIhAEdpYNzLHGx2cFNnutCMxKld8P7FE2ee4Ke2QQ0pPMgMSADoXWYCl7EmUMQfqmfBkKeFSW/4znD",
-	"xjKRxOw7Vtqu4fsXe4/jjR2D0qyoj8A/0nYSNfoYdW/UUDkLQK84YBhaAnjeT9x2DJQ3z7pNNgkX69C+",
-	"P0WGSU2OfJ5Uk2CpYrCcUHqCPcXYzmwENMxTKXQpc7AZGGECWumoIEb3hUpCm78OqxwWUtiGzgeK238q",
-	"5Txn6zaQIFAlQKOEf5ZyoxGyFjwc0PXty9ffPidPH10+TsgMIs4p4II8KPDN//xeSTH7akx+Km11yLyk",
-	"App3kVkqMza7cf4vQACdZUxTnlusv5KtWbabjckzQbhtgjRnuRRLwLJymIGaCSo0NokyPMgykvNbzD+p",
-	"54yxD1xFc0pSmbXJ7y14tEtpjAal6TxnhKalVCHAQS63rJwqQW8b3RZSKRY5T3W8q7OmccTq2leR2Nh9",
-	"ftHSddtFdH+DXOHfRoTmhpw7nLCK1nuatVVxBHjFxTJnBBA94ZiCoPEdzXlGStROEqAnuK9qQKn99iMy",
-	"B4ARxGpbYNnbPBiSZNJ3IExcrKEVCj5dSbPbHK9gMFCWZKNYiCCNr2gnl512tFDAHI92T9jbnO2fy6XP",
-	"hrI1efXRlewfkK87SR/ePl63ARBtWk7/796+/cnCPtVe+2jyNHaeaq5zdvBNZuyQxlUf6fMOTo576Z/l",
-	"W7pTZAZrdT3PqbidoccSbFO5IFZIAA4rCING5lz14EHV2/aFxil6qiW4saMCOuDBSImm5X6rthk1DRxU",
-	"bmFB9snS/JNiU7YKSM2mPY17ChksM8mtqDJq+LyUt0x0SBVr2lkkmogSm2/WUfRj87vnTQDgr+UdnNc+",
-	"8zDGQ2ausZx6vaoSIXNPpjo1IoqKekALPtZynccmkke16u95VR9jPtY5ifNH0YqjWJ6cpSpAJf0GAR1V",
-	"pOy30TXJeEZ2cgPorP4SNdf+RxTByDnP9kPdf33z6kdirxMubNKUkxqGq+qEeoAYtQ9KtsQKt+5d4OYV",
-	"Y/jXjGbraPy9oEtmJWqVHbTPviu9jpxWb+gC29UYeWwmRFuqJKDQq7zNon1HXjORmYM7cTFwm5Lkyq6u",
-	"HWTJSuYZgJZ89/aH78etiG3T/qAPzELvuvyJpks89FTxbMkG+EGR5L/AU4erixxxEqR09bnmnNpX134q",
-	"UhRoQ8TDimWjNcC1ldErtr7BKHicD+x6oo5bD11WPeKjhbk+wn0Yb6JYeW9ze+gDjGPlMkpc6ztD9U28",
-	"ai9+qhn+0XTpXwBHQ8kW/AOoFSnNc/OzLMmalWvKsxbJd5bSWJeC+LEWrJ+dY5wHonVFGEcMaolsBmR3",
-	"JREtivuWHLiucX0LDuJzWnKly91bVzTW8Hp9KHjJ1CCrfyVV1FOhEE68sIkEKJjx6/U1hI41Y/vvcSqj",
-	"eluRUy6mK62Ltk5f+GqiCkZvFWhgN76NFWqTtk1OHG+qZIVUXMuSt+a+YrTvlglSbPJcXZPwGbCktvgh",
-	"1zD3+IIT5Xu57E/V9eQYkzcQ9BZyi4wI/YjAXdUgcLmcun/Fm06U8f5RNcIinjEVuxs/SQyc294TEpvL",
-	"7uWJYMFGN9MCD9UWORhWiHkWLlISsutBZj81BosDaVMe62gfiaXZw9ZXcmBJ6kE4kjUXGx8OtQ0hriZJ",
-	"G953xZ85tbmsHlb68UUIz30eLUmMEDBozBcLQ4iwQTitWkFg+YlcQC7RvnBszfD8JWgfUsV7U1sQnuZy",
-	"gyqN66mGiBBwnAPpC6pXp+xh7gmAqaf3iPgWOdVGnvb+4k/ugb3AnbvwrmvF7ID3JDzmEO33yQ41t5LF",
-	"/SFT6HY4tqs3vitS9GbuSy+vaTj/GUA8wwZOZVl1b5luiqgjraXC/5nYgco/Dgk/uh69V1KMX9PtD1Zf",
-	"3491AvSIT/Frr+Rv0E8NLOxyGcquMIK8tboauWUFuDHSnNEyIUqiGrfeKExJq2ekNQxdw/fTAMQuPiLD",
-	"aXvwlReT4xOx672829TcAYMJgd4rmu/1WvXftRLswCsG1JQgROT9Rz2ojAUbhH6eD3ZK8Z8CGRRpr2W4",
-	"rKqJoEUBALLYIs+cYDe+CtHZdrYpk636xbMu9JrTrTmll6k5zunvm5JBXoqIZ9buNXcdtvV+8O0WnLwP",
-	"zqNr63U1k3LOzWBm1dkiBVRi0/TWWyRGmSMvNTG2oy8daR5OGnUg39jSvO0LZd8EXXVWVe8uhOY3IhFe",
-	"rLTRogxdzVCWUrqWSZVth+Lz+o+KnazwvTZ/nE3OLx4+urx6/OQpnacZW0xGHz/uJYH6dww48HzuFnYD",
-	"bAV1cc3YhHSNA8fk+YqWtqJibeFyHWolOieqElVwVGARu62zy+6V5n2PwzY4ogaTqmPzxUo6G2Z0Q9nx",
-	"NQ3AVIKxTDk2vSYzeGzKoUu35yu5IHJTqgYgqGXZGzJbS0PqGXYJECzDG/FX7H8EMNSAmGGXyG0C6tb1",
-	"hsygJRG+YZZgtngKHG172NprY2J7G2IP061EvYzilM+48OPkZbWvlGeASFhphfWnFYYAEsGcEjCJEWYS",
-	"2gFEpYzTOrqLizzK2qaA3i8AUldiJvAnqXb01O+QzVVNEnDDJxnHRpSMpis6j0c2jJBzRRl6b+FXNPsk",
-	"g9qudjFHjDltmEhZI4x3yNKEXMHVrkX9853aju0hY4G6h/R6Ow6U1iUm0Tx/tYA6gj6YTO+SqMllHXlj",
-	"8nbrgRirUJsRI7b4HCqWNzzPFFnRO1ZdxwGNY3Abw1F0WnrtmK0AH/dpmZWqSL53/Zl5UMvZ08qD+Ubj",
-	"pwNq941kwXpdL6B2IgWjBwaN4mwtG8gxoWzCY7LneB0IfX/YoWQkPVxFN4QI3IX58hJTELqcYtaHrfjS",
-	"nCouYYrrJES5xJj2/ZfptR/SfavL10zo/tMCn8MnmdEbN5j7TAhAQaZtcIUDWpTji1r73yL4CAKCGEnX",
-	"cPYJ8S8WGmfc6nKMeayx3ZRl46DdgdtVXuKFIwynfRBexxL7uTSnhlb3kfGyXLZlPAa9PhshOdCSbWde",
-	"8Bd+OXsv56pg6dgObfbVDbi1LBDimu7IspTbzlrqHt4PO1pHYzfCDhrF21r4thSH+va5+z4m2JaqPTs0",
-	"yBEPQyW8P5KuhRhWM9DZgtIsp0Vbh/HOpXSyAlNwsMk7IFJaf7kT2tZJEI7PNeLo6mkax0XzFaYHkgOD",
-	"T9kSSBur8hRMqgXoWLofgjMkkoOGwStvp3pkPDMomwRWw8/GTWdrQn3TNpqmrNAqaCEJgGS2+QWPysSI",
-	"Oj+0T8pAFM2wR8uhaLEXLu0piJbAp0igdGrm58md9OfmMQEQ1PX2uelr1AGDPGkuLCxSZSQER4Sny+Gg",
-	"R0dfyCG+S6eGNzDG4ISpj68WptE1YOXhEZOmjhIxXCqlqkpSqpQM6oHQIzmsd6zkC86wgNk1H4uUd2TZ",
-	"QHsCn5g3crBTfvg0T4bvY6U2HbqKK5+wJLGwI3KLeXT9NZmqi1s1IduT7vpqcZ5O6OUFzSbzh/PL8/Qq",
-	"PZ9PskeLC/qUPU7Puws2gsiIJjkgOUVr4FuljO+M5ktbKpoEa5FUC9mxsSv1MWYku4v//2S1ekJDnNdS",
-	"CthpuRRLVkITJzjegr4WCEZo5vOfx31rqtNVLDXhpbbtz8xInQm5f8Sje3YbS344yKUBFauBDOHTKiDY",
-	"0ABKvqjV3rkqOxsnSPCOFl/egomUdbWHhfnz5QrSnF0NKm4C6DvT6BHRUknse0YfYrvv4K6fsYYoaDWt",
-	"uB1n34SaPOvREt8S9e2mFHGni7pnOyCMNSRtCjH2EYyDpGzmrBRMMzU1MiWaRIZuTfAphz21c37HCBeJ",
-	"EU/7r1GQ27p3XtsRfgGnRN0g3SIrH1uPb4YzdXp3UA0Yya29Y9PuYji4BRNQw3zKfW6DGwNDsrcjMQcv",
-	"eNR2f1tVYbsA2JwZW8C62xuyoSsPrcU+k4ci5hjrjCd8LOkdRCpuKqCfEBcI0T2oIrMvsWflV7PBVrHt",
-	"nRs5JKHPPGuAam4p9wzGS6I3pUgqSHOI1g0q0mju18+KieHBFBvGsxW3MwdCLWzraEzpkhudyjVzDRvh",
-	"1hsyk2WxooJlM9/80Fp/Gd7pTlLX2sdGk2/IzA/ePhrEguzWb5T2Y+dD3BGjcPK28NRC6bgextXp4cYY",
-	"bxK95eYIy6ZysYjvFBdCNoemu9uB4CKhiVws7hWjPMZp4BA+hulbgaw5eNR1IGjaXDzrlnB4mvZktAf1",
-	"yB3KYZ8+Jxhqo+/SE77zp20j/HfcKXwATfb+x50TkZEi1AEH/2HS2/kfJt1PVEVSv/rSITL/QbMu6GEN",
-	"PRhnj4nDG7um/Wrxsq093LMAHVChL4rIOygXgScwKdACAx4d9Au66fW4/X5q72dVRu+vVg4rOx+yK6M9",
-	"zHrqYf/t1KteeMjgCni18AZX9JxZsXxtSFTq05wwsf1bFbhj0MFvkKHHSc8jwwuA07hnm1Llczlq8bun",
-	"nMNnHnq0ZgaLFlAZbOJl15D5oGiuT1ee/zzTtud+PXSmddEQLIRYQ6NAviCKZZUllmC7GIgeyjJ6mlX4",
-	"a2E193IgJevI/ZH4sKaltsqyg8eI1xXyqPMmdABbH411Y+FEbyDLTbDKSFOJt0OgAYS15gZEvDuAP1qE",
-	"MXx3uoi1zXi1P7wAAc1HzMbEL6jPssEsPgSeNBuk2pbwJi6W4y4UkvoctouhSTcezWR4n4Uo1MkoGFrz",
-	"7ZbqDTx+5In43qhwGyMehKWEmjya3laI74AMmkql1Zg8s/4ic620gXgLZWGrLXeYgbqALD88wCEb1TNe",
-	"LC3fQrf1AZJ8Djd7BMo4Cm8aSZm1GZbBDDMJqHiKLGjp6ntrMKg3HikVUAGgM4VcOMwgKsg5YKP2L4M5",
-	"EYpoNI/vW5+8twerdEOoJmupNHnyCfIKmzwLC9TFe8/denczILAckSJlDehDqwqCHwSs43nOZgGa4iyj",
-	"mk5zqXzHECPPXJo67I2EzHhZe5p7zMQ5Ixk07fJeneuKNTxki2Z5jtEeWhRfKKjOn/0KJZjvSCnz3Mxh",
-	"hhAAyhZRoWfWLEzDP1ONpOZ88fMwixYMN572L2Oppmdk5pK4Z9dkDbn9slyqm9/EGZlBOybX1Mx3P7GV",
-	"dQlZQ9N13EdQD6cIF2m+yViGz7tm2vVXzDe69qjt1QK8+YWyb8IXYAvu2TVk89jfnIrrfsWWlCzlGVOu",
-	"P7k5GXx/9Bopfcp6cmzLbyAlLF8bwre9bCUK19gJDphWS0jXpq77m2+Gg+nQ1ojxylri2r3n+LSVmHKx",
-	"QNQBbJ4T9KSz9QErWhRMmCNdhqUaY/KqXrLnP1+v2YsB1qmDs611qUPP5gI79EG/HnzLON59ZYrAvpH8",
-	"B+i8NWdLigXwsD194QxVt8o6j6m+l5swles1jSU+YcsAoLhdUJeVw3WkvrpaLNv+tD0bqx9FA+XEp6XT",
-	"NfTpdqUsuLJ74wyaDPplQSmZXdusXiqMODMfZBkyKM2lYI0j61T55UYtGOQIwCBOe8s0nzmNNyKBlgDV",
-	"iUIFQhufJFd+P74UA0uzoRXw7hvyHgaqcdh+bQUKFTegCsXTVbXazuLzL3Ghlk9CgmNcO4ruVLdu4mSm",
-	"TZWbu8Iu+F1InRAKGEDAwQPmha6d2NefN3ZYGM335/mK3rEbrCU1r2nig3xanQk2TkXwPe6zdI0qVRth",
-	"m7xH3Px50dEWbk8yWTQw3oL42bT9Ed3IHKZLulmi5mIeaokV+e7/J2jhf1Sbft+Wv9aNv4WmAn3Q9+/Q",
-	"l3FVbMxDLXb6GzjvEC1uK0lRypQpxRQWM3MNmuV12AkW6g/Nwc81AexeLw0tLodFmPDgYN5s8634SkYs",
-	"uka9rULnTFgh01UHlKpiCvFjLe6ABA2lZ2IIIEAcF/IG7AwHvBcDJ+kb1t5zj4nys7roK18vlrlE3fJU",
-	"6aliTAxiwoizrUV5wYzNbpgqW7Xh0aqsVmIdZsB0oII3QBBRewW72dU/B23BqqGdjy/Hk2hihMhb4IwZ",
-	"sL/luzljgqwYLRE4Aw2GWv2khQOJ49cUbdijwG/oVOLWBWLULtDiq8q5a6vpC9+h0uxn62e02xmdjCH7",
-	"Ig4HyxeNvWrhNrbG2PxNxJMp7+TtQJmkctkJ2v9ezlWVjqDBBo8jj7XlQxQMcHVnTkB50WQWiAlUSMNi",
-	"AfuA7QhukxRgZh2ZBwf3GcjxN3ivf2pa5Z+21Cv5/gsIJgZcrJjWIIDjIOT21QODgrrcxCoMZhm7Y7ks",
-	"1kzo2TUuh1ohPjUjG1XlXdNlAykgeBKSYWVO28Kf+6lT/SPoLsxkt2SYpYBz8kvkuM2dH4fLi2DRvi55",
-	"WwTE1k7UYyBcGPu21H7/WAdxO+f1iukfJ24rQXVy8dLBfP/Nd0OM6Tx72Rm288tf5TwW6nkv51gdv60y",
-	"IxeybGvQOC03oi3aTbVm60LHMw27y7M6o+jNZic1iH2uVvds0f9ezj+LEhNBI9wVzEFXQVBJlrdG6Wzr",
-	"fteerLXeGHGjWjq0gncvqqzAqiBKQ2IT8qoOmjVIwTwKWAsmydAOHv3QIcM4L56j5VDLolciw1/l3PZ0",
-	"xkhRGxcqXTK6jsJIv0XA6KothNLEbobxvcH8w7OlWslqyaujxu2/cFk65cFJov9euHym8D9873Qj/6zD",
-	"fuOPoYhfq+o8hbI8sb4tzFa4Y4QKGz4o2Vpqdk1m0Pd7lhAhfft2iPnQbCpFvrP4K6qCv1GAjHJDZkrL",
-	"Yirk1sGqgCJrflRES2luYHesnHmwHGdaA+5SPTIDHYRhJFhlhN8GvsRvjGwDjXgkAQjzc6Vpnbrl/wF4",
-	"yLDQJ+rvcSn5eErm3IKN0jJd2R6x1RfUil5cXl0/XTy5yiZPzp88eZQ+zq4un9KLBaN0kl5e0mxyfkkf",
-	"zhePFufzi/lk/uTiIs3OL7Or9PxyPllMJnTypAWV1AMNVR/Mudh8mNJ1FjoNwsyHpWjJoHiZqQorFT19",
-	"t2wX+P9gpuBiHhNXUQ48hF4wV6ZlITqdl3CgO5L/zqo+fD2cIIFGftAcbuzNSv8OAmBVpX81kpBs7V38",
-	"2ze55eXveTQz9ggR5TbHocriQ9LHvue46txqlwRltY/PoVWsZqVhqf+w7P/r5OwpPVu8++Pq0cc/xdHh",
-	"VUuZji0YBN5rcOeXroDwvZLiK9f8iqsmvOnk0ZPLx1cHdlDwwMOL2hx+pWe/T86evvvnqf/rT/Gt1cm6",
-	"Hg31fPL44eNH508uHh0s8Y1Cb7bxKNAwttZvIKXsuSx2+9w3Z6tWZRRT0cAI9LEj678ScgsOGSEFM0fD",
-	"TqRTm7k2c1EKruPOolvWkMLoVO5wwUWl8Jv9FsojWvCztGQZE5rTXLW9EwD/62NQK1kcqF/YJ1CQa6VI",
-	"KgsLHVc1LDi4qNVovJsAG0FUssmuUPvC/j2GGdW2ri9b1zO+WL1ThPsRyubJZdBs0UK8HUGy3gQC4VGr",
-	"UR6A6viMfPPmzQvCBLiHGB73gDzdXpFc0F0uaYTwX1PFrh41RdPVwyePYoIJ3/LWpk/Xe/S1nOowoPpB",
-	"MkCY37Idmh7Bty4OtQO00QEL/v83tnv5jR1N3/lfXDx5cuiYxqHha2OLXGE2nMNwq390no0hjT3FRzVa",
-	"RllK0EKtpI5C+JTyzoidjgz9oMDP1nhTyNMxvNy7nM+N4Zn9YkyRGqQet+BVQOCihllhT9wvVICuEWv2",
-	"51IU+szipXBgnz29KNWDPkH+mLC7czv0V77ch7vy20sfB+31Jm9x9mh10owhLRq42TdkAhwlpIiGHpod",
-	"TnWtVsIuWkiXJODpPo1L9vhyYHNv5xfbl4elLKS6h1vpdN0Twwe9FyYcXxdhvuFY9BkjSn82fFsy1pIP",
-	"GyQU9YymyCN9zTb9QktXDntAXr70MqE+ecX0MA8e09Z6jac63Kcrzi/NnCHFakXhUjB1qBC8SxWaYCAA",
-	"ctS2rDQatu6xUStVx86wm85ehsaPp+lKbsqWrt/+Hllo3tJU2TPkVMvlMu9F8ECh3Bt4TucsP8jz3+Nd",
-	"nQWvzrcbOkPuDnNyIzzXpEHSpJwfcowWXUvTDkXSB+ShW3T6qs6Ois1I1OIwHkSrTG5dh55YDAMTTY5K",
-	"rHMc0Yqad0DzHFQt6ObdyQItWVItq9oVFG2fXBXabAsydvRMHxbhDpLtLFl8CNuOPUoNByR/f8/uMU2j",
-	"DmgfB2pc01ssO/pUjF6spGDZdCXXbJi600vxbCich9NQuCYwIkXMiA6kn+BqZLgZsgFZFGFjPsoPhlp+",
-	"wYq0zsjYPmtWWBC1Xv4HGjnBkj+37T77NAFtbYx1Q2aQDn9mszE8XtbZGXRM9TmIkRT68zHb/fU8XW/5",
-	"K/5///f/GacPf9bf80eb0+6JwB+mbweGwEsGiZMtxz5Oue306mCIbqlTvda2hw3G0W9l/9ZIKMxlSo05",
-	"VOE/GQbf6yUSY2vwM31OFb/prrJ0iRvlqOkPeORYhb8BAxDQ9hNB6sAXDcUidIcgZDxPB3osQKgqIELQ",
-	"Ns/2ZJCLAHinxfl5zMml7YBPeHTEYmGPB5gXqQ3ZwtAOxraA7K1h2jnror2vxapKl5xbwyah2R7e0JVP",
-	"BcWMKqkjoPf1mb3la2YUkhdCl7vYpuoaLjS3KxkD5zXwjU2IqtgFKh1DXmkr3w5EQeRLGV8sWKmqSuI6",
-	"WfpPt1OAHMOvfYyFY5T0UzFt7UzfqwVxVE88Yx5i6VMklNS2yOdJK3ljAQViqXrxHL37ZfFVyA5dk0BW",
-	"fLNZrynuPiZ6dDl6ATe5u1thHzImOMsI1x6b0bpZoLM7VsECRLQDUf3c+YRKFwOVqfdy3iYhHIQAOJCw",
-	"rgWLCBIi/1/23kW3cSNbG32Vgs4PJJ2ftmX3JYmMwd5OpzPpPZN00O2ZACfuI5bIklRjqkrDoqxoGg3s",
-	"p9kPtp/koNZadSFF6mJL7fS/f2AGcUsUWaxatWpdv6/ID0IN0Va7tXsLXHt1IxJOER+vqcR8wLg19ZHX",
-	"MaF/4MsllCBMWCV4meulSggzP2H//Z//VdO7eGU7aO1qGKRzjXOSs3kp7qRYXoZeQTuuqIEaOtjxIp++",
-	"iUA0rukXCP2Jve7+gIgqaA21Dym9vATYQUFEcPikgELjpJcbZqd47oiodoScXz0YJGE924vT22X3ABdU",
-	"C8553IaKrAfwvkg4ye8EM4ssE8Juy3Cu+Yf+5p6aj6yK2714aF7qSSnMDmpZzH9x19bAtZsyuwpiIU0N",
-	"VDLGl4mS4640jHqK2x2lmchXHQQef6xKWDtRvhR2L8f8PiWt9dSKK4egGBxIWoRZ3ixx7ToLf4lkosOy",
-	"I3fc1VoTarN14KUi3gm7O60UuCKjShe5R/6B6t5SWLMUuw/BCEIKC2RORqQHdtFnpqux0FVUVhpgMhIH",
-	"KoHw30ZkWuUm4MQQJcgpcxRapch5VtE5R9XH8cf2Oa08GNquRwcZsgFUD9RlcMCUDPEKiTqwwYdvLTB0",
-	"4dbj01qJDd1TvLRvikdt7aatRFKlmOtI4FtAnKJlhaUy+tLX1ENh4oyvUBPRRkVHZB/cJr7zCBCogQgH",
-	"EZJh1+Rc1YY69GYMqzADOvR+o2HQYeXWq2ou2qbRTkh7pvnaNRjUMb6gBRF2l+PEJlpGe6RbEedFUudp",
-	"xYgWYPKaZq3W0gzz0RBSbXbqZ1yqrbkaGHJCQltbhbpUkMC5KexSDu98ymgtpkm7vod6jx7nTi37Nx7Q",
-	"cbgis+9RFF1RioWZi6ytbmSfSo2DxpEE+MJ7O86tkOqgMGgzgfKyMlBQU3GNjg9qN58x64fNBHs+sMZF",
-	"wpZi1NoYIawybtcchbwVxQprPhPP/AbyZ9WqsZuj0uy832+PiLVCQtkzX1agH0YEomTdxUYDTgNxkxBF",
-	"JLI77YDJB3OII/Dv2CqkK5VFGd2IlTdGTPntQ0xnRRV6YjwGcYtcX7TMa3CDzvTpYZ/XaCGLCqcS6Bqj",
-	"ihwg/JXKbHRkqBQMOqXr8QD4+VYyRkcleLFOIbwJIuY6MCAjvzG+8yWzpsHKuYN4wMIFu5dahQXwkBht",
-	"W6kLleV1BMICsUZXWuBBNIyoCMvDvoMzGNowSnYcJzzyQSgu+/Sy7R/yaZp+vgIpWuEte+FlTN7WISY7",
-	"Va26TbKWBVNimRImVNTrAgQRK1FdspQWiMDknaMHFxCtsla+zJZ4Q0uC9aJOUKBF9k4q3Ql4iivPNWpt",
-	"QQTcgxN3VHKVTakXnqwMJzKuuXe+qHyxLXqYNNZ1+HwwMJFbNUDnT8HEHUBhIrhhheB3kJeKgZDcianE",
-	"shZei7zuLWH7+2J/d1AhNbTXPUjvSBj8E7YIIe6z9eN83EpWfmVYir5uWj9LfhRFoVsBwODqljuR/+DZ",
-	"sUkAgnPAo5olkIf6E6+m7QGTde9/UgrRZdH7R7Ql/DpKbPxPOqe2nfwxqzrwpDyIhVt92BpcMcHLQvqd",
-	"RzsyoNM6mXPcuKWoh4SjVYi6lFvXAXzEvFwBm2N0BMEPTzeCne2konATDl1AYdMk0INFqK/HdIJQFSgV",
-	"rqxPGrjnouBLS8Z2Q1Ak3m5QcNqQMMK83xAEOTBtJdXmkKBEYYLG7HXJ3f06oHgB0Qp1xwuZD+e6kJls",
-	"y+z8Qt/4VjpZMqEmUglWivHCCMO+VJr9ZXUnSqUTRnlPbL/TY1YuCsS2Y2/FRD8Bb3nJS+ufmFP2KykC",
-	"STHMlcrQ87d3Jp79ZxcXLMVFd+NNXTcpgsaNATpF5fahNdiU/WEDRwuVF2J4MJZwZN6294wYXejcssfU",
-	"f7x78zMbFXrEPqAXNWA3WDVxij87uzu/6SVszrNbM2C/4cAglPz+4yl7xbMpfAd9tXCjhHFW8fJ08i9w",
-	"bfXMPxmf+gXOl0mY0YRdEwEqIz9PIdhiXmgOloCAB9h5tfu/kHEaLeqHePHs/mxRsLrlrN2hR7xVu9IE",
-	"MJTOy4USKTQO28PdB6EvmSiM2CJJSldDep7I01N25RUgxOmspNLX0JuO8rSZfHOPF4VE35AIMurv+hO/",
-	"DUCYzsRxATZFqyhxJh4EjbkvlzlM93aYPQ72prPEZM1CAywbfmttxEXMbZS4XIUsfb4EbFExrhzWaS7m",
-	"pb6Trm8AgC49/mmkQMwim1rzob7yA5eZwGKmmeDKsFwUohIPVBVRB0aL0GJDtR8wlOYwF48CTEeYhJmb",
-	"ASJ/nfH5XORQrb2X//TON3Ucgga2cVrVlWL3OWQWRdVw9UnSwYPm8/kuDvgUjMpaaw/8PBtPdnPAn4Yq",
-	"AY8kV66G5UL5s5Dm9bdgn3lzKhhNvVGRb37ieuSiafHg432kosu4WDMgPibR0NDC231oo8bQMD7VHBpN",
-	"hR/bQu0wrPeQA9J3IBjvk547yimQkwu4EZgAQ+wGzXSxmClAR7UHSxzDMWd8LoGZEOqqrJI5f5b0ZlQV",
-	"5O8EYNs31HCaiZteL2SiernM2UovYGf7i7i96t96H9+vhWIo1LZXmccefEZdBTKA0xyb25T9WKuZIes2",
-	"pXGmSUSsfBmjbq+fEDsrjO/lePzG790HE0XvPI9+U3b5AXC+gQKHPPSXuiS/YMZvxRPGARdkrXsvMvz9",
-	"Pm+r43TEVTutTsRmZ2LTbbQiU8RB7F/0+0mUMfeRh0bDvzu9aX3jUN8eifI4pvrgKJkZdiVp1qfDZ7v8",
-	"nKDo8RKOMzAl7REGUcEp5XBauivdSzYo9gG82r2uNwoctUeygRZ962y1stjft+uSNN82UwjqW9rsncum",
-	"y+1jv13hLJItuxPI1CHzdy9M74+xpt4x//Ir/mArUAcRVdHeDnvQDS7MWzSILiPina8h2MOXrQUl1ss5",
-	"gvR4AdMlS0m4UkwBYk6apXqpRHlmt/jZWS5LkVW6XP17KcbpGlxDE6rj4tkBiLfRANxsVFJISCpP5DuB",
-	"eOlcG2mHGySKtA0C39zf2N0QvdhgFPpM7F91W8sMLygAt/6i/9Aj4t2uGNTPDaguILuNWDvGpRB5+zmw",
-	"Q9lfJ/ZZnByraDAjYXekYZU+7Sh567yd/XlEPdWBoGjv0NYEaHVUaxDKzkUnUR/y7e0FYRmj6oXnv3Ef",
-	"X6/m4qoLN2851a1B45CKB9Db1uaQf8dCg5PzrTEz98Z+umOMuPDKCQnWRokk62ddJvPcFdy0RfdyXvHT",
-	"TYFlXlWlHC0qsSe29evKsPDbpKNvlz57kiYhBeIqRQSdybPWtt6KW/nPdwh3uxnYOH2+9qCphxeq2qWn",
-	"NtqMHUU1M674ROS+hiOyN7xPbW/W+rbZoizpNNhYHVB7najU+b7ZnUKMq6FeVBuKhXCQhk15bs/5UutZ",
-	"u6VUiDtRdNxoYV++DrJXEwNCbgR9YuKUAS1Q4lYZG4SCzL7vUDQ7zyRo+r3Iz3E+1l/0rV94oAPiFafo",
-	"ifGV0mBKFXKfRorG/m8xk+7Fxg44QfjDw+9dtwWGD6dzDJpsI1iH69tAWxZQgJu6+/z0/Pz02VadHY99",
-	"O5FjfUP+KI01Zh7ax9C5yz9BQ0P92Yfoymio4PuD6LVPy3orlMOEa7JY/CvwLwKeBGqbHdkfDm+BbYG9",
-	"RKAZqVhWCF6ST8WZ4QXVG/jSBY9+PeXttCjNXViNzf4NEtutxXjbdZYfdOLsANmCYXQQ1osnuI+No6Mt",
-	"DbsV88oqKnEnc0G1pP7MoMM06ZnFXJSGagg3lkcUUgkS9g0lEK252Wh47VDjopS8XlB2frGT0BEh4AMJ",
-	"mun54R29WvPIht48jZ7YugXlTLyJwWKbDa52VOzLtz+8ZE+fPv32CdYHhK66FQFc1TXz13W39NkWHDQa",
-	"R6iSbKtgaONrhe4lmXeJ6P6VofsDpu+DARLV28CvTjck+PW4PUP3uloj4gPSOgQVJh2ia7VyXfUJ94f8",
-	"at9U3R1wm7vXjfhn23sah50W6CG/sOrBml0IHb6jpt+EQb6hGNdN84ZqXKKIM6JK/JZ4OmBG/ks8GKXc",
-	"zkqCIGO0uanolSSjazfbUR7klN/W8HsMW0XfCtW2+8Fp2DX/8UlhUKJDWO8L+QBMHwvT0Qbx6neeQQKa",
-	"E3nQ7o0PM56LobUvOlgS7DRTSxnPBbSmEDJ6FQpr9aIq5J2oN4UidSbyBrkfN2q7956GdUcta/XT5qUY",
-	"y9/bVQW2+WRTXvKsEqVJ7MSVItMTJc36IEdlNXw2vv72MOxGbWc0lezRmBMvw1thAWAPHGQDw2b6hBv3",
-	"fkVgbutJNcxbqRSxTnBQk0380Sl77Woq6C6s4FVM+FWT9AAO47Gkn7543t+MIp30kFa4nWDSs+DBNdCy",
-	"JqFQ2S6/3zljXYIfLorx6dZCnu4N0fzdRpOqrYK0c+UQCLkNXNB9viNEz/ouc/9qbc8ibb+DFDf7P+DT",
-	"xA2w9cVC605LclGwOad+Mpf/PmXv0IskglVeCkwjrkMW1mdJiWWL1KoVFNZdspk0RqpJoKdH9wLSUafb",
-	"QUl0ke99d57nu927xcBMCQAoT7Gez0STYuXbibxWYuAwAiAsmnHFDIduEUqkewh0N8ORSwdDrOXlgjHs",
-	"RtDq19l1a2wOLzWnfC5PKQh2uiiLraoabgbz0CZCrhu3desvsSHf9Z4vuaxMwrRiy6meJYT+Zc/MhNpT",
-	"/OlZaH1rcL+AwqicYmh0lgqeO/i68LIX/YsXJ+cXJxf96/P+oG//9//ubBd0kArD0gnKd9sXaaQZFUMI",
-	"RyBe3dmZjgl4283nUPIZEIJuenwub3pUCBnAndufXJUrOqebM3TuZuj5HjO0FjmkKmgqhab1aBcVTFR3",
-	"YpyF8dVLk1qq27FW6cMWUmcsZGrfB3FNU2tgpB67eNZ+7FEF1Ic9WvDXkrQAKeZu1TpxYjTV+rYVb9Vs",
-	"JFmxF1DXFziF0GEzEZW5hEqkASPXd/fyhIdT47R0H7SB2X8vrGVd+pL2CItkMScyHMFMJYsC4mI7E9rK",
-	"QqpJF+3vtW+HdxT60GsTeEqhP9eY3f2Mpgu0nN7ej/ht80r7ep+Drrb1qlue+xf7sW8Ae9AT7gvNu9Ew",
-	"59ga6jqtt8sWl2iBWjUeKNR2ECco5ehGU68B24P8YGzGM3rYc07kjFdR49Au4Zouo1NOsGyaXu8Sg10U",
-	"HeLKENVv3dRviTYBzcpGUmm4AmgqBuzC0eKyUldQh2DtooXKRcmWfLWFo3ZjcROqvsCV59rj91JAi3m+",
-	"t9KyptFumCLkxqIthTsmQdUc7d0I0dnD2NIsR1KUROgAoBa7qaBqb7Xh1CBZbwsYo6TvOS/0q44yAY9w",
-	"52xYkHdnr8JhXi9DehjAoY85t4PqxJyI1EDfjs1lB9kV/jwIPFde3O2p9btBscXv1WZMEHuFf21pWL7Y",
-	"Iy5WCjPXynScjYCGUVNoqFRCne05+4v8LvFVkGAuoyR+YZza6FA6/9xFi8Ja1cIGnFWE/LFToHt3reO2",
-	"TsTUyatFRyfJj9fXvzC8oGV+uvBS9e1w1qFnC60m61Jsf7IDkiooJi/WPjzugAwbyEZme8itMSWHCL41",
-	"FdSnCcO1rm0b1TfP00GXFvFQNSTayDglDR918qfToYylt1a1t+lAGtwBZ/fTzuovnFDh9+lwJSfGv9XW",
-	"2F/cOtWGOAOrsL234D4PPO/3N1jJbXd88WzvNzimTVyKSpZi2GVAfl/qOWYSocTdKrKlblHbcZJUA2lP",
-	"1x2hXRI7QvCSy6hTBoIeHu4QrEmggm1/EplkNfqwZzsEebuk9S3aJPsxtr1RwhnYK+wQtLsZYteU+C9d",
-	"xAYrWlwWdicIh1fot1Hdy1ROpqKMygfWGR9dWL6ftBZt8o59kEdW4VbxX8yHbcje1043Nvi7EBYnWmSI",
-	"6+GBvfkl2pn5Ni8f7vRGvuSuHcOnhgU3EoC4R4Pacp7SHd9vGs292vtbIzhvqMrJYASnkTOpOdgPVJZb",
-	"eq1wDO6iA41jsw7tHAVcgeCIDrawqFDs/vzqmp3hEnUN6g+mhkmVNTMWbFpVc8hNlMIYpheVkTnoknkp",
-	"73hlt1QFIJIJW6jCXgPKGsr/rfIpCr00hE3WyKPtpitbIFXsWDcIfpcFhZZSOqCIvrOOIJNOANke94iX",
-	"pbwjssJqWgrBcr6q5ULcqZ703I0CLF67JSVui9UPpRD/2rdNqT3FarWd/QbTF1QIMBITqeoy5wY8w3g8",
-	"sM4usX5purBjLqU1wDlW6qnWwQe5/Hoj3WSgaYhC+xeDfr9XZxfun1y8/61/8u37wW/9k+f45//qpmpr",
-	"bkFs7+crjIUmHpSUsCCjfHJqx9PowOq/eMCA/tWK6Ukld//ycAuCvb76+QrKz0e8iaT3amGX9+w7URay",
-	"ARLx4tl+OwJEI6nxVMAIW7fHdNVosg/d7NSBHSVuQiarK32FzfXTLc31MD/1bFSEv+dwugBpuOBKiZzS",
-	"02uZpIUaYUsB9v+4G7KtI0DIz95auqpHDUi9aGhLfSsU5AXCXHx8bzcGorgjzB8mDkE5nIchrrWM7+kf",
-	"TVddPaf+6W058fUUXfcQt4mTe1CyybOarl62cgD9Ol215FbLCPWvoqQqGddTQCXEfna4fHCjTljqRpsm",
-	"LKWCx3TAOJuL0mgvSIYF6fHeL11+Cfex0mJ/SLlvEjTspsOLI5hXGaGcu/P8nwuxoHuNQW/bEc05FH+N",
-	"VsM7oXJdpgPSPDQuKo7mDH/iRoYXf2EY/N739OHdAQ7e3hwdkiHVB9hPXFn5EDnGKALgi835fF5g1gBC",
-	"YdltwoyosATA3or+WU3FjWLUN/KFYXgzfHipCzHU43HHi9Qeh78TcObAFGrEJ7JLgagTl3RDSpjieMOz",
-	"AacXsHIAdcVeSpzqFdwESnBgWJlW1hTeZVRTbqDkbmLP6Ur7aRWq1MXM3sRKEpaz6vHYbpjok1ya+aIS",
-	"efTRvNSjQsxosmnkoa+01AWEXOi4mQpe5kyPE/uaQDQOuBPYhbDUbF7qDHqmYNUT7Gl0uSrqSrUmFC0H",
-	"DgFkzw6JV0P7ZX0sdj5GEM3U0C4ONoz9sPIvDxo0HTj0RQCkz/SMsomXMMFVqYuhVbvCW0XxnQutb/GW",
-	"pzfqRsE+pa5aZ0wldrsqiX+FOv8UxaAYcdqCHpvOwRpkXLGRYKNSLybTitkLESwA4ByJiRTalQcIveSx",
-	"fNxTGx/Ya6wLmSY3Cv5BRSr2O2RLhyFiu/bQXsCzTMxp4WnjYegAPuEFL2dpHfcx0qOuEpv63OwRDJad",
-	"NSvqCgKjm3CNF0ifbHFbPUJ7b+x4+yzaoe7PQBFFmySQgpF4hw+cdIdPSLjDByBqEHsFScPbBtGI0Z5x",
-	"rZstHW6l7UvUVwrRY2r/dutEf4ZSIqK0T3ptaxQmjJYI2nV5OWu3teko7Szs2HIOw/n2MalV83SkNiBT",
-	"K1RuQlUQnFVAjswLV+OYOA4MO5Xwr3/okd1ssJ/sv4FJQxKRhq/L2y1FMoXgmGntYuJRMhka4ZOYWCp0",
-	"mHuoeG847Nwd6Vourxelegi6SN5eJizbc2Tb6qKsShz7cqZLxJKNEuuxVZDA4dPxINwfO86t1VvLqQ5f",
-	"2GH4HBii5JUGPpMIkidVViyo9O9TTndXCRhk1fhMRJN3uq2Qq2NzkB4B2RbtJXQJyB0Uo2LvhqEqvGoq",
-	"9tgB3jlobQvUsxkaDZz2aiuiwO4eRQuQQRerABFcEFSyqRZWSOoz21IMFrkoXaAJW1TYr1ON3SvOn9n+",
-	"C37bEmck8gFfVUfVYXYQ0d07/AS8ZRcT4S3ZretSgkKS4J6ptHUDUNZSMP5Sp5fT067DGUOfniA2nKrW",
-	"I7UbP8Jrhn9a5Qw4M7diMe86VH5tw6uo65xTZ8GlxIEUN9vPeDaVSkRmfYp8S+jZWL2hl8o08Hoj99TF",
-	"1eovFF6ycW6TkgvviqW/7a9HfU778ajh0IYEnb4e1kd6iCEtyD3L9A5Y2veoFGyRh57zT0DJhibp0MpO",
-	"KfMuxEm8KngkgKJZsWoKpvkpg4g3Ou3Ai0NyAurMAXbtdG5h7PMNjeYBJ9dUFHl3jY0DRwD94gBQ7fH+",
-	"Dz2yHyxj/TtoblE0uhPi6MREEQQtVhRk4FUMju98P9j5W2cKnYk6o0bz0eTGYZgAR+GLoy9C/G3g4hne",
-	"72i1CretyY/2mrai0HGxd1Fos6e2vjzfCTsVfbSJIoIIaqCXxrPOLUwNcypGgduLpWEXbnOn9Ry9udKV",
-	"zLoYUZeyKNBWjsnQIAM05qX9jzvnEX3ShaWhRskMoBqxEG6juYiJi3U6AwUIVcYkTY1CSU2BK9CmTXGC",
-	"m/NsJk5KMeeypDthwGQdp8DHcqRdhN79sYkdfOo6uN1CVSK3p1vc1byJ8NRa9UMqdN6KM6x+oAs/0iHe",
-	"oeDQ0F8op0P9yjVrlXEF/fyysV5gqGnm2kF4xUYi0xHTX7XUOy/VTlryjR2tP4zvryStDTC0q95+MNNm",
-	"G1Z6Mik8svsOiOUesvCaftmOXU733bTHa3DG9TNUVnBFgDeOVun03o3wLkyxTX24647JMuhWOCrlE629",
-	"E/b8YbrMXZ10KYBSy7gI30M4T4E39/4i1qnrf/b1F8AM6MvML1kp7bLaNQaXL6QLAJF9x5LJvUgZ2+oQ",
-	"A/0O6S5fj+jqENe4lMN2qlu9NY0Vs/R3lUm3ukokDN+VUozbsovBlFDWlCirARWzp+6bNK5viYnxnNZL",
-	"3C/scqShjtBH5xIPQFvWoNMrH/Zto1L8P81G36+im1chqtdRyn2Qau39zbH7GD8PVar1GfpbJG6Obtj7",
-	"/O7EtT+1Z6VPCi65CWz4wjU9JQ3Uaq832sI4bkhgCx1WQXfVoDty4yAHLUGdLnL8KJbehhxDPHuuQgUq",
-	"FyGRgkZKpfUtqFlov30Qv8OD9WpDid5HBf6lAaHo9RC2bLT/axiAFj01NmjwIbak2DGtVDYMDS5ontRz",
-	"F4EU3iVaQgZmoYa4LNAwgnwT0Z90FGAyY4gQV6ae/KiPMX4PzMLQSDeFZg5Shd1lWR6pDJsed89ixA4O",
-	"rLBSlz5rvBNIQyNe1ThmKfxr9ZJLjzj0dc98za49GHs5g0S2k4EHbb1NRI+OF96J6qV35ohwmXDlVR6w",
-	"qT3AM33givN41LU9dQ4rTB97BbSRuqx1stipCJ36/l0v3dN5BcTPkNk4ZXX5T8gJiMfbcIT2KhbtP4xy",
-	"oIsmiI6iOlVQ7ODDW8eU9W61D0XuE3g0u+Bv4wqx58+fvmilTOvaIXjeQsTFdWHDt62gofexG+o++25u",
-	"ZOS9r/mPEZKXoXZnyp5OIdRiz8NLlppKz9NmLfe93OMGc1nBMehnphDdmc+LlYv5PWiTO587Wu+d5gr5",
-	"VP+GB8T6dK1Z8AmLDz+s3ffve4mZZm6YHLeIhjPMoLvd8YQXEhimpAF6ixUxNgGNK9F7HTOc0PJ++Jgt",
-	"b2Yi5P7299OKfWnX5gnQlI7HSUSkTMEgeNnma2PkzJeuOQZCPR47YExvqbqixkrbKxyCzE0Tza8RK/VV",
-	"7dhowa6CSo57VQK7yJdrk/Qk8ZeDnzfROo+7W750x8mTBNnP3NWBxzyarik3uxCaoUPQ8kZvF4r8TzhO",
-	"IVRp7w2dKuMmn4V9I8NX5pS9JRq2MdSILQcRH5uD5LD3Sn1RmBK8tHNjdXkEmExVR7nICvt9owAN3j++",
-	"s1nMkVc9dZkAe6FB9nylGbKmspWoDkvzRrZgZ2ClZiteUmFhhLlc1c6zUCxWafuPJKwt1B5YgcU2ngPR",
-	"8ZGJvOX4uMp/1Nk7vNR6HbKaDnMxt478TvZPEpkhwCADviVG0UEE+EzkNbOlxQy/dOQzNSVBHj0GzLHu",
-	"7UEOFfYcDzdZd2Xb2IB9uDk4JCI+GBkHnPSbbHbfR+F8MSiEcZVkKBlLcgcjIIS4XgzTv+0tEQjrsChl",
-	"tXpnJYOA/h2+2FqBPaDCQRGPA25LR2U1/O///C8oAwDpwiAAL2PQo2lVzXsfP4KdNW7jm6DaXPbVV9ZJ",
-	"NF99xbBcnWh1HMwiFixwokZJkOsW8zb8Rn31FemYr746ZVde4UgTeGmlAlzIKOP31Ve0Wb/6ClC67G2c",
-	"1fnVVwlBp2DtJlaUCfbVV+Sb2Af9AklMimNZkfWs1/xG0fanUt040WgvdpXD4neeVZC3dDhkVGgLNZ9f",
-	"ffUzMKXCsZab06++YukHPp9/TBOWfqDRf6SyjA/uGR9TrErlis4xjj7GjbpGTFiGOZRAXlYKu/klL+hM",
-	"DajdAbushIwr5ldEfqPAKoFhRxCD0lQD9qz/jEb/V2kqWNFSsDmfQOnqvxVyJqubRb9/8QKsS+JKo8yN",
-	"NPbNrNOBBSgf00sHHnCjUvsJFW1wbFvwJyzShNunUpDEztavrroJy+oyXgLKSwr1YR+wrMbq5YS5opaE",
-	"uWqXj+nAHnw3yr7kbjBlBPIZlVrZM5Tn0NN0o0LOkgh+tGOLhtMv/Tc7rD897Ztodtxp9CeVRsXzOFk3",
-	"CsdiXy2l66DwhRpFsQdHpVQTT4gMoGXt+tJ0AeIflEnpCcDQuYlzVcLODgV2Tk6DtXd+dc0n6WUgorV3",
-	"vlGGarwAA/D1+OQnXmXTNGZ1/fLZ+cUTnDfr1kEwGI0AcDBMJUoa21sxF9wt5qs7Ua7YL2/eXVMo047h",
-	"dS5mc10Jla1O/iJW6SldBoFjcrIFs4+4UekvVFl+affzpOQzQ/T2eN4YlmY6B44ueDjwcNgH82zq5BMp",
-	"cRRL7bd/taJs14X6SCkqSJVHvCiocL0QY3uYfSdW2ueZwQp4dvEthQ7eWqk7uYINgQ9B80lj2ThWaCNv",
-	"MBa0Mz2+UQgYWN7JzJ5VC1U5xnGshIWVMnYD8IJhhS8YIdRQmMTjnIjK2BtCcVj8LqAmBM+mbqThxaXL",
-	"MI7rtqvTEjSRiJXpFAECRGqViaQdiSgXUdY3RsoEc6CQmSA8EmIevZrzbCpOLk771J2Ip44ZnJ0tl8tT",
-	"Dl+f6nJyRr81Z399/fLVz+9ewW8+Jr1KVhAshl0c5ZEGvXNiWVJ8LnuD3tPT/ulTbF6bwoF5hs78SblQ",
-	"8O9JW8/724WiicKyF8bNLVnV9hVL/3VUQEOpzzraoad7ep33Bj2rXa/g8fYBMKqSz0QFqfgOxy9ccvZm",
-	"HCgJW/tsYVy1mAUKVI3OWNrL/7kQ0LZEC+I50dHm3CHUZEewZbggcr0dLoQ9RJSniF0DK3PR72MNuqqI",
-	"ZAjO4Azm8+wfVIwbRrzRhnazDjHhjwSKfpaZu93v8fLd39EuatpDcLIBBbuCMxCcTShbPsVI05gTYW/b",
-	"7f07n5GyQ1PPN9BZofEriwsFEXkOZLC9Hwq97L23P4kl++xDuVAfO+X7CravceKLUmLVKeGKQrSoFHw2",
-	"lHlK5O+QmtaTdan+swhC3fsUa9i2Ctf4JoeY8Hf2dOAwL3bGFfO7ozHna/u3JViaowkOQ6O9R3istPUo",
-	"feIdDaQ96t6Hm7td34McFLycdSs3sBRQaZnQHFYrKsayLmwt9Qc+tY1Rl9Mpu1IMngTO8Vwo5mwbMDuz",
-	"W6WXhcgnIr8kLnFTZznIpv6IaFGT+A6HVJFXgT01AFLG4+zWjuGamo70gkbZmHXKt89LSdo5P6aCRME8",
-	"korkTmLCLhWicqoRvjz7AP/9eBatKCQId9zGJPAdOxn7qw64lwFXsA0k0jdE1vZmgKKUlXN0VrQdjagq",
-	"yAK4aFYpMl26Wo7GlmS+IQX6WnxmATpRfKTW+Zk4JexNFCqLN4y1i1YQHYaRtO33q3D5Fc3hfrs+cin+",
-	"Ila0ScAY/k4jhO+W/RH1+Ptme/v+1IBAaOam0qW1Aq15jbg5cjKtvjDMKD43Uw3RoD22WvTe0OT4sR5y",
-	"8n1Hx9zuXWcprGrSUI8P36nRK/vt1LVlCVlnqwEDGMnOoSknHWY3wnnuJ1d/KOU8n5Nq3qRgHdgQGvuH",
-	"0qw4d26RruZzNH5aldNPztEXkB/n8/kpu0KueYyZYGHLkM/nqQexdZBh9XV7CVdeAe314ymEXJp5wVdD",
-	"0vI/iqLQQelP4Z+77/v53JV27LTbzw8pP517fT4/hKz8RCFM5CmvS4vb0GcQDEWpKUQb7NDrynH3m8SF",
-	"hdFMveOl5KNCGDbRzmMhZj2qafHF5uNSiJAMw0xV/1sHchw65qHi1ld+6nKiq8pHCX1+S+lqSCURIk9d",
-	"aUhKH/nGNT6fU1FE2yH3PbzvfYT5JVVjtKiXZx385fM5RtLtIw+it3H0XaubbFbSEMCaz4OXSfYfxVQh",
-	"ooIL3e5cwhOPqVg3boykNxXctYu/uuaTrhvSZWdwDd3xAI5o15TvJ0RX8/nr79+UCF/2HuJhWQtz1kvf",
-	"5i7YWIrCocRzh91/Gaf8rWm3vmRYeHEvtT2G0PMD9fV6vemMF4XAg4zYcLSoFcXuo79dXcknNtb+sFL6",
-	"0uEEOVn1/XtbToEzzJxB3rWQ2arT2LuuJZuWrjdcVA56BSchIN2A28INS6UajnWZibRNI6NquaJB/IJj",
-	"OO4Sxk/qWE2ci4PFsZZT7fF+qF4zhrMgr/YYCqaNnv0HXTIB2Z7oBKbls+c11GSbkFs1ogL+M8qUQGtU",
-	"JhKsRRjrsg7LATlCXYKycllZTxqKmcQcGn9WwnWf8nwmlWEzvmoxF1Klh5mezbQrmgn1MVDdggY3WiCu",
-	"TApqm7AcgZom7ArM+MqNqE0Sf1l0SOI9VaDbWKY3uEh6Sg+NKIBQEz51cQl4CaSpmkkFS34fQd7Lnv2M",
-	"dxNf3X8zNRQf2bfd3q0zjSDMwuRstqis5ZtQgZvIfRlTVNOG5Rft7u9LeuLn7AHjO2x3gr33cJQwIwXL",
-	"7ROOqT1bfetr51sv5oXmucjZaKHyQqxLgT8K/ZW8zKbyDqVUVuZGFTrjBUNoHCxUdXcD7WrlfOlSnHRT",
-	"TOJjerkwApqQkCniRoFXlYvf7f2RoTu0d2dTkd2KfBAjAYwF1IQCrR6VALjvbtQdLyRwozj0NatbYe1M",
-	"yK774+BGgcoeS7tDCmm9DZUz5BiDbnPw4nDRhhJvnsIbI+dxVXJlKF8KEQlM07vCJeuxlAJLzkxobJ4t",
-	"TAWQbAtZVKfsZaMqLpd07oByuFGlWEDiQUgqIbmkUuyiYLlOamWXHtYKXxCS8hHpfOQ3RdWt7sf29AsH",
-	"6EplIodoJS4xriSVDTSuICOLkCLxIV9e9PtP4FEzAohAk5ldKYKYd3d09V5KLOMR4gducJSOJhON1IKr",
-	"GOPUxIYvhBh6EDLKy9WwXKg/2TMlhUIVGugy1BNjlBptQKeQabCEqYgEjUJZC4PazesTKhVL6adUgWM/",
-	"ceDZKY7yRtWLpAlK2LF3cd8VOnZPCC8PA8UnwNtd0faL6ighR8bZRNoFBVohXa7AfhhFm5lKgQcY9YDt",
-	"TPubgmwzOxsk5O71KituriKJV2H2YZkwmm/fDj515XsO9gtuQYNOs0IOffXSCIAqGpXQ2PMTZRS5uTVY",
-	"nPXld6/eXv84/On1z8OXf309/Purt+9ev/n5SVxuFEIv9kl6UYEuaDXi361Udh9X8/tyBZnk5JPGElHB",
-	"DlE/9gY9M+UXz18Mvh1/8yLvf3P+zTfPsq/zF8+/5RdjwXk/e/6c5/3z5/zpaPxsfD66GPVH31xcZPn5",
-	"8/xFdv581B/3+7z/TS/pRUvSG/T6p+dQWxNirT4ZhfqeQIzpfQHTVwI0d31gL/pP+0+5uLgYffvtN9+8",
-	"OB9l4uno4pvx06dCZOcj8fXzb/jF+dPsmxfZt0+z/tcv8pH4dvz8+TfZ+Xn29fOL3sfdrUq7ko9kS+Kj",
-	"jTUNWiyLn+nQUmIJmDagdDjLSyi4QdQLMC8OGa7dPKSrSMsexLhdqaxexbvNhCUUpA0+u6YeCXvAefUY",
-	"GSqIpIiOUq1hvjV58wM974hSgI+wz+vyJuilD2pLOjipT21L/kqEfwS7jMUZECxhSkco47HfbI8m1ea7",
-	"U786VCnxohQ8XwFw4Cn7pYDORrAA0XjKSzmu2ERDEW98WtMh5zz3AbYTzayXNYJ2yJkRxR3BYTCCEbV+",
-	"fCYSNEpTRA4C4LtKs9ReYP8B2zZdAqNAesoIfd4aqnwV6viyQtsxmls5dyH9mZ7Zs9AaGXDMw4j+sZhR",
-	"rEmPa90/Kwh7sWops2hmkWKAOUsauEntj6Holj41ItOqVfyv8txL/6OmwWguI3j7/vl1P4K394nz7wpr",
-	"nP9QyhyaTv2axLTFL6Kf7nxC4Cw8Uv6MlmCjZjiEYsDn7BhIIOVx9gH/2JhYC7DxruIYIBgBSMZ7GmtR",
-	"sRaRfAtNebFU7paVCprGE8M/fLpwMBF8/HHU6HYzESfj9fc9qsELixRT9BwhpopBgeCAuORNER8qzoOn",
-	"hj7QpgOPKepL4ngpbgBfvULXPoRX/SXoRaH+gzgnNVpRV5mGJ2PJ6Cl7DQ72jYo87AHziVeHZI8MMtYJ",
-	"CV6+D/VC6aB3GyFAzKSyDqw00CWAPg74kxBvxTKlhgsInsubcZz7dcEJelU6ySCmyLAjzKeTfcqBSwxY",
-	"JGy0ulEkuiydl3o2r9JLhoxDiUfzilnfo9CBNIxAJnPs0QoX3ahc+zjzKs67xSCA0FkLbXtQny8qHBCW",
-	"89KDfzOiqiCgAj98/+X/U/HJGZVHnvktfWZEhQ3TT0ICBfN7N/baFfsyvRXzKn1yyiA376kUVI4UClTx",
-	"T34t+1n7KQ5bHW4NouXiPxHKOSEoQdfXgFHLEHVUSGj1sGvAVUDWP0RU4JS9E/i6Nyr04oBN4xsi6h0x",
-	"YX4cmEyjReZGpfMSjnJAJRgS6P8Tb7HgoHIdgSNAG81oxZRedvm3rwMH8b2d3HV13Hhn4R0aHxoCgoic",
-	"VdoXPGLyMFS/uKnZq3PgIVZI0KW/hTTHUEet7zPAnPHzEXfYz0RVysyBp6yhiCzFyP5nKorZ8I4XC/sj",
-	"oD2WGTcD9hROHg8jjLQxJ5ku570YksLOGbR4DnpXU93gISvxi4wrjnypvsKYDhn696TQI/H7Pt6zk5FH",
-	"8qDD47tc1l+dVOVwWNgdjFXha84EOtkEEnCwwqQax344F5cOXJQOSIMEUc50cNXka5YXJJbkVgc4vNUX",
-	"jbIXaKWClouyM2tzNZ//4p5zr8WLdg4+FVBEYxqrsAF+e5/0hJoghdXt6k6USveSnj3O7c6icZwpfTIv",
-	"5Z0sxETkp5WeFUEd1L6LOortjsqmvKz2kWj38qsuj/wqoGEe1CN3r+oOAlq9ufVk4bydiiJHMwMw0w/p",
-	"rTekzNW/bcgURjkD6KzV2S0mQngzTwCdy9S+qse4+/yY2gXwrXv+55w3pJfYnjh0s33EzKEvaPzU4R4q",
-	"y/XiAl1JLsfTpHoFFHBqGcyfRN1hS0Vt/AkTv2dijhArkYmLHfgoY+4GlOKz25UwACB1BqE/j4IQWfHZ",
-	"VEMABex4HhV6w7fuBSAx1WYxYdXwW8839HghE3xbu7KjIt+ER/k+8er56c76kd7wkQ58N79drXgu5cUd",
-	"tg+FBQ8eKN8ykCj/doiNjMIV7SOIO2ZW6t3W2Baz8WXMOzU3YO9lzYzwNwDAC6iDs2dgDeAgtHjXU5x2",
-	"DQwemdZRAzM3aswrpMPebjVG/u6H/pl3UrgX2X4mRJN96LYKQCPyNe3HOhC6pO/sg/tzY9QQmiZDkFvM",
-	"5gWvhGGmkkUB4uSy96n9x3C08v6kwwgQRWEGlCAA8Qs0fiMR4F7i7lGo7Zx0tIf6Snq3ig+sMz6+mHUp",
-	"J7cCPhY10YoKaiDdUhncoYes4A8P3SRxW+v53V0wKOT1COp66pBwa6mMrOSduPSxvgkUIiEQxaIK7G1t",
-	"9bnRIv8Rlurx+wF2W8Cjxrqj+doSm/b6wjocHYW/iFFD8DOnaqHVKZ/PT72mOr1Z9PtPM6t74S+RQk1w",
-	"LFoxl7qLzUEAEQKZS2nEgFH3phEcyEjxv6zStTDEF2jk3opVgNiWhi2MI1IFPEPAQyG0oJ9DSNOrshGy",
-	"N1z6aK9DNQSCLrBqQxjaY3xbUwW3e7CFcWN1hbTXo4XNLfMI/Rd+UXxbPLxEb9ATi5NMqKrkxV4NF+51",
-	"Hq/QeGc97rqcIZr7mJrCnp+7KAprHYwKPTJnjlh18KHDgwxWaRTYqlV6erxP3Gkr0RJV+EGq/Cd81Hf2",
-	"uY/c2gmjBybvA1Vi7R7fsq//PQ3gE4t0bQE6ZNqvrKaywyRABeRIVkKc3wbBkQ/QHG5ufSUoFSu7IltX",
-	"+bhBgD/giD9uBXR49+PVycXzF+4NRqsKmVRaIB2oHm5HTIevz6GvrhKlvdP/RyL1W//kW34yfv/hxbOP",
-	"/6vXDvPQdna+s7vIsT9AYXXJOJvz7HYtrfuF8YXgiEnrikEhyhMXeiceVO7FM/aT/I7qvu0URFGZsLND",
-	"dYydGJfWfcfHQBxeAthbR0eLla6dm1h0VonqBDGH6nLsCUBGUiHVfnMCP+nWgbfq2DJWDj9BxGPrEIA4",
-	"1argQ2zKv8HOA3lDoWrfghTq2hLRoPhfAGtIXA2VFWYAlYZ/ucrGtjjEdy7Ksi8yELRQtgOn0bgiOFvQ",
-	"dY65YNKFDERRuz1x07oH4J4KjCBdD3V0ITtKi70zkbJ8ZnhEMPRj4hG5WPZRwv0d0cCuAP13TgTXAZmD",
-	"vv9irXceiX8jYriWCP6AcSjzyj12JvJvG2uyVXLMsypg/qxcTD5ptG5QU0p3yP2eG/OQBh0UuhMmRz29",
-	"/xtUuO9hndmX2cvjuDiK3HcGtVG8DiGt8LhanZIVqg1q/uwD/LcbXhDrc5ZcEvRvaN6G1KknLEc95w0x",
-	"HAd6ua3hIBjp3gL2K99Do/2deiiOr9g6j3D75QFxDEc0aQ+LEMGQfXVjXQ7OELZ8//rGcNMurXhFbUNA",
-	"aKIBSgjFxEVMPUlpA2ZsXUfBGO8nQa0q6pibf6NsJGwkpJowDxZv9bmbh4MkueDGnaKDAlDcdm7/n6Pj",
-	"NKkhLurylmm1VoUZgRrP+IoZgSEwWTIoVQmBBcef3WYVFrefd1rKvsH2fJSdeOZf3xzQWqndt7UEqhOP",
-	"ECr8Ga/RbkJUtbBO6NpSj2VRiZIVojJszo1xrZa+x+JGxdJg7x44iAfeg33e7xPAdlRvSrDgeqkGFMGF",
-	"+/mRUeIJbopFv1bEXLXpqlkCS0/H4WNMFkTzRgXJtPcWuSOAX4uSYAYXaZnAuMfT8BLD3miyQQf1b3gI",
-	"xuvQWbQ7ESDxT/Ysh6W3cSliz8RDRaxUpdtZKMvuXyd7o+JCWbapTrYpItiB6mv3QGK6C2adLVrcPljN",
-	"J/8DC2xx4tdtacSid+GvzorWj9FyeCqa3h5Wd3H7SGF+kJjOutWomPwyNmkhwEbrSoGei6MP6XpNTyCt",
-	"Y1BJc6FyB2z10LyxDrVXUiHTgAwF6e2FsnZ01josbrdjkMvK81OAKrbWHhweRIftN36XqdDuKcD+/+TS",
-	"sr40B7Xk4xt3HdGbQt9XjXtAUYvMO6LfIzeJB8QmB4Rhc/YB/vvxDGGIdyuForQSBqtJpdLvEwbQ3q4N",
-	"k2hQ7kQpx9C7Oh4DLMiXKTAen8AXq/QJRr8j6GOCR8BM9WxRccIEAYILPN7hCL/65fVlZMX6n0vDlqWs",
-	"KqGIBoJw1rtqql7aX72lOdiydsjwgNfSjnG0MUR71wVfDqw0RvyzHbu838IhP5NKzhYz+LLJJ797EPGo",
-	"YEDxzB00PEg3tcoObLhgzUw9+54gpOyDNDByujs30xO4rchpnWPXK8uEMdt3eKrLSWCzRdHWS4Xjhc6K",
-	"yPkaed7EmBukrgTgh0fQAtbC3BJAgujQn4jIK08pte7qFBF8pdbTyoHZyxBXa+t2g8cenHilk/64Y0u6",
-	"7w+QOWg+uhQu0werC0tOlYueL4pAYkgM0q5RulsdcJRHSHDgon6eGQ4c+zFTHDTxR8pxZH5DtdDR0Jdw",
-	"1quJ2I2NhoAnfMsBMoeip57rbAF4DNhlQBlqx9CEsBGJ4/ZXXm07nWBijso1ixGXonf0xe6yGql99nDW",
-	"YuZeaBtrzTb4abiPD/02V/Us43OzQOexE72VrnHqWytxghAcECSpNBuV0APu4VyJMLZqkiwOGGffv3v3",
-	"igl1Jwo9FwkzcqIcZlQ483JpAOLYlfKpmnRxwyYlV5XIoZQQrT5J7JRU+ZL4clUDbGin7O9gNrLUPTt1",
-	"TWCMw2NgtCu9YHMJ1X5kbnrl52bh5ORWrNInlyyF908Dqi1WLSZWZHVOhGMl0hGesmf9ZwhJirdJk/DO",
-	"jhcRD8GI3A9eVenKv26H8NMaHlP66RFd4o9fH0z+wWFAySAhQ35EBLPxc6QX1fF3iFdA+2dIolt3gkKG",
-	"Yh1XLRVT/MU7SXpa1BzZoQmilnZXAHxcBWAmI4Q6ZVeOVFSJdaC2/rcsxccMiXkyTazBARSVUxGeicO8",
-	"XBNRZ78p7ZV1DYW3Gnoj8PRGpbwwOiUSVxcerJlBFK6Iw9H+wxoUBfU2UDAn03eeUyTLxLziKqMaKg+u",
-	"SGcKHDCOFpJAImQ1bW9XsON83LQ4vB+gvMFC95IerdcRkOiUrqwRF7MR4WJeYZP7jvriexKER4L72eWw",
-	"TkgGD8OMQ4DCPLq5WjmUFNiOsvKF5M0U/Qaz68z+ZuPpDMLsz5JKa1cGb+3RU0ZkoNivDuHFEoG6czyT",
-	"kFUj8GjQGFvjcr8U/Kgcgfb+72hOuyChC64OCK8OWIDOriB4j+MfKfYlzqpSiO0LKxHk1kz5HAH5MLqF",
-	"rf4DNtM5IsaUbFLqxdy4Ol9kmkaa88aHvKpKOVpUpPWiYwM59VRO0DlBeGKxgSy9Yr85RUpZLjtV9RSX",
-	"Xc0nHh3WoRK3CukmQWy3eezNr+0MHlkc4RkdsmhX8MiyCADIHJ70CcQSABtOCNxIHMXe+aHVxs2Fkth5",
-	"4+EbXLuO/Qx8RAr30uBi+mWISZCl5EIUFB1Bo/ppn+V8ZQYUiBZztIIqa01GLqcHbqayPEc2TliXURu7",
-	"e1jdKAOKdq5WaNQQem8gop8seJmXXBahJKLSC4DRhnDzaTCYcD7SFo9AaULFpzlL1oy34C+RXUn7KXhQ",
-	"X7Ty+L2hmY0wSx4Rr/BoBk6NIVBpWG6hKqaEgObWBGxmuyJGZItSViuQKZndioo9+/r8fHcjCAFQ3Lz+",
-	"IU0h2njOaAluOA36ILEmESk2yP8jN7fb6WT03wmVA5SYWnWYRojbf/YB/9gxIoWVtv7FOgBUEkpWAkgb",
-	"gNkhVXNcDEHQGwoQv4lGUytxyuKCSVQJUaEk1WERUiNF9neoyrV+vatP/9wrJulFuszxwwEhU+zMzdvD",
-	"iiZx1OG4bIjfWS7H460y6EkYSBD1mKWVTu1xksCZYlUzuAhRu6vdIHiO3SiUMJC3ADsXZSrJOyYALAfz",
-	"zwJc/umN+l4QLqMeR123kbTD58HUC9V6bR6xHI/vS0hif3utjyts9hndbXGeROASq+xdri1mNDhIFaae",
-	"zQGqc6mPQDiyTTQnJZ9Pd0vLc5WP9O8Rk7h7XoKyC3oSD0cyiErhhC6CJnURKhLLqBIP4ne+PtAzLPjO",
-	"6dlG7fdneJP9oRP5EhJaxxQ0HFqHpMEKHNA5kPFpZWoAUHZx8IqDyxUZrxu5jhyiqDSB0BqWWxuIxBH5",
-	"F3CQAB9zVBRExPotuV7/5M+a84jeYgfWI/e+hweqyaKpbKtH6AxLIzuJYQsl/7kQEdV4F9eve91H9RxC",
-	"cWMlIWo60UW+Dta55wo+lvHuZrTLdKLvDxLCzCGzEtZwTVhqKuHsg/tzuyEOTaF+qG26Pjz16JvxU8yl",
-	"M0Q3TObeqpnu1QCHEncOALczjoh92YThQocH7eRBoKQDKLRzj1404RRLtGuHZzjw/0D4EYG7SXu5wAjd",
-	"HEvlU/hPGpKqVO6JvpW5xexocqPsv1NgSpJapQO4FrEFrRcuArHYYs4qDVESqLnSCkcMnlhURz/WRaGX",
-	"zcY1Hk2CEeWdKE+MdfppzIFVlshMAI9bVkYUYywYlsFnlMiwRVV77ErhXaK3QG/zHwtILeN1wDsljOuq",
-	"IeNIMV4x6wlWFNa96DMzcIlkIGUdc7JPcfx2soFCbTkVCiHD6R2MtI6ps96tWbvSCztZmVZKZJTFSf/K",
-	"TXXyyv7k5PX3KQwElkcaE4O536iJqPwHwIlBuDaivJOZIP4LNyxc9LH1KmZSLSpEtxPK3rtklb61g4WY",
-	"2x3mlVxoDYiykGPiEsrmcKx2bmBRf4bZM2wkqqUVCGtO6zHe1glcKWrraF/H0bdxcwtToaHeGMHxXX+S",
-	"l1G3sLiMVOSAy+ar1OxNJwB5NtaEK0TTj2y1IGmhjtVenlkXTrjOmQg7nbBa7Oai1+oqMH2Fm3uX0lKa",
-	"gbbK0kvWdzQmIb5T5B4fQhp2K+bVxgLUwxWfNvqm7biiNAQW6RNLodJLptWlFTKtJuhkKLdsXcO1vxyq",
-	"RnGeHzFhGtHARloXgqvdB4YpUQgwUwUMK3hlp7h9jI6shsQmmnkUtnj+G3D0fZbimg7F73NrbaSE8G80",
-	"EYs6+fUy2VmRZ1VDbT78quW8wmKe3g61gFfULbRRmXauCyjmvVdly6kIO+QvUuVmF5N/ayVohI4kTaAH",
-	"jvoYko6y2+amASd/r7rLnf2a9RNe+sLmgtdla8mtUGVC3ol820Zqdi/Vjora20QwOb/1T759/+E8Of+m",
-	"Cx7naAYdDO3B1Zf0S5izCMLGexQ9mQ/Y12D4qGoQaoM99vGNynnFB+zDTc+If970Bl8nN6g0b3qDF8lN",
-	"T+Y3vcFNT9xVwxfj8+ymZ7+v4DPPqNS/PneMSvD9rVT4q5bn2e+tBXbTG3y46ZF90Rs8/fgRjpHw8i1Q",
-	"O13+J+5drDCPtnc1FTM0gOw7xiYQVwzm/2BF9Bq4SAuXCfX6NridkRVNByO6JDFDz9Z4V5PLTpeT3VuT",
-	"7Jl8bzqPjRA29WHJQNSyo76JPI2HFnv7oRyh2psmLyr33jQADCEtdQm1yiK7RbPYDqprOFPBi2q683h+",
-	"hMv/LspcZtX2AaFKFaVgI2gnqoBLnIrrXE6HYvceuxkcqDFxB3uCDHRW7LmXMh2OntYn1Fh1O16cOjxb",
-	"tv8GI2dtvV2M1tfekT4Q86jOz85/wszCXmlY6mr+UqDpw46p9JKlXK0wgW33M3AMIbZD5yvYJ1jB7BDh",
-	"pxc1fLbf+Mm/hu//9//q7S3XfrtTxnHOsXt627KQb9UlenibB60AWe9YUMDJcwBPy7nlvF5i6baoteCo",
-	"VOTPmuUL1FkQJaZ2+/Sbr1/0p0TCGw63i2fTjtcBq3PDcpy/2GHir10CYGDVWGpvnV7Cn7hR08SDrC4U",
-	"frRypOH2KhjEKk2iQtTatBitle+LICCCaC7tjNntZ62iS5biHkqpi6JTDo0uq701mv3NTmYcH4mi95k1",
-	"utBLHrPTJdjXNQSG0ELgYkYHi4tvbIPeQsShYiBkD+ZYRiG/JDTBuEYsg0UGyLrm/ArUl18YJlSpi5ln",
-	"9PYEa9hiDbEimIJKn7LXlLkthSPn970MlJY7ZW/GDqMpuzUJSwFHEgM+6e1iJEolKmFSR9teCrTzcDyY",
-	"X6pdh8B+rlQask+5gGIZLAWEB31hGMEmdDPWIav1O3s5FR9sIAJxK/IHgiVDUu7AJIYNlQ1msW2kYnEy",
-	"Iun5xfbtmXZ2oAw72wdumWbrkZIV3rduj6/TjrlkqbMuhjJPCWAFavDcLBwI+wCIw8JW7YQ7cIrg7AP9",
-	"tZFSASlLa84ERqsKCW1H41LQ+yiMDOaAfWXifnL2uiJqxRB01dTjFOoFjYQNpqmmaK1rI0JNjyB0ctHg",
-	"ZoQeIrC/oi8cBvs6Z7/S1RASy+VM5Kl7SEofpS4+GnrnwS1p2cA/6HIiqvtu4Jf4vLZzrYOgNpqDsS4n",
-	"uqrEQSrF8T22CVLSnX/BuApLX13ziZN3ND9B+/kY8y9X1y9/3IigFybz2Ef9lk38+DwK21Zjz+MCf1ln",
-	"4gLknrUVfelJdQUbS+GBZz3XK5HegjG+nOrCFwh6hKXGht4KqeTLKoBtlOp8sZ5/JriCwvlTdhXqQxy4",
-	"U+j6wgKewNtilrKCymM9HlPlPbadKSprbKdGgIbGmed3R0YE7yxiGg2udSgcYUjQI2qoSdRT8tIw2vTH",
-	"3+b5QwyAQ5AhrFOUUgvWEIe0G0/pJrilvTYlzsgjkYP+gTXCS1cfD2TKFciZHt/v6D+jwt+NGXW6JsDY",
-	"+MhPVTuOocgzUGBbCwAC9J1lT1eZw+87HiEGPKKzIqkoQunzMSizoqlrXZ97trasK/DNy3v2Af/4eFYu",
-	"7tPZu/a8pLOCylHlZBUhm7TAtOCXh8Rp2R3tUY/ZrbReIQ5iWC4UJC4x4mqnx9G5X4bmFnodrK1obweO",
-	"4FxatPvbhbpyL/14rl3w0e5EOdLGzqGd+D10M77F24V6JLjpXx0YTYd+DmA2B0jULAD91UtrS5NG25aj",
-	"U/QEG5e6YYMc4CeEUyDUHyreK60TVwgjs0qUCPswYDNdBup/k2DUttSFoygbaWK+SJjSzIhifOKupmJm",
-	"KgMfSej/wdqQUDrkTRXrA3iEC99eFioEMHtFpQvw1IUCu1+q4ViXmUg7Cp1Jl1zRqLBr6MiEafGTujpt",
-	"4dsDljBT/6d2gAVRR9ou5/VBbPo2qpa32NjqoFY5rDU4yK52GdVfgk2swJnrnQBSeZAo8YJIFU7W1naY",
-	"FVZwVva2EPHn+Uwqw2Z8dcrerqExKD3M9GxmdbEuRNTQh2Jtp8pVJpChge2ihUDYB/AV7HzPuEeH6KB5",
-	"6Za9B5rMpje4SHpKD+2OG7pP3bEGLwKw/nYienvRikcDfTxOsU+7f/jq4dunQzk/AN2kdYO1Gh0A80xW",
-	"gueV9rVo1KYaAOEMFn8CgigEwKLiOb/BFgqxTV75ggSrsUUeYUgjs0Y0RVbTN2FFGv0p0AcPmT7k3ojq",
-	"SAll2l6FjfI0FNfiDnrAaofmkYTVjv53zu/Hj1fdqCN/hOC3x/r7zf09lDkAC042cWIfD6LEvs2BQEpo",
-	"fh1WiXkkddIcRieO8Uhk5FCIsKEOiV5ixJ0oebFVq2y293wm66g65YoZqSaFOFkYQc2LzhjDGgbqNiIs",
-	"C9PIbsUgAacsJXAL4+PbmZ0vFTGohdv5CmBk/B34SmZPNerqPEv/K2tAThdEmOsA3CWBH2jggyBbw7CF",
-	"ykRZddAnY1rslZviR9UNbtL8Ftmxbs8N/pHyVP75iG7SdX6jTCXEF2sNwEMmpfwmoefsc2aPSyH+JTaF",
-	"qCKOT2ciYssBfWEPSGtDErIFgYUJlTui3OVUxIhhUjFwYboK1WnIP9DAjqgs8RH2mV3rRrNz0KgV3fNT",
-	"eSmtCu9XiNJzGku8KtaxDdZV5HEQhTHGcJDPEOpmTtkvBVcmwRgP4SaWclyxiWaamnfdIWCdiJGIMBzB",
-	"RJrZ8wKYksXMiALh51AN4hPegMcEznCKDR5DXqXWfk3tBfYfUHKVLoW4LVahVl6PWc5XUVFmoe0Yza2c",
-	"O+U807BzrLEYjLZ/LGbzxHWzB8574EQDTMGlzKL5o44IT2riCoiwsaWiaHKmVWty4irPazL/uGApOJ+9",
-	"AdUTX5z0z6/7rp44xjz5ruDZLfuhlDm3Xp5fF//T85OLF9FPd9bpOAuPpNBpCTbqg4NkglFy7udokQo5",
-	"+4B/bKwx+LUeSQUkXeUgRCgasR5JaIuyQrKuKam75dODnqGU32FKvWcIk0d3/wQKdXsFHU6M73pvWbzN",
-	"eAq+339rQgjYSQ2oWO/+IoueVT1YAOnte1c35uA/1kEXOPb+x2ggJgLvgGiSS+7WslL2xKBBbg5KOviF",
-	"/3NAFHw1Xl322lEUDnmud4gWVaxvkq07rE8PGB14amPJN5PVICqexU5M58iNONgB6ABJxTgr9TJh/uIJ",
-	"tx/WfjLROrfHp0nYQt0qa/vSBbIgOJk2efnRFd4fTVLoCR2igq90UADisB2PbvNtlI2zqTSVLle7yAgh",
-	"g1hDahC4eEIVhhMhgn0JMC3YZeFYaB0qjneQr+64LPhIFoCHRtAxU156NwMlBQw4X7NLYjbAj32ILYrm",
-	"4a/I9VVCgs+BWMKlL2ntBH1HifiRZmdLl+wP1hIFE1UrzPGQnGAO01qhzrdPAbkrvfTF88/6CCAIgUFP",
-	"Y3jMVsu/AXaYHe7aWFU3MQWM+wBP/1EvkSpqDslil3ab26Oju/2hhFbllvbOF/2kN+O/Y1vweb/fj7qE",
-	"z1u6hN8fXYs4melSJvj1wbQJ/N/p3HDkLLn5tPokKkne1CeHpVtwsa9emM9DDcsdLxbiMkISgw+2En2C",
-	"VQEDOGowFZ7QWaxkv3306sXKD+Ux857UywB81FEtahjcgAJGUrEUlxjbBYzwxLD2q4UyokrZRLOR9S6x",
-	"YU2WTmclDULOVWtp4WVbPaGDCIuH2HYWvIsk655lgruzRT7EU4epsss701Wle++THs5ra5fAHnkM++6P",
-	"VR24fb8xRIihvJo1QHXp2UsfdTOKavd92KFTfblnJ0Ia/st1CmHdlPXXhAORMa7Jc+zrcNPvXr29/nH4",
-	"06vrt69fvqOqcd8b9UsJdTFiYQA/m+Epf8quGI4GVTXghgt4MJagJjG9HTAnZEgjiAg5opTCXMYst6ZR",
-	"vEgdrSCzXaHgn2g+dgEtwUc6pROPHQaxqeEZ/vPwZmcaQeXDpB77wa2T7u599nVQDxgFYWoguhE8GQyv",
-	"GM6BTlcXFnBD1hrkIS1FJlS1gQYswzxRO36Lt8te9A9FHHjklsW4fK8SMxQuWgrMCfeSXj2keRHQFews",
-	"WVE1otycv74FwtzehC+AhikUcf9zIRZ2ZmZcFlErF3w8LHDxk165UJgo56Xa/CBcz8YdPsA//nQDT7np",
-	"fezRSWHF6uPu5TK4GY/Zt4mj97XCEXbyQRMwQVN4lem3LOxRiG48kptOR8DZB/xjN2BqeqN23dpmO+Na",
-	"HtN2pid05kPtgA+Ijre2po8V/8X33hT/ba7w2VzLTbB7VwwuaICJ+Q6bckEnCzI/Y3jERHV+C4XJWNc6",
-	"ZCoxR0w7fDDSRC+qwAkpFcA04DHxzwUvGCqSBKMrHuDv26/79tq/Xb88Zb+EewEAFTes0Gpi/0tYThvP",
-	"ePz5Tgc9jdodrjXsrJZgTA4pxzgWc+x4S2OUHq+LBvsYQRj7RFxDjOnZ5YUTH7OS4MX6s/Dpi36/C6BF",
-	"rEFR4SF/8eLrb55tDcb8sY/9Dcf87ifwA05WKzHHPF5RJI/E/xnpE5QwtET+sFoYEFaOWVP2s6+jaBTP",
-	"1MsqiNnBt2WWwiywif2eBRen7FojDI1vN0A0mcC8CzgS3LTHP36xF/8RqkVr5CoEryPVnTCVnPAKclCZ",
-	"zIXam0nFvuDjlmdu7X98+KaEt7xnGMLK2mwzn9jbV1ff//Qqjuh+meLPUnuszETFc17x00rPiicJBW0C",
-	"78m4mUS+UbJKWGkNlTKu53aWbDOk6AADEE+MvWsJH98orLbjhqVfGsELkT9JB64gsyp1AUxNwnUy6zla",
-	"TDNHISZCjhzT3DcKXzvxrRXw+DSG5Izi8VQIRNxjmB57dnFxo2imhkpXQ/fKqSt5MqwSs7m1ZtiYy8IA",
-	"dK2d8h+vf/qry7fjcpiEmWpVWJfJmgUAGAGIAHanzDiQPTtsmEKqWzTPplU1T26U/Y9BMFtZVBqtEisi",
-	"UDwv84moDPsyvVn0+08ztdDqxL7swsAHIvXJvkLeum4WigjdKPoVcN7Wf/YkAWA87chCfhLljMuc5ZJP",
-	"Sj7DESIGolsou8Np3XFYN0q54gdIQ6e5vCOc5NT+9AQv+9NNT930tjRKvUVRP+KWpyd0NXbwyWGZbsPG",
-	"fCwP1hdFbAES59ltskYb0mRSCi1x0srwHVWctnc8v/VPPup64kM2dT37KTioedVRbfJIq3v2wf3ZHaMI",
-	"alkvKg8z1aKWLx1AXqzb7VW3YgWKmdhd2nayW5BPsehd29iXVx0uouFu+YnK2ppOg398DTL0Eupvs9s0",
-	"YSlt2xRxHf2TOrrSy3iVDtSX3i2ii9lRbfuoprJRR+mykQ57vNKhfNhxkYI13l5haQd+UNv7s7djcU4Y",
-	"d07MfcxZXWw5jEal4Lcnk4IbtEoQOCu0yG6qw/zCIXERU7jIIdMSbF78shIBKHg2cI1F0DGeEN+CNQAT",
-	"8gfxb+ye0AFhB81TANaAcqkxXR6jfbmrkSrF3l6raCRfGNdIdOmrp6AkNNfCbOnJeAszeehMC6xiKeZc",
-	"lr33PlkCazKENeklPSjucgojArw7od8lvQB4FxzHiGgzofDeoBUn235NczwcWbHjOe8lFH6r/+Qi/ITs",
-	"3d6g9+EDO7U28qnM2cePblB7hICiCd5oWOhCHAlMJYI5qElTvbLVydanNTqIT3AD2gNRH0AJoN9klOh2",
-	"KJKJ70TyBQRQfeJ22cII15Pr6kPAKSKX0lR8FRxTNz8D1yMPe4j4a2YU44V+VTJ6eFE5JxCN3qKCW5r1",
-	"e7JK6y07kci0D7gXc5EVPDqVZzwXjQ2Xj4ZzbsxSl7k92AFB3h/idl38n7iJIiBxq7vhw98+OHjpxmae",
-	"y17So3nvDc7t8eX/dbH/TsIJ2rSXSKiOs5scA+YjWupG8bmZ6mqDdY74VgkjxLHEHXIJVbLEtI3eIFxy",
-	"k8Qn25r4fuGw2JKoyryBcYH4uzGuT2sMp81XIGprqqscYu9Vih3146gwl9pySSt0hAHeuUnaknmC4Ii0",
-	"BjAfQS8vFhZ3Jm54tX/W5pgGm3/PzRYb8PFDwfXhPBm1fnMG9PRuGj79lthMtwunCTW2Gr9H3I4IXrgV",
-	"btoDyAUbUUu1Oqvfy/HYLYTZReIELwtpzwPZXbxkRX6jU/WAjCGv6OG7in2l/5hi38XjC0tNi3cZWl8p",
-	"fe7MY7CMD8jjG2+JCmjI7NR8apsKYaF3qC5pj8FTAC9u8JYVm08BKniqZ+2FJwDVfcxIDT6gq+zEfnnQ",
-	"SvwGzHlYWAifS/UIa3rm7N1jRkBcvXckFA2M90g+MJKfixhTo2EwZMXCVJ5zPMBbDwhXbT1rI43DyrkV",
-	"Kwi0jEQhxZ2gZy61N8LQ6tDlLQVprgNgMmpxd2HA40CgD/ujaloIYx4G6wHBALB3IrCGbkSOGM/+MVOw",
-	"nw0KB0zYS513xmeJX+AI6Bso2K7HbV2i9wlUIf/RpkBVVQoXgaIkIaTy89h6BuS2buu5QytXYicT2D6/",
-	"xYxjX7794SV7+vTpt0+I9ytSDHY7rTx/ZGRIRFxEu5nRm2TgWs7Em9LtmiObFXa+rkvRKW92ng6a1sPG",
-	"bpj+x3Qp7Si2Gc9WJc95NTWEbJYDEAwhjScOAADEBIUSmzOTgGUU87UFi9o6or/PCy4VQmu+wx/H/WLA",
-	"TIAdY21AaNb83kXSr5oyXRdpL8z3Nsn3keNWy9zwhk2+fSs1TPM/1Fa6n3le0UYzjncGpuWQhro1Iryh",
-	"EOxe2omPsfdi2651/wGEoZNUH5rB/ViF6fSE15AkQIMl2oExL8AAojTzQq+gdNA7whxKi+NOJIDdsSoK",
-	"Ok9yERgH0I+yJ5VxOIz2uW6cM75yRN0IHIAhfNO2yTNcm9yTco0EUJ6Axhh4My1PHcEfGmelQGBHT2OQ",
-	"QDLO226E+kbC1hV9BWn9u1uDLWrEdz4HWzOwnFM7eNduLaAOtrXR5qLRAf3gmttPQPoVz1tnTNYXqoaA",
-	"/dFKVf9Iu3qxvYsaoNNCFC3986trRr9NKTzRXeP0Dp9x/HQwPWhbiFHl4DrLiqq4DrGwP9YjjfITB1Mq",
-	"UZZ8rMsZVLuJ/TJVTspRBp1ARkVRHqSzzsli1YhWjksfnhtDqGF+C9QntYS256wyrqLaxw7Fd+1e8B2+",
-	"3xGFqf6ojRkcGMtB9YJ/uJvQR7S2m0K1S8XVVZ6XwhhhQloTsO2xVFNnt6fsqqpKOVpUFMGOK7PwnPTG",
-	"VeTN1qoYANbly/TkBKuyT4wQ5oSgp/zN0yeJM8gbiZ2OVEx93T+dhG0IFlbigIBRjY3Pm7L2WL0SMAnj",
-	"RRFq3O4hkFtxhd6JUgKANYS6sWkB0+NUPKzHQYc53mJCtz7dQSV1Ivd8RtSo7W+0uWUWpuyIhlK8JlFR",
-	"oj17pjz/vGV2oaxGPAxhz/4D7gqt/4AuLWhrR76GHZzsH3oEM1+IcUWQbajnSy6Ng6WmJ3xh2FioTAzw",
-	"5xPpyhARwA3gVZBUhBCmEdGesCS0hxJcAQT9KfvVY//ZURTyTjiK/wAXi64YbACRJxQAh2w93G0o1XBh",
-	"RBoIIzNd5jVe/i+MvZ0EVxJHENiqYUKwZAZDkLL1KPkbrOraafLHLabc4zhK/HT48/xAWKT+hrufTV07",
-	"Ts5EIVV3IPs1BRBCbt2h9JjER3jggHAo9lTBOEs8robnFfNYdcing8hYtfoUn4FqlqdcYq2nVmM5CbUv",
-	"+Og7Xko+ovJPQrhOmByzlV5AuKIUPA8Eya9UBf3naERFiNnQ+8xMVQo+S4jAFRg4yMTCb+x+K7SaiDKq",
-	"IHuXTUW+sOa7e2kCEXR9f6VARaAXVafZ7tZiX/l/Zcf9F6ly0+tocHYGjeMxkibu29BlKBDvRhPxJeEP",
-	"hV5ZYhhHGjYXpdEKg8vlncwEy2W+AXRFl4d6vI9au6HUO9M/RdN5fRxrjedHbjLH0L+grQD5U7JH2p8L",
-	"bCntMa4e2jO9pCfUYmbVjv9AF7n9433rgD4nY4+25vZwWEW1Z/bqg9l2dVGp9ON5ufRmZyiuJ2Mui0XZ",
-	"fXr8YJVSHDahH7AvAw9h4q0Sq3MjRFs6LZ4kbKKdEeTxsgi0FIoPIJwECl7ZC5Azn9o6l6IoXI2/ypGr",
-	"ux42D3mrge+RLKQdbAZtubgtAI/DKs+UXiH1FUfI2QtqFMZGr2jvgYxA1ZQrdpH0+32/4RqSAi/X4Wp/",
-	"B1P9A830ljD2X7W+RXj8WGIikKnPuS6yPhNdqO80/WvpEV/ocdgwQeP2UVxzVOrbTxyhXk67nfpXd6Jc",
-	"EaeiP4FDB7TDnLeHcbWYjawto+9ECcgjEKatDIYevQGImE+lXuDmm8WUtzA3CzVCDod2JN9fp6tPQGz+",
-	"63TV3QkImatLpsCdcnpDoto4hJz8Wgd+pa4yLJOSAJiKYIifWEzcCh6z6uya8pW51gjtLBoCaC1zckfD",
-	"FA1u1I06Yem81HfgT6QDZBAHJdaItQPLmx/mJfwQs5/+V+Fr9iUIOtaKqsBH9wQOVOdRXMYPuVEMe10j",
-	"oif4DT6q1EVhFbd/WI0g1CX6gfMuDCPxBxmvtanZZyFnSYVA7BFTgEPTVLglS5n7I0Rdei8zpduldEra",
-	"OwKOICC7o4MegR/QiQx9Z6VXX05/gts/5cZR6kEhnx2Bvav7zFHdAVEB7p16YeUSCOCpeZxX/oUDJxG+",
-	"mr0pL4VzDWr4K1As6FPgiOJNHTV4H+yHQF8tAhxN3Gj9TV2FthtFrgXuR0xnY3+P25rSrDN02rulSg/p",
-	"RkM/4daDgvj50MHaBvJOTGY7Y6HSEV4uihFMwXABKK7pgNL3hCcjxoQSSiIQwq1GVNSK6NjE6MkDkiS/",
-	"U2D00eZDVH9ZJUwURjDxO88q6ueOdkvln88qTbecxT3+Sgiw7bTbNKhNA1xlJeYRdSK+Ky5WOgiL4pav",
-	"ATNiuMfCXN9BGgt47S4DyAyQHwCg1mwlqoH3d/V4HPGYJOFzFUMQ15AL3Ivhje1d6eVLSt456aHC0phw",
-	"KAZJaeN3nXJjBUSo3L5HisIpCxHTHdtboSjiOKJXoTSRv52fkqEej0ngojeE39tnNO6ONyMVJmJF6zYw",
-	"8x+6cq/4wqGLFQzqjAJ2d9rHIYq4H9wlciJ7ZbaJNJ8tVCGMYbF+xoGalcqGVPpb07eZnkcGdRw3Ih1B",
-	"8crQAezKl1Gsly0twk4/YJedUzNYi+AxWQHPGIuaa92G9qZuGE0huLiw+gPWYljpoX0pjyUTHgfHE/II",
-	"KydnpcB5iLjaB1DTExX0vFFUtc1ZGnXkEpmwNA7dxsfrcpE71i9Q63Wwq0Ag43sdMeBlFYO2Uus6nbXy",
-	"B6IY4qc0upj5n9ISa6E9FDm8I/BSnbKfMeXNzS0IMHIhDegEdjSqdlJ8mK6sDKAfVEYUYygbDiwYFEHE",
-	"IS7UEK0UN38OprnyAFxlhesbOuwm8s6ukWIp/TYJ1el2gBS9NFNrFUvwMO3rAEazC2kqRPsZE5K+C1mS",
-	"eNqlSVyXErx00Mt22kBnhw68y4bIemZzDeaXY9bAiaOCdjhkPY8/kYjaYx7BVGG13TEFJ0NoBKybNVbG",
-	"4Cj0ezzd/HNMZBDkBCpRasVyJzC246NtAaO2NguZFdKjMWA+NupgKe2khe9BDlyNahAHOnoEL3O9hH2D",
-	"ZFTth4u/cMiLIh2sqzPa4+54BWW9g7ZfU/UwSajktRJOH9uRDXU5n3JlwlCbBzNnVnewyrr7usbWkHiy",
-	"FbBeYaY8sP4IcjN50OWYFHJvDOvhzegWfR9NnHt92GpKR/UunuuKyWrtZuEmsUWCh0yYLAy6+B2rRBns",
-	"IzDWWjEd7HZ2l1PNWEobThRjK+p2Su5EKcdS1EDOElaV7iNfDL+gmFGIPpFJZ8UZYcgqfguyYCe4g9Dd",
-	"LLJpGA142A2MEbCZxtbTDsf7xQVsMPrd0NyKZePHfuuMZbXecQNAZAgha/89tF5M6kTZpwDj8wAqsZPa",
-	"sUO5QbsNrcjdqLDGWB0Kxr6O+ULBQncJP3tEhp4gHysxyY1KZ3w1xH+moazPGYxGw/ivmkVU0kRnznhM",
-	"WpFYjFDCrSUcv5aP+hi4/42is0IiseRc5Je1BYnONLc+UBRPAwoUFdjXwUsT7WjYQ1/iLNeEPtIqqX37",
-	"mopJ1rY9jLx1C+ICWS1O9jlA2kQrY4AsegH2lViRqxDN2RNHJj8SmE0rge08pb99v1TYXNBuz97YVV5K",
-	"IxqHcBBXa9gM/S1ppKkoS12aNA68Wn8Fwh44+lP2M/E/pUQ1CrNyo1Sdi6r1lIOnIQBnLOioVUErwRUQ",
-	"N+ru4fqVVvVxCdf9E3qD3wBiIeCroKcCUTLQV71B79nuIJru9fZq+Lo4XADOzW5HFC4kAjwmOiBaHyRO",
-	"a3c7C8mGdi7zW7HajDk0X4wKmbEph2JNx3wmVv5vXU48eqMLuJ2yq2A5zyXCorFcmjmvsBMSoxpox9Ip",
-	"PuLtvLN/lab6ix3mLqjbYWRWyS/KuTadCUX6eud+k7+I1S/0k+NG++2DOtJt1zT7CcME44FLqWi1b3G6",
-	"nbxcZZkwhiRmA+Jq3I3NMzDEHWMjHNOlsCaO5EWCcbRykni9OOMrlmvfqE2ROjxhc63LsKrfibICTKqO",
-	"rNFP4riEAZ3Nm7woRHmY0LlmrxmfdS8Bcgd0Q/HjFYgsH0oNuG/9RV9Z+VUKlU2nHej3jq3g8y1bxHfY",
-	"nsem2T3SDqO7O99YlmxScuQUWFvrrvzCVQ5ROr96nvoIbjVwIQVaVHTIYbOBFV1gwEYq+IlT0wkACAN2",
-	"NYLidZoMOI+PajCQbUClM3GpDtgIJyNAyrGT0BvQO+iytwfQvX3DR2oSp+ntUDIoPoeQxqs8twrBLeYm",
-	"RXP2Af/YSOD9vTQY1om1P0R1xJ12aAmVvhXKkFslK5bLnEK+WlGd5WkHo7cXu92ovIMGPAaVd/e07bst",
-	"8LUaiUtdTsxOp6y9MALD8wcsgtG26/I39uZH1LNvyskm68UO+aCl3zAHzjgIU7CPQg0wISrX5ReGVUJx",
-	"p1it3MamK9TqAAd9gA2Bf37hoNRByq1po43v2JQU7/REc6CJrQcoqE4IdLZ15aqxLmdptwJ+U04eVfvC",
-	"y3rwSVK9UslKAKvk7mLySBr2Z7G0U9gtn35ZYSF9aa197cMhcliLbNKleOe6kNnqpBRzXW4AlHyjBMNr",
-	"Qsgff4o1w1RbBmI8jdp8PW02/OIWKdXZhN/F+WmXj1O5p6UOGHkYy/aB/VKYRVG1FBbXXoRIG9mXywl+",
-	"fvuNOZX6CQVMiHs97XICf4HfvKU52cUbjIYSKn6SOlZ0l3cYqgxby24v+v1dy139KJx7HBgX5/MdR8Pn",
-	"80OOBHUlrmTHE/Hbroe+eHaPZ4qgYGH9pfAZ7UYGc7LgZV4Cr0RnQXK+u+eOkvNOAvLODsOkPbQbLSde",
-	"3Fme3d93ecJT8aDoFAn4ds85QOPhs6tCjrf+dg+O1GZSX1Sq+nG5ucO6dRDGcEKNuRMvwq6ig57cHogr",
-	"xUSaqlydoIkM5WkbbRUz1WV1Usg7qIu+demZ+cIqmACbAb1K7ubO71+xNy9fs6yQkJV8XQFhU4RWEm7n",
-	"gM7QkLaGPKgq8ftclsLY35rNFs4lxWtuhZjbYU+5mXabNm9poNd2BI9r5MzndsNOtdW7M6kW0C7/or+z",
-	"fVN7lUeydOrT2QUCRdaqj0DDch4QegzFycH/OFnsMn1cf9PZB/prN25RV7nii214Wckxz6p1WIIOeg5M",
-	"LxyVnQMf0VmSC18flJvDvZOf6fm8zUddZ9XAyQTTBI7o0QriQ5AjRWZPDts9nYqi0P/+LO3k0wjTekA6",
-	"jXUhOaMl2oJpwessCCYJKVsCSRSlGHjhMXHvnZ0EbAZPHLOVFzdZRoUvaBzPuJJjCCDqAmrGQSnLivEC",
-	"cH2MRtIEOQHIHTfndpkB9cBFxvEC0uiyC5aAhOulm4Xjy7F/VCeYIX5/MIFuVlGHOYOaOPM/Q843wtpd",
-	"GV/MyktpPAyuLEMDqS+1aNOSUT59ENPlOEh0gwHk0UIWFRUbYekXd/5E3oVpR2KzfxLB/vhaH9fA7IJ2",
-	"Q36E8ViUQmXC9Uu4s8wA/bfXFR4TZ0YVBpNDo7z55l/CMwOv8H+A0FvTE9e1rXHjs3rDzqYRZ9fLiRIY",
-	"Ncc3hlHPuTFoiGvo9ONFQSeZiSrg0B6Hfnjw70V2G8g88DSpt0L71g+MVd6KFdVPJoHpbB1e51bpJeT4",
-	"HdyOg3mi2gA2l1CFhDY/Wmf+bVyJI9S0UjHZSEA9mcJmQOagIyFBhUqGt5h6X170+09gGPRBBFjHzl+0",
-	"6aGrPCc19NaPqPcAL2HOV4Xm9s5i9R/T7Mcr+UY+W/xV9f8EWg6+vEYJiO90p/JTYJ08dRmrMEGnd+f/",
-	"G56U9Kwo8GpRChTzW7ECcmeRXzx/fv7t4MX4PPvv//wvvLA36GUXhdqHzOcdSBqgOczs635iktmt5rAX",
-	"mSWnQnBHMAxq9bCO0i6meRKX8vv1Okitji6jtgBiEXb+drch36EtjVvS/ynK0r9wq650erLZh/FptaXf",
-	"Z9ivNQimwhG1XNjcfwAl9381WwSRA9L6B1RsfnCH02vLhl6jTYu9Lxs1284MvSZxVfnCuey+KrjeXhen",
-	"y6FgCyrPjBCQiFmv/w1QRu41Vpgo2wBnc1UUMcfvft7Om7FnrUx2uNhOV2c6QRpI7nVlEKCMJt5TDsXE",
-	"EP0JzWkvCSW6HYgmLY+PlgCq7P36uPyTvY0dmlc1vakoZsNsysuqCx3cPvkAKamorcQPZ1OOJ7z+w1F4",
-	"6kk4hPzoei5+u3OO50e4/O+Y4N0yABerJ/zIjiwboWrtAZ/8ZhyxEH9eWSY3cL8FKdWU9Crxe3WWmbvd",
-	"7/Xy3d+3JakOTb5dJ94uCq/yOmHR0EI52YrWHgfam5DUsQ8IPRcAqc7vuCz4qBDYwY3jaOI/tpKjw+0i",
-	"7PLjrXb8JPvoLvxeIuo8LI0pzlqYTOqEqiUHhag2FC29QS63pQvMzRdmKqLQni9e4Yot5tZIA4xFH/EL",
-	"Rz6ex4VEYCFewyoIHEeMl9lU3gnfjOVKlQKdNLKoAMIicBxhp+qAmBn9K2MTmqzWO6OtSU22t6l1ECiR",
-	"n7KrPA80HHHDmoymAXqWAP3hst6HyUvh+6NuhZhjXNR0GdCxdDxqJhJTDpCM5BfPXwy+HX/zIu9/c/7N",
-	"N8+yr/MXz7/lF2PBeT97/pzn/fPn/Olo/Gx8ProY9UffXFxk+fnz/EV2/nzUH/f7vP9NL+nZpe4Neh9u",
-	"YvP9pje42c2Av+kl/pfwK/G0/yf4MNj1N73Bb+8/2okjKQG2ALX4fchn+YtnYNr/SwxHK8irPvvm/OLp",
-	"s+cvds+uxsvzWNnVmoh0WNiOovcAygM2fMhg3XnZbGqMFtV+hhrgIXUFZiqMwwIoxVwbWekyohqmUoO6",
-	"YkscgoDS2MyRtNYgdBcExHP8N3iHI4Ck/iEy7pcANYHTKiP+tjDXB8/JVxrW9b4y9aHecbyxPPxnzbCP",
-	"GQwCiPyykYgaVh2A71uK1mCX5wKa4EFd24fZQ0ZWXSXiTZ29vVL89VorchjJIRp5ZDXNS77cZYLXpLot",
-	"wlab710DbW2O0fuwnmYDAi7Ck7glcWWxuNO/W8gip+822XJHdoH/UA4EvPBRvQac0iMhqZd+wbq3v9/2",
-	"O9blROzbvqKBy5ziqgRQ0FrRAL88vgfQGRsjyT5cOY57oa1bf4sk47hff9+rbWO/Lmf/0KPuTf1zJDgx",
-	"/BPY6BLi4Zt283/Ye+9Se20HcYwgw3/okQMg/xyVw3/o0TH1g531gzqqsIzoFX4q8cW81/4AjdF9u3xm",
-	"LFc16HMLKoSRylpgWuXGgYD4PtkZX7GFQRANCY1F1Qod0FP21g4TDRJK3zhgEusLt5m08Avh9dofF+p/",
-	"F8WYuPzkYRrr7K02CZmVlB1ZyGrR/giloDPw38Bu9S3TSw6oQxpSeKgxB3VOMAc51EDGw8M5CUEJI6oI",
-	"Vi+G33Pw9MT8LBXAEzryMUBl5qYK6CvAsLGJ929xH3vLZRG2qVM+Ep+dUVZjfdvePBCClaMV5QQOw/tW",
-	"E0tedpNVAATI2Qf7n91sLIAP8t6kB5bNgwL31OIE71N18CuL+XFJ78W8Oykq5ge0tWBK4Njqxj/Zd5vY",
-	"4ftTK16ks1JUyCl1zxt2HVe/FBxqg5VYumUl8CPkePeo67Cs4pJqAhEpSBp2K+ZVaOsQ47HIKqejDIIb",
-	"2SnKuMpEYW8S1AwgORFenv8aZnUkJtKOCo68SusW9C/CsvSy6YZYgjL092uiegIvz9B/nUY4jH5gptJz",
-	"0364VuWKJPjQJ+tjIAJNNETU1WGO16pcEcIxrkN9Tdtbkmoibm7l/AgS/u5WQlsQjQykBT3DwObrcT4d",
-	"j5MAVGU9QTDEAPKLP68CRK+sLvGE9ZBx9nPodbUfaIW1hhG0mQhWHPQ+Yf7D47Z2g94OIjA0nwaZSWOs",
-	"LbjrDmluCKWrIWC18VEhEAUPfbVQCQ9QiiXQNjBNPA6Qvo/JhRIHCZs4dAYxr6wE+CRelPEBvARetG4y",
-	"u1z/d4+17rE/a0ZU1ii9kUS3b6/Q6NdBkTmzatYQ5xVe7dYrxnSxm8BQkb9exhDhDa75duolHMVnzUdo",
-	"X2EHfhp40yPB+lRuGvfGnAjdcVoJhPAtoSspoEzYLx3aJAHAHLrx8vEbLqmldCjVMOcr0xt82096hLPS",
-	"RPZxVTlyd7iJx2zDhGfjrnzcJsyunkuU3rMP8N+NaRw/VjTEQJdaHVqPo+ABtUTk+PY4yY1ygRKGKqhZ",
-	"QUJTgQjjE61z6Jijxi8cQsaVP6RvlFnAK+nykqX2DkN7h6GsUo9ARLgW2sPMuYI+e3lidQR483bwNwpF",
-	"b4Cbjx7oELVKrSZsCqTgnWGejh3VLC8xmoYXggXx6ycsl6UANGxgLOpkKYvfuJ2sbMwLI3wmaKR1Ibhq",
-	"RTJ8tmndQyP4QQM/nfK5r06Cefdu2lKMplrfbi4h5Y6NGsVrIqoozQXUiM1jY78z9lc3iM/5lKWX2H7O",
-	"uik/HLZCmD4nHcD7uOl0fSe8GmIzXmVoKwPLJXTSKr10nVTKrT+euuxloRf5KyTExMqoUCmFB65DTG4F",
-	"dLpy4/U0GVaMBpHTEZSm88xdvHGqcfPLihWC37VzkBNwLz7k0WH4YDmcRX2KRm8vocLVU2oJ7b0PaCl8",
-	"AvHdRVn0Br1pVc3N4OwMBYZufZrp2RkUHu0B9IvT8UgHvFuMLocDvz7m8b704rC2RWI1ePaB/tpSq4G+",
-	"pW+Kh4oNVxjhw9qI+JsVi7yN+/x7uHkQ093OmGjv4OgOcsrgWDZPU7I5zgo0abV19IBauSjknQAUfTsp",
-	"PngPX4JBgyQai3lr1LVzivqfWD4PGH7dOM/7KSwau4siWV2+vkovqdDTpVOA2+KUpaUGQm/cbimh2WA8",
-	"FT9zCZwuHwpIZ1laikqW4T55qamx1VoF4LklsRhkvIR4my+HdO31p+yV4qMCmB+8rBNnB4ZVQxoKOSxN",
-	"jf/rEkO/qwCbLI1pzwf9DaqtYuG6p5avzaHXpXsaDXbVPnEX1q5KOeZsOEi/PuVf9tfJZ0GENqOYjEQG",
-	"jYOEbIN2DeE1Ad/BLpX2ND/fh2fuUtYRSfkRijvqY1p9noUejZfYbjGHOT1o6Ua0VJgJO45S7pBlVFT7",
-	"pwwa+n6DdU8ZKE9fr8fIuknznkAPTIgquEOYfZnmgufpkwTzCSVsV8/EghT43lIby8IO65ThXEWdA0zm",
-	"BmISnJUiE/aZxE8Dp4PT0FNI/1tDHw4f2LDIoHXlmnj7/T7DsIaciYan2RpfsDP7R3AA7Dze70TAd/jk",
-	"fBzxw0Xetit/dIYb+v3g4ENeEkzhg5hIQuXu7sCFWrMD9jgtKoF742j7S4WNBcgeUuUsdcbiXKpJmjgX",
-	"2XrOReGSEdx5CeLOsRThr74IG2pNrK+FqQ4q1I8nRK+pCcqJzWWLPo5mBWJHqDBGItOeLO9g0saZlZWa",
-	"tHXK2XR19kGP/iH+f+6utrdtGwj/FcLYhxaQEzsYlk75FGANNqBYgW1AgNVZzUi0xUUmFYqqkwb57wXv",
-	"jiLlyM1L5aYtUKCBLVN8OZ3u5bl7MrsdfPL6qio5gABU6Krb5bWvrag6/Pbsf31OCrfxZWmY1k0DOdJn",
-	"uLjXhYaAr6D2DOSGokl/hwWMle0TlRAk68oyg3lwQsY47QUU9C3fCBLWauWBEaX2eVRMuF02ohGRf/F6",
-	"VdnrkJZ1qh7wWUii3c/7/Rb29tuh/fbEhbD3QxF/h1w4DPsA7M3ducq8S6n8BRJ2FFNSd0fd0stEh1Ma",
-	"sLNVh338s+GGwDTvM8pocxA9VK893w7+ZfUWPUZ/mM0ubH4a/Ds19mn2uwR1t9u/o7KPdSQ5PUCF9uv9",
-	"G//nw3CJgZqwy27GkJ7RqYY5+d6FKHMKtgTdAQx//TGzp9LWnfJHSE5b2vk1BOg+tMqQ0bnBIJF+8sER",
-	"7JGVfSI3HDsN83h7Nb7FVkYkvEMIAFZGV7oWOSR6omSvrGOpLEt/ISu5FQbhYJ5pGF/z1PqpKQOklpi+",
-	"+grHcR7HwBvwfH6Z0ha6MS2N8Omr48y5llZmF8Kynw+n04fnVsKivnEaxUFokXCx4M349gH34Ii3yj2C",
-	"LHck8n8jm6s331baoIDy+qJua2UR/K0BrMG4NyLAFq75QrBKS2UhZ9lhd5XOTVMS+kkgPZMPkvYmJGGZ",
-	"wzKJPjs0EJ23AJPVpt2SQYLEMPDTxApjB1vfwHHqG/13JAuew3/va3E5Dy/kqMFfnmCWIThhUAY9U382",
-	"SFkH9NNKsyWvamgODLX7HpGeaaVE5ltiz9/w2o7Bsxz/8dsc8xQB9IMMCSKSX7uWEBNreY2joDZtfNeo",
-	"gE7FAhNzeO1cqHweKJkwjeM2gzqKIlsclP2IzkUzJbgppTDsBbWVBqrkl0e4Ia1jqDTeI/A+0RaE1feC",
-	"ZiGm6EWPvO2HxNopSIQNE1ghl4UwdGJbSUH8GfdjgCbJCDl4gODGQh+OlVRy1azgS/JapLJi6WlCtnlm",
-	"bW1SdFJrXvtgaH7Eamu0WmJYVMXy186+EDwHOABNvyM1nSVU3Fph3G/+ezcZ/3p2M02mr25/GvU2jbzH",
-	"WAMTHWY9xnhv5/U5knnKDmcKLkiJOzvnlqfsZjaqxeVslB4msxG30PvkYHLwy3g6HR9M/plO0on79y/0",
-	"QrmQCrujwAjuk3OdX89G6Y3/KJ0RvTHjlcT+Kc4Hgi9Ig89Gt7cgUmEnNtd7R5GhhFHMiVve5omADrQj",
-	"h0OoshNobx+pMlbKD4K9cM+bMGNAEKAkv/xaBufCCPFRjPUHYYzMxY7ewCeecgtvF8OCFtpkTleuE3Jq",
-	"UI/hdU4lHflQaaFLKEjgqLL3GDz5HMHfK36dbHRdyAouPVWieyf3c+/b9wujPwo19zEef+9oen2q6i3t",
-	"2Alc/aw2LIaqRuloIa9I9evGtkV6GZTjPtKSxWX5RT7Kmv0+Hb43IqYAZ7Ywulkilg0FgiCPJIWPMEKe",
-	"WPL2oAfrL2EhSr5Z1OOLZNxbJhdK9peUlaWzdDVUtxgIdGKOn5Qg5AIN3CGHpsfYgYId95XBuQOXqgHH",
-	"EowAC6Z0JfKe5269aSzUTVb4MOXAhW4/mLW9g2I3n/ulOhypnmZsr4vr7WmQDUKSezIYG2XmjTovdXZR",
-	"91bjnhbxEf/IqYJIPbWVd0vNNnokDWAsuDuLrDHSXsOPEXGevjtzzwAaKzhqgKam+/vTg8O9yd5kb5q+",
-	"OpxM4HmhWd1F5mhisYfzTYGYNgl04r7+yLc1rBPg2d8L1i9h3u8a3adkWdSFdLonhf7sC8CeuQE9s8t5",
-	"I8u8TlqWkHjo3jbBp16pmUbVaVT6TgAHVTUWxvONRaGRrw/909Dbcwe/Y6sECqOkcRwbAsGJ/yoJMbeE",
-	"Ujbx5OH4+2avAWlHzSR1Y1PfwajzYyHstj1FjJ3b0QD+oPwQFNeB2m7x7O2Y5MPdnt1+CgAA//8=",
+	"5P2Nkhs3ki+KvwqC/4mwvVtNsVtqfXTHxDmyLI81Y1teSTM+Z20tCVaBJNxFoKaAaor2UcT/ae6D3Se5",
+	"gUwAhSqiilXslnb33tiNcYv1hY9EIpH5y1/+MUnltpCCCa0mV39MNoxmrIQ/X76ja/PfjKm05IXmUkyu",
+	"Ju82jNyyUnEpiFyR3YZqklJBloykGyrWLEvISpZk8Wp19gPV6WYxnSQTlW7Ylpq36X3BJlcTpUsu1pOP",
+	"Hz8mk4KWdMu0/ezzlWZl/LsLwT7ohfms3jBS0DUjS7aSJbsmdKmY0EQKuLTipdJwg/k4N8//s2LlfpJM",
+	"BN2a71P4StiwLf3wPRNrvZlcXZ5fJAcNTbBl/8C+HzbwZ643ZLGjXC8SQoXasZJQRZSUwvxXB+PGFdnw",
+	"9YaVRG+oaTFXve2c2wcb7V3Jckv15GrChX78aJKYDvBttZ1cPZvNnpw/e3Zx+ejJo9mzZ+fJZMsFXpr5",
+	"fnGh2ZqV2LGiePXN6/JH+GS7X88FoUVBlnvCMyJLYhrmW1tQvQkaWxSTZFKyf1a8ZNnkSpcV6xji84un",
+	"0Cz/7+iAF8U/aMnpMmfxthmhMN82IkHJrb33iuRMG3FKSMbXXCtCRUYqYQQ7lSVTCfwgJF5Gaenoknvn",
+	"vfbr64rn2atv4v0xo2x6szQ3dbQKrt1rk17A2j3WJlzhHY3Ci/fbKilWfB1r1XOSwjWUy8QI5nIPggpT",
+	"W22XuPy4IIsNy3P5Px8uutoNL7r/dpfbfoEF1ckVKdlW3rJsSsxF0wam7O+rSrGM7LjeyEoTrruURGo/",
+	"19fkSCMrpeWWlT1Ln6T2nkHL3918r0P5DV+t3sn4SEptdKgULLFTjduC3oA8SJHviVn9KA1dg6dlb3vZ",
+	"B7otcnPjJerYca0v6c78fTi0uZJulzCtXpe02JheUKLZB42d4YrkVKyrnn0ssx9oNFkYVf/LxLxokkwy",
+	"af53y8ot5dnkfbyZ+zdVZE/7B815RjWDRWVbC2K7k1WekQ0tCiYSqxaIkHrDxbq7qft5WTU3sYytaJXr",
+	"ydWK5or5pi2lzBkV0LaXt0zov3GRqcP2vTZTrDdMMXJj7kiIqlIYxoVVVSvKc5YtQCAWO1nerHK5m/7L",
+	"AmwUmueo14SsxDVR7JaVNCe0ZITmmpWCan7LOvdm88lGb7hmW9US8sePDgYcxOgV3ntZ78i0LOkeuvxt",
+	"ydjvLK72VnAN12PHOsRb7nUVvsrYtpCaiXT/N7aPtatkBTOCYawgI9DKaLkbtgfRWcpsT9ZMq8A6cybS",
+	"mnJx3XwEXkIFLm94tqUOyaPZs+mvwnUfjdZ6AILWnpnm3qnnK7BiOwxSYyMvjBWnoQd2IXBFltS0VYop",
+	"+XnDBOGg0V2XpIAJFHKXtB5rdvL8giyKkqVSZNx8dW6lua/r1uoeuRe8EkrTPO+1AjneM2grsPfeqwx+",
+	"T5cs79QBUjEnfKA2lyyHXWFxw/Z/vqV5xRb1Ct9WRgDznGwk2lhey/8yMd/7c0oFLfdGWcYWPrz96Mq/",
+	"uHxszjbGEjXv+I9f/uPP7//1z9N/+dOkVyOcP45ohO/5luvDvn8nd2RLhdnm2NbsHXAm2phtRJOtVJ0W",
+	"Qw7vi2pio5H8UeJyNgtOD+fR08MPzGyvfVbEFu4YJDh4673KzQ9Mlzw9ZtoqVvJA1bdbZV5xr616vXpe",
+	"FL3SDMdcozWKIukYu/ZhEc5fY9b965Vd+YNaYlf1wNbUOmBMi95UQhhp6p+tEu7qmC28eK+z9VZTzVZV",
+	"/oYpWZVpx1FUUZEt5QczMJR4v0oySPBL9+b7bTYrjgq+ZkVHm8yle23PO3nDxLEGaXNTQhZa3sz/7///",
+	"/7VIjGEJhrxiacm6Turw2L229mfapXNzKdawc1sjZkv3ZMnIhuUZWdL0hlRC89zcUcK2ruSWgW1MtCSK",
+	"7hO09P8iSVaVVFtfmtXZZPF4pha1S6ski5la2E+BZpciZYEN0Fp3O9pS7fUR5uFMNQ8xTxs71JdfPp79",
+	"n1/Ozy7f/49fZmfP3n+l/s+Xj2ezWePHP86TRx+/2qqvIvuYGTS23Eh5Ezded3hx2IqwN9/vlNoTwDEZ",
+	"9CeFjqbZy/fYto/mVaqQQjEwJH4q5TJn4EJIpdBMgCjSosh5ChLzoMA7/vU3he7I+st/KtlqcjX5/z2o",
+	"fbsP8Kp64N4LXzwcAOd/2FEFy06x8pZlaJ+DJa7oXpHdZj+F8bRvBb9tqq1ftChlwUrN2eGJ7Y9Dy2fD",
+	"aK4383TD0pvgBn8ENBNQVOid9mZWXw+xIa/MQ+bppi2VTHKqNJxDB73GHIs/unkPl5JdjjFbzqjNyGHV",
+	"WEdoYLheHDzZbqsu+Xpt/eIj+v4OH4u9sRJmuYvMCGxsAeDeSZSmpVbm2LIEHwrLV0QKVMLphmVVztCJ",
+	"yjUoP3uC8XpuSp6nKSs0t3qyZDmjCnSh+WfGUq64FNNJ9Mhfr6lfcOSbktqSmUangjHzguNmpHZ9yOVv",
+	"LAXpCIVltOg6qTi4UHfgj5P652/obvJPdM0OW+yFZIS0xMREsA/62NM/mnva3cHvdjfbupmaraZedQxa",
+	"Xyhsc55Fxz4tGdUsm1PdiJJkVLMzzWGwO59Z7qOvZGUpy/iVD1zPU5mFYuDPRslkxQVXm5GNwX4FI1GK",
+	"+ez8t+ziw5N/Pvu9fLp7eHt583j7SMz0ekOjb6ht+r4JfMNWcPSEw43qcFaD71Shi4NrsiulRncr2EBU",
+	"kUJyoRU4zW5Yoa/RWhMk50o31V1vWyqB57SYNNoWzv08tCJv4JE0TWIrTWSlXYSwq/Eiwx0sdg63nzJd",
+	"6Tlvuze7l+IndswOQvDqQBpkpd1GRjP06ND8p2AloAXRXDnJ5MPZWp7ZH81eP31Ddz8wpYwCgNVXyHKs",
+	"wDslPvIpsyuMf0ZHjkuLf1asYtniCoaQcq2uwSUrBXOzh1vRF4rInQh2nQVIwcIZIlSb56a/isWWK2Xf",
+	"qIjm6Q0pqAoDKHBsxOlvvQRkwbnNsWVGC1dCWN96laaM4f6CPrhJMkmpSFmOf+O3I851MwAlo9subWV3",
+	"qw6htgNOuL4yclfRPCFpaU4L5oQJK8+NVs5XjKT7NGcNf9bE3B6bF2fCxhvW1urZJAnO81Zf161301zL",
+	"eEOnNpRy795wf7uaNdw+58b2Bm3n7vVtgxytza8oSnnL5lEnzHO8GHqJnTOmrGLmU6AuztQNL85kge04",
+	"A2kxkma0TMOqjje2GcW4vHz4OOk0WOvBKGUeWe1vKoHxd9t0mTNwJjGaYX+kYrUXnRYFLMwpeWPd4UYz",
+	"CLm7sn7xiwuyqMSNkDsxN+9awJoGjc9oaY4vEGPdbZhoWJ8ZS3NznQiJgSLzcEJY7nzH9s2qKlCnLhKi",
+	"uEgZ3KjIht4y8yxbrViqyZ5pPIX3e7WGTsnHTtl6VyuJpux44e2whKSYO8V5OCmvBPn7uxdNbfEvDy7J",
+	"v+D/xZSGWT1W+0dMBfZBo961Ksl92rsydhueoyy7WALHU2bOb0FtDdtS8Ic/jiq51gqGq9EFnH0n07fQ",
+	"m6Nrt9ntsjIDbP59XYfzKzEl79gHnRC+pWuMnRY55YJAGAJNJc22RU41YFFU7WZFzQq3mPHome3D8feX",
+	"vb3DFaFLWekp+RlGnmvTOuUCtSj4qFaskeTfcW2D67V6DM5503uTebPr3t5RBzVH4qW45aUUWzMODryj",
+	"EFtR5FQQtZE7OIRydD4p25nws+ezWY8Zdkyvbu0eFvEugTy4WeAC/GAZXzOlE6OtSkaYWHPBQIqMEV3I",
+	"TF3jPNUmkY0SKosICWdidvHo9Km4qZbMgmEOmv8Xfgstp2nKlCJahsv4C0XSvFIaPfIn70jm+6Vgmqk5",
+	"uLw+6GHt4P7zblNJwI5sbCjhXN+L4IposAvMtoLJImckBQ2np+SVVjjlZuWbcxHLIqueLPBFD358/sPL",
+	"RVMvg1uuMtowDCg+P/t3evb77OzZ+/rP6fzs/R+z5PHDj9E4o2JCcc1v2fy+F94PsnSm+5bsoGuBvrOu",
+	"e7MO9/YHmrPM4jfNQ/ZnLUszOiIjgt2yEtaruEYwT1Pk7GKQBROwoLfeI6XpDcOfwtNgLtfeTrBmqt++",
+	"7231x6UWgkN2nzCnE0RA5Fww0KpgrVCiNizPp+QnlB7FmAOocO3BTTkVCVES/G6V0hDABnPGh0bCCPTj",
+	"i/NHj454npOJ2WdlpecKkAaqEQ1+aAajZZOutDPkzJN2o1FaFgXLpiEQ9eHjI+HjEaZRYyc3gxzdyXOK",
+	"qLuWiW02wY61yj7QVOf7K0LJlqYbDmAyUrJUlpn56ze5bC9Fc4k8fBJbXjQ1VmnOsvXIY3LjwQ43VEor",
+	"1aVyEIqF438vLrGMacrzY76KlkWZqcS7RsxSw71NBY0a6tU4cILl20/qBAMsV9Om3FAu5ku2QZRXxMdL",
+	"VRQHvtm7JcG0zjumpGRblu07JlNLkkk03ewef/g8KL/hh3eLVcOV4ETJNyN8n5/646d2s9qe14K7dUGq",
+	"4YffwYN4bf+Jq49lTiHKcm2sDzNXLeXnoCu98cBwnGxbOnt6L74JUFCfyS+RK/kNS7mN9YyYlYaDPVwR",
+	"6/41eATdkUzw4DxHtXCsu9/gXe0O141rvy86CAiyaR+knJHbO9ygyKx+OE2F9oePMq6KnO7nh8HF71ie",
+	"y0GxgaIYpxUBunZUTL/Hu6KBz01X26yXZcSwxhSVi4eFY9MOj9lOHFdQRXEvi7YoPteSLYqfZM7TfY+r",
+	"Jxqo8f4z1JIrWV4TYc5AFuY8LuxsAQdqvuJ5x1HWXEGfGYfDTc5U4hxutA12je5geNIN8eo3+1tWCiNb",
+	"sqBRX/qR9lhD3xz3VjJHdyPV6ORXMtqKzhCuczJFtmeuSS7ljSI0tjfH47twk+90Ek6n7VavPHzPle7T",
+	"Y12BOzckeOd1HSEDucDMLu3CZ/bAtRdpw2gJIlij142V5o8RSOvgFXGaW72lfIOt6dHsWfQ029LGRzez",
+	"U1Vpr74w90RFqGNw/l5kNr7233hsPsb75nL/GvvPHzVgcu3AEhSPTL/8Yc34wFMaYGP55OP7wAHix6aC",
+	"IcStfXIxu3h8Nnt4Nrt4dz67Or+8ms3+fVLfYz4zoTkHnCa4NyZXE1adpUzokhqb2aVqXj382B72w73U",
+	"9yF2unDnwIgGMldV4BYQbMeUtqs8ITRX0voTtUs44wp9KBA1QU3tLGqRsRJX/NBl7WbmDWYfRLaQYJhj",
+	"kK5wzIeaU+EcNI+GOB0HD9j5OYipWVzlivhGmk0KT6whcOHwhV25vy9kJWxyi3OnyxV4b7wLOticrtF5",
+	"YrbnFOJUuI3GVG58M6kHt25TY3waA1wL0/v+dXZPtpJftp/NZmqJ40EX/OHeGhoWpx1uw3VU+32PlRAa",
+	"3vzo1m/P3H3qu275KXtcY5F5l13MM/PzhumNTTWEZQEWmvfK/uxTTBPUCjFgXueCesc+6BC//PgR+Rv/",
+	"unUcjzuRWyOGH+gYq1Le0vw7WZWqB5TtcpQRU4JmjocbOm8zKr6MCc6yKXnuHrGGECSM52bN7MkNY4WD",
+	"LNIMHLbOzIZAEjqQvVg8uQi8n0+fPD6SPFN367XfjOPz5rSKaZ3tVMFKJQX5clGUclvoxVdEloB4IUvw",
+	"lG8Vy23yopN7vNOIeoA5iMm7a1bXYYSL+UraNIgj2gDe88acD3Bb0KOfufteccQ/5jrTJ3c4EndBeNBc",
+	"9QDKbMgIEAZaEjtBjZR7L2WhkF0cFbFNfMW8Xln7/4ps3OIxkh+RNLd8ErM7Wreq8kcrH01Gf6ULugXi",
+	"N2pFCDlXLF/N3aDFTzfuKubRS0LVjYWJmLXqsE0kkwwBBqnZoBOI0cMhB5JFzCpO5dZ0luvNnUKXgA/p",
+	"yKHy028ai/ltChoNk10D3pSDmdSWWwCTgB5cg01hnt3SPcxLZmEubFvo/RgTzohX+UbiNl1nHz5s7dkn",
+	"Rmhqke9bVLjED8M14XoZLNDDtoD4uTYmdIfbH67ROQ57BE+jjRjiB7cY1DQrTOyXMtt/oWwCzxVZBNp3",
+	"4Va6B2VgELMhM4qVtzxlhKYp2pmZrIU6vlN3yONLIyU+9R2Wai1IJ0tP79G+nkzXqshwt8e2T2g6ph4s",
+	"G6mZowCyGC2lKfACBPQl3kNlpE5CmnbppiE7RN3ED2FSsWCS/EwM97FtuVJRZgi/JYAM0dKc7ljW5ZHB",
+	"a4dvmaFaoDgAoJ5tvr3taMeBw0yO7jh4hmqWa5DTLep/v1/FolV31qLR0b5GlfeJhTmZqGq7pWXryHlu",
+	"5OkiaNKXVIivrsk5ThpOClmVcktotuUCUxiXchk9VUqeRfdnRtNNvdNBBw83tP0YsWsfJx2mGY6MTiLr",
+	"dQotq4ege1Wy53l+mm0kpGYDfFB3wlCGMxycAmFmwNnMSqplaY6DjsEmahSXmq9o2gUksIxNZEszljTD",
+	"kyVbc6XL/aFyGRcJQ7C/4lq2BVKW6+440AMI2TyIHlmTieK/s/lyr7FBB6xiRzwSQYOSSV8cTmumNI2f",
+	"cp4TgI9vrVuGizMttQuAmz3UjjwMqxlnkaG3X/E1AIbMQuDpBg+1JVuxsqx93+5psF61mQ3XZDy9dc3I",
+	"wXrkAIIUfMWQWKEefrWhF5ePr56tnj7OZk/Pnz59lD7JHl8+oxcrRuksvbyk2ez8kj5crh6tzpcXy9ny",
+	"6cVFmp1fZo/T88vlbDWb0dnT2PQUJct4SjWb90ckFN2rKwKSLqhIYXjefv/2OTDfUEHe/vTN/yKZTCsz",
+	"ys3Wb7Qu1NWDBypXdJqx2wf1Wx7cnkdlpsKJjdrmbogOYKhXjen4QkHT4Ca5Aju4yKk2Agi7tUC4ZHSg",
+	"H88ezh5SdnGxfPbs6dPH58uUPVxePF09fMhYer5kTy6f0ovzh+nTx+mzh+nsyeNsyZ6tLi+fpufn6ZPL",
+	"i6Oum9aoe9Guux4T8q/BvfAt5XlVRjxpq/pC32p/x7cs54K9FLqELWgtZTb6IVWpgqVadUiM5WokS6Z3",
+	"zMLk9U4mNpfkhuUcPMq0UiwgyBuyo77FLx/dfXwLo0OZy2UkIXOkumzqNi9GuMOMVXW1CNRv7Wo6NkGN",
+	"jcvUTw0a6bqjAX3MbDY7MvDuM9HGA7Ng7Eg2EEhFg12y1+5y95ln6s1BdeLbxFo52z7U6Ie7bGK2BWFk",
+	"GxGjFtaHmsbs0QCqIq8hQAx7ts/sECPsxmBD+3jiodn1nMVDPYBZr5Y5T4EVC7YzMHItTPFldnF5ef7M",
+	"jMKSKvb40V1sb8xmm9v8/7H5s2FmwgAhOQVN052Eey9Ztss8Gwkw/A01VF93/yqXsIfLnKecdcm2DQt9",
+	"oYi7Efxq1nyBXRAB7easA4cCkINcSnMagz32GmN+wb7pHXF75+geKtmgAjoC98PlqbYhYuGy7ZbrhGgp",
+	"cwy7mVnCVBgP8PNMcm61n4AiPQIv3FFVH2lbhgaQ8bhtMh6hdSulA65bskqxbG5OgfG1jecFhMp7leZD",
+	"g1rKG2LOLdFQZE1DdHQq3+Ktd83fPf4duLMvTPqGK3RvotqGVzuHcyP9q2tHTpDcZkhrgLwnijBDlqww",
+	"8ueSV+tYqhUcP86t6T6KPMM1dA/xVNyPP08kNVz4cU0FRjrcgKCqUEW1WItb9gM4n45y08Crn+O9sK1U",
+	"Fu92/CkMwTeBZZEe/FZlQFHutYudc4V5FjXhahwBsOLgTFOdvOgZT7WLjWjw5K4pF0qHqtyGKJQeaVhj",
+	"R7/FJsRkwrVunrOVPuZZRHIq6v3UPjUp7hYsvFwEShLsrDPoVpwJh92ykusBQTj7+gAhZ0XGS0Ew+O2e",
+	"dgrzyfG6w8H7us1YNYreKenFbwIz0DVZWFzCwgey7A9Tgo57c5JH8EoM1nkUlBWyzs7uLc7TPfpv/R51",
+	"AGWNslmuub6yabS4N5dMyfyWZUTLa1w8SO7gUiZlSd49/8v//ObVX16+fWeJAc1mcm02lVJfkX+8fPP2",
+	"1esf7R248vDhuohAavZ/uD+64rv8QblMaX4VeSMt041NZ468rGSp895FOm9Rq9ylrTtHle+QRRiV+gvl",
+	"BfHgK224CzR1kphPTFx+KrDolDrq6AQVFG3fsqQi3SRE07UZfJxIY7XtSq41E36W7A0wG43rth++gsTh",
+	"PR3pMoWMtilxb8SgqTG2rkkwN/UYBumgOEM2NmRG25p/A+A83cLu7KTTaURic1HbMge9/1ZaMm7neYYO",
+	"Cgk0bTtZ3sB5GYKgU/JKAy2skB7Icu2ZVyxbIXrqfHMON/E2RZMZS2gfeeMYN3uypOrn8EM4Pl7V9b8o",
+	"nqqTTDrydb6u8psuis6t2fC4WJPMWDNcWAJdC2uIZd0PMULMF2sT5BNwUN3hkBuFP1odY6OCoDuzcu9Y",
+	"RcJz8c2Yc/GIPPmRdnB+YzavO5xIMc7jiMbsKs1Ykcs95FW7jDhVNfB6MVk+OcBZp8ic+oouPiUjzQuL",
+	"Bbll5b4GwZid1BEJSUceYCkd3U3I7qA0z3MvAh40xm45202QMggbaz4WHaLOox+YOFYjI8OkS8UOV17/",
+	"qq8nMHZk82biGOKhYNn2kGvXkCdM6reMr4oxYHCQlU7lNkLYAcN08N6faKXcVBhZy66MWvbThdSLHUY4",
+	"Q9s/iouxExu/aAUgjgNzK//K1nWAm8G8wn8vGSjLAQBl18D6g1ZY6uZ1TcO3PNdxIiyI7Nk5uEbptmS6",
+	"Fsix5rdM1PnwYJ1z0cjpvx8b/0DebXpwFC7kg8n38B32oeClnfnw5liyBpJjHlOo38Fd/8ATa5AvrY40",
+	"97qm1rDkPXiQdJwkwRLvPZ0cOS61zipbLlx8I8boOi4RB1R9x6QZg+hwnB9eNIk36Nnv8/f/GidAjgo3",
+	"bF2Rg1AMR/bankyQqDfxuRp4IoJFdBdHf53Yf/LOPSqz3mrHcNOttQTolznoimE6I5ZBf2o/einwTnjN",
+	"IFepY6C23tIDLLLj2HPD1qUu78e5mN98Nt9ifhN4Y4bnttYlfhz4NYp2/SzOD8jU1Mf9mMF21rY7W1Yb",
+	"qCKkr1ugNbAATxxA7JzZwZ1JBwJWM40p6fMUeE1+GtpuY6zbIqdiLkUe8U38BKwzppGHlZ5Oh0x3xGbA",
+	"IIH2OlSPYCxTLo+4zfBwD6Z4124HGbTXYYKd2foQVwmHqCkB6cRyRQRlw7OY0qIYsLX3mLhW1mKr6cXb",
+	"f3SEiyn6UlK53dIzxQpaGvPXMTF9+ebbF+TR+dPZV65EJTjXyALZuq+g9tiDVN0urgglWFuIlLZMkSDU",
+	"/F1HIc3iA0jW3999e/Z0Sl7IvNoKBUkzIcMaSI4sMzOYgu0w2c4oN5JTpSEBhzkEJyWqgOzGDWOuzJim",
+	"NzaR3fzvtsopWbI1F4jbJ4svFsjvZtu7+J6LmwX5clGy/M+/gjL7dbL4CvwfcOTNspIpH7wA2sICHPMo",
+	"blA+J+g80VI6+hGLkXRABNN+EMxmGtCEZ4npeXLDRfZr+asoRdl9hk5oumWJXe3m7thJ/gUtlGVx7OHq",
+	"iCTZ37JcFh1J89+8ffuSuFvMUUbjOMMfVDmjw8IpzCwqJuJu0t/kcs47OOV/k0uPBQMx6ODEuWH7Oc86",
+	"Yis3bO/iKtgcPhJwDV8+prntML8ubVprQfe5pNm8ywv87sD967EnwO243FuharHlbSgXdnHgoRI+Gx0V",
+	"14RD1suwGMStyKZLVurNFPo5vT3HuhDHFE7IpmLnsJ6I1scPhiOQLze+UW0VDmo3BCIcOaJoBC1LUx3n",
+	"/24i068AM4rJEl8oVx4Uvf2lhSVmPC6D4EmNSjKEYK4agCHoslMkvCRyF/deH1mjbVKc6HHA5jN4soYw",
+	"YSF+XGRqlK9wxSxWY0AU3kpyV4+4UtVIT2WtP7rDGSEFzXaO8YuopQf4qDlKcac2cQu2AQ/b0j2RS9bB",
+	"Dc/F3PJkdfq5oCxpnhmFYPkJ/XvZB5ZWmgFaJ8hdEPGPCRmFzvwA1IZck7WUGRYCij3d9HU2NMY+en+5",
+	"7hp+WfI1F50jiVSGNTc1RVpDuQKuQgVweAyCwwZSMl3yA81ohZurI90CGxUUxLHlUnBhlIl5wI02RoiE",
+	"RB5YVDPsA1cdBGtoH3aNiivX1Xm9h58tmaiCpcd6YO5xMmp20GA/7tqE0XXY48kEmJXRjhhld3WrnHcY",
+	"1Wfc9Qhnj6NtBkQPBtocwTGQVfg5sInmcVKgtjGMQtlQN02mutZSD7cwzL0P7elwypLGxueVfijtDRFo",
+	"TllrNPzAh5qvoYSjuiOx+1l7B4iJuVPPTi9Et1ljVLwB+NyhmbiUWQfCFAgw7XKoq1hsqNqwLAmApbUW",
+	"YQ9nf46Jn3nm8Btvv3t+dnH52ImyaUhCNuxD852fInXCQQnH4d3YPxs68/xiPFLcvMMOR4Ij32zMkdmL",
+	"pMSa08g8Pr6vtILZgkENdJ2oy8+JLg4ueK3tcSte06CPgnMO9uCazDrePsRuGOWeCgV6GINU0KMkGLOO",
+	"8RYxD1oj+XgITwG4lJ01Nj8w5g6ZXk8AyKdSqAHoalfR/YW9/WTeQiCNHP2Mcvj9YckL9onYWS3jqxWL",
+	"JXl/zTAjBdL+jfWw4izPVMs9npiNKGdg9udSYfFIN7GD4XbfQCNA7UaaiBM9jh/358PS6ZZ++PoASMSV",
+	"z9Yyi2wX8IpbYTsBD33kqNFS1SkVUvCU5tY+m46D5Vt7dyTKv3FyOSBDES40Ukhl2iUyFZT3CZP87//Q",
+	"cy9pBkc5VCM8xkWlVXji6DyPDYzI/CaXw5epTWFoi787lB3R32LN/mbutLb7UYRrTsVbm218PG/CZ0uY",
+	"g8W6omVWUp775Amz6NH+96yH7gggWCN7YiQC9w1U3LpLbgS8Zi5vWVlaKonjX33t7ra8clKNFMXx/Kzd",
+	"QTaE5OU0ZR3uupBqwac02MMfEBXB4RDOhR3Hr2EZDq4gs23voBAcyqVPV0Bbvnd9Kc2KrrPckIyEn21U",
+	"+Y51t8Jn60b5w47DxLQ0RruH4WZdb7VWLRxFzASL+jCcRSGMsLiy5X/MFWVxubYEEy2Bx4QVuk7Qa5d0",
+	"uCaLlSzXTGN1OLwd7Uzi4OvW496Oc2lGy0zuoNNY0MecsszzuCWsGRzXgPZsrvYiNQZ6yejNfJ1Tperj",
+	"JRJIRQNlOAL3EX+1glgrvM8QiA2F/2ACz8iiKFlBTVcXV2TJuFjDUhUsuzbXUO0srqLcOte/ijPPbpMt",
+	"ErJAE8C8LIELOYeHbSXZHRTCFhmAi/BhIeeoOawMgauGKzzVXJMFprItrqDSrK1HzDMiJD5um2prAHpI",
+	"FRBfYuEf0DuuggaYD2ZLwKdVVbBSsQxeQCHmVzaqrln4qNNNxKrAjHCNbzCmSFbSnWi3wBinHlkLdmlK",
+	"hZCarCWAdJEB0jbD2K6LKx/mzfktI1vgbMFiZHUhEPDXKPRDYwVMY+263JZfBXFOyJr4bsnWZkt0pF3m",
+	"ITP8vnYKV27CUTtjm6xhbWfFvhQtWdOLTAJ1IESIsKKit82JVTD4nkqkrNSUmwGiwvn9tnSPDnVXxeIa",
+	"hx+nf8XNNMlKN9e8F9RJvR/W1HbADu+kD382wofkQzin1tEiEHACggUYbScERuG6+UQlmoeYlADC7XvV",
+	"oy/e1jwyp+CLjWV0N3zxKae6I+cFy3vi6RV9jaVRp4TPavDfhz1+Sl2REXZy07ZrndBAAdSIMK6RRcP8",
+	"ZRTLIdnZUNvwJHOrlHm+pOnNPIXd8+jDxgSh+Qu4+WRr7b+TKXbUmLJF71sQfeFKgmFysMWCYSUtzGA8",
+	"DI6OKlFfsrSzjiCCGuwnEwd9GZeqCB17bSFsMVYtnjOhuxc9XE8Z2bpwly33OVyiYascruls6uZI1Gyc",
+	"ntm9yzXCD3enCLyuMZItb+QIZS1v4pDWshKDJBziFPIm3ko3FN+UvCu1lAYVKO2mjxRoOxezRjM9JrwQ",
+	"vu8RB2ftgWzWsX4Kx/jhQgHGT/9WA18wb8UWVwjxb9SjTnOZ3gQ4aLQDiJZyeEsakID+4zNEUENjML7D",
+	"FlzJ474EmL+X9t6PprXV8Q0KHvoW7vRb6CHlPzhUugcX7W2c/GFjNJB1u65m3jOt1mSFuh0Ws9YqfXv+",
+	"pK/ybVfajSUxsscadCsRGFSSmVFLgtLEHxBAiIaYmpIFCo41qmvBw58dHA0M6ibHLrx56msgL65c1t8G",
+	"jgDg2KqPCvDigEbY2s/2YQwpAqu864oxh80XmkaukHpez/H7QXV5+4Eau80+Ts3RNRx71087jS4Bkiuy",
+	"K6U5zbisficRx4PMYdEhi3LCue5Vg68D192IzHIYD8RiHvb8H4jRdEylpQY+lP/9/Ifvh1CpjyhRuZrf",
+	"0jLagKBWASXvWFlSoGPbSiy9TxX57sX3Ztj/+vb1j/fZqo9DBru3WHmvNXIwbQfVS+vBV1ys86CaMmJV",
+	"AM5p4+NcAC9LTTvaLFr+ziMfMMdyC2abK7MB5Gp16Vf7aAtA+sdkx5YHAgMuV55SdUUeghy3CpdeHhYu",
+	"DYfxnVyv8/5BPDQeYrlYQU1ocO06lmq14zrdMEg7/tJM61eI/F2tyJewHL6ygOnGC8wRsmRkoaF5Rv4W",
+	"JKWCLLFwCSQq+vJWQIcrsb57hs5E1Rz+9kBumS556hbk8EFzlZUOEIhxkjLMb3QTindNyfcu8BCWFRkI",
+	"WR1BIjaYnA2ZM+djafTSnEf843erL3ok3XlsE1fMiF7WAy91FcFgSzFmKcsVw4BQmGFly18dmbq+Rn2L",
+	"TfmWRwiFRyRZtR0Vq9MCh12MoS65BBNZ9V06/Mp86Bu24oLfkQ7Pf66nur1KzDnCaFMBwT88mN6h+bjW",
+	"75hcjskijSl7mESTdMcH4bpsT4CtcbFeeAIH5eDJkENk49XXZGG/mi0cK7gLx2BxaSP35pRx7U1Sdx8S",
+	"S9gDjiybfuymP9a1pgbOBebjqFzxmiYMajV4YmWgybdIbtcBji0fhD/qJgOzsxfQvDY1ZVMFRrPPRySd",
+	"BwJ3iNMDKGK3uzTEp3dcPIGxrcHfePS4FS6/xgO/TLKl6fHwpIybeBzRhg4xF44ST5vjYolNThelWaHq",
+	"OvoQRiS8QWIQr/hkPxOVzpMI9g5PQNoZ0XM0oo8nZATtuwlKT7eGvQFaDee9W+DuJWKJdtFnClUGCfSt",
+	"mMkJBsfBhlqp+eeunUvTLRt1Ih1a6baN/ItvofamLyAwmbkkNnQNJM6SdmkLDFJP9QF6JrjHlzsBCChZ",
+	"YD2BZpAwpSVgPji+A0Kx0rkmXIsIXZeMqRgf+5gp7iLRFaFxXieSuQzIcXlkqk305KsoAA1FHUuMahXN",
+	"8/wYMx+00FeCMiMTh+RrmY+simXMhOG39/pn/NRxy6Fau2OAdFbRaIZVGyltN1LYNl1/+gT8XpSY0yuf",
+	"V42dRkb4n19l1taQv1/AdH9K3H9TYoyA6qJl0ECQH1TjXlZlXdQFg//oJI7U+/GlSmpQg33TJybH6MkS",
+	"7SOm8JjumONElq3NMIvussOoYt2XArLYUzjFj6L121ZDxtKRVoOrcBNJEYtFLBZY13Fx3awTlhyWcrom",
+	"ixtW6EVSI5MsnibMD7XQn+sQW5X4eIKWNhwBh0SaAQEEfCzdsPSmhbiBlrXKRyaTG0TXhbga/6qIcEZP",
+	"YY7rtZ0J5TKkSjSdYSyPGkMt2YgMcU7FHNBNC+IgPqoBNLm26WyssCHoGo/k4jLRAqMWdix3ojl0dsTQ",
+	"ONi7FC9oQnT9ui6cSGCbqwhb5utGJdEQ0OZhat6bDT9bbkAOvUyQ88FHWOpcBR/eVYyJKXme5/bl6Pi2",
+	"uCMwD4TnShhWYyFX0u4+bQqX052lJ6qXA1UxzC95z/WtkoneMNEo9wsulsmBp96z5+MkLozcLbACJlky",
+	"hJM4GdCssNFIRNyav+ym5BSFkX5LumGZI53QTMnCtBif5IqYfxRmvs3j8Dnkb4GcZQgO2Cfm7kCrVfth",
+	"S6ni4ivuBXUwtTSy518HQQUEF5hmWy8A8tWw9Ea5eEKjaQG/Mp5KLAhTkbpdV+TR7JnRnHoOz0J0ormy",
+	"7eiby/Y/Qb+Oq78Ozdeh1nJasuxVDUDr1QkHmCIXpwF+kxXHElpYBNZ5xzP8hrJJEXFLby59teIh9p6t",
+	"bRy6mea6jkUNCty52NUBkfaosJ8aQcvnIKgBaUd44smgRMVBHqTP3QJmP/K8Zuv2hfgdZz6+11NT+Lc7",
+	"ppQNbQezwH1wlsqyGE8/XgcDjnryMRR6F4fH8bMHHKMR+tZbSsrchMDIwacVvlo1TDbP9WhMOfN3r/mG",
+	"XZhAxbz6nKImV79Y36xfXtbYuZrUNUJsGoLN/cPURHiSrkCFT36dPN/I/a8Tc+IFswx++858DH4sqJm/",
+	"A6fh9JaWaqrh2PneOU0bnkLbbFpwuMPVHIEuH40cudjFQ/ApDHtuGTx3+fFjcnK9KD/AfwzPynztZ/ug",
+	"AoLt+ODYCvZ34O0R8nv7SXhR3ZkuwXzty+ZFvP6xuog1oq5dEcBVhsd9E8taQVhTyS3DPZvlit2Joi31",
+	"R/66ZmZmz55bdx610v8+HiiA9XBav1RQ56vGDuI2LeEexbTmYq3u1Em3TCPehl1QKS/kbPEWL24DwOS7",
+	"dWQ8w2LE5qPWozI4LPKzr6eYhLAHu3WnyBXY4P/bMk0zqs0iryMgpeNYRxVs94b5upRV4f7lk6RaERO0",
+	"raBecwlcaPCPZgaVL+VRVmIp5U2Nm1Zz4PE3D1CRbkJ+jrmrOXtTLVkpmGZqnkoBOi+Z6JKv19Bm+yb7",
+	"d5pXWTxJy21FXfWvnaMSt27cuZt4wGjwK1YSwDvr/fHXilSXFrBJ5Yf1Ic1jLR+JXQH1ifigp2upO8Dw",
+	"Qh8H/eI37d34sniz3bHnUxQ9DWyZJ+cNpl37jV9mZ8/o2er9H48fffxTbBAAofpc3bBY7cIAWzyynF0c",
+	"i+B4De9Qedm3qfGx6Mibnr1w6RUtR8am2lIxZxnXkLGGDhqs+ArF1Wx1VWEpflSCYGKu0d2TA3LUbhYf",
+	"ipzC8a6hQeovoFsnj7srTCP7RNulfA5CGr+pEDmTdvTaHn0xxdAoiVIajWD+FQxIYrsIw+GhsvXitwl4",
+	"S0a05QwPcKthryM8N7cR3fLXt69/TEiKcTJh9+VcNlhSw1hioUYOx5YKuo6dW96h42pd0m2AGOeIH13R",
+	"EqijFPEJFHU/jbJNdX7W1VO0Rw8mYFpXKNptpDlHgri2KugVLJ06xGLs5bD6hgejaCysOW7Qzby30786",
+	"6/vZ6NeRslVmgOyLncDio++PkHPIJQxQe+WEdgvfAs+AWUx4LlhzvamW01RuHwDX41nGbvGvB8XN+oF9",
+	"JzSygfM/jJ8PSdcKNA8sxtGEA/aRWFR2kRorbXGFSG4LmPcgdxsIhXxftPpAvdmkiHYmiVNVqTX83LVB",
+	"mPUD/365Gunfl5CxOpJjisWzUN41gO+YXFLnEgzNnIh52J1o1q2tm9G57XzrkkM6IJWtpmYcs4FXlOe2",
+	"3V8uAsFEYV98NSUB2hqsTASshQzWbRDA3NEhRuos+FNKRAKtnEe2eJd1ewQLHcTbY9SvbuFCZ8BDDt9s",
+	"gpZJWeXM8xjAp41OXrhdcXFI5dOAwHbk2vTgCPAtCrncPNVJHEawlSXreVXYRwe/7isUaD89/EBvhKLr",
+	"RB+NQ078AIxRsverWrtO8pZcuqlUvgGNBIX3aVEoojayeNAFrquHe9wQ9tNVuYSeyApqm6a2B82mjBnp",
+	"1wd33MN4rwK394Fn2ya/mUUF2F/Mz/AYZ7WRuy6P9lA31effMe+0r42uyB14xQfcfvdtc2QRkTttssMe",
+	"GJe+1p8ebmsMu0FtOlEsnvOkLfk+8E+tBfV5UFDw0X+rmHKhoxHx7IYwR8uDoA+nxiomzeSsMPvT7oPH",
+	"6zLEu/Amitp4bvf2cLP0VRUtxcWh+unIfTkkvK43kDjhtT8YdvrBohdUQdP4VXfwG3Gc66qONxZ3GHex",
+	"2YOWL/wIgEF875it6Q3iSO5nY3opsi4jjAaZFJ6FqERASQolKCV4uJmwUUTPx8OEtsmsXACXveM8Suos",
+	"ePzFn4iuyQJFLANkj70FYBMQrOdBKHLn0ultDUyO2R1T8hzY2faOmE1kiO5FhrYW2ZalyrEfje4/L0Up",
+	"cyOwpyFY+snlHGV7zWoEzOFGASB2DrspBfAYEybAQZTdIUwQUwe+i2/RU36glU9h4W9vrEyUIzfWcOii",
+	"ZBB9vOS+Jy3amY3cGRndISYE03Icd19QK5SJufvXoA0z5PL28QbfgQY5UGxPeXlr94SWVbfSXW4y4WmN",
+	"d56Z0CJkNjSrBaomyJIrgGwaw5IpsmR6x5gYSHdMi06qmlGwdsvdPZxo9lWmEvRRJ8jJbtEwcOi9dhOI",
+	"VYEsCATCPoAyhHlwcTlZ6aLSmHejpcxPIJ11VlBntYiIDn2r6V4FALUNK6HNUCzg1nLiOh78YLXc6vnD",
+	"5WM2W14+Slez9FH2kNFH2fnyfPmIPaaz1bPsoscYPVaBom16eDDHDVCU1eYGs0ZAnYnYdjlOA8qyLg7y",
+	"Q55vK74WgaV0yejWtUGW61Oy4JArG5dMYtGYQe4RyF7n2rsPaxQXccQIjfsl3rmYHcKlsf5ZRLMDzari",
+	"8bpr/1tWmGBh7O2womhVmJ0ZETww1lekoArAa+CwMcO0OCnZ0PKT+zbZ/sWGNkwgjsTOAbllE9+opcZT",
+	"PAvpBGxMOAmKRjiskgsXB7nOh8fimBNjo3Whrh48sL+AhaQ2tGTZAyQomO7pNu8voT8wlzvacSw2kvtu",
+	"unxuAAhCgg/XFk3lwuRky8o1GEFathZh/f0dW061jLf8hu2768c0vnxNFpgxuMCPwri390ccp7npxS+z",
+	"91OIb2PN4gh91e8MS0AMYqc+iOrCDmyanzQcOq5eRf32qAAG6ITu3fVUBKtDPsVjOYsvFRNmjdyyrxYQ",
+	"uvsSAlcEvkuggs1Xi7vkeRyebRzkYUCsJzpcUuqi5EL3uMpd4US2y/eIZ02gbDFuzOyD2QvUVWh1WJgr",
+	"Mo36sk8IWbAvBXpMa/FKtGC4xlp46AajJSNKlkANCLWOpNJkRcuzkoEJvcbs+cTibTXecD6bESaQqtnc",
+	"h2+0uQUW953KW1YqOGVjDvmy0ujQVmoRnjZKXy3SQc+RpdCxAwPt6JbC7+ZvwDChXWh31EyCz1nR/QG5",
+	"B45bhhg7DZgEWUwDDYUnxavJK7GGmn/ged2x5cSj6DheAdhcydcbbRF70BOj9uC0i+CYq4lg2lZBn948",
+	"VVMuJ42TNHzf/MR2zjCrmRXdp8CyvWXlUoF3D3IZzCfA+C2oTjeT9x/fH0Dq0lxW2byTgAQkrabsQci0",
+	"lmRpNslc7hw7pBEDI8EQsHCNC3hYBNsNRzE5wX9h2vbcNi1WLMHNU7TVDo4OQkmXOUMhsNva+Na8NF+r",
+	"yqgffF3SKKzjDUx9bcLZ9YpLVEvLM6VrlLkZSok4NDW+iX8xzYi1byNVvIKTCslyVCFvzHYuwxC/tqgG",
+	"M+U+1j+uWeYzsVbhAh1s0vn3vdrSOMAtZys9l5XuiTs5DYQaz+g+IUkp5daIcTz05NbvAbGVWWxG3v/m",
+	"wWUHvkEoXu4WCM7+1QHzENu53AH/O9ckp+nNCTIAIhcbHMfMdnQ32VLcS8iSmZXiUzbAA2QkQbM8H9+w",
+	"v9vvx6JxfWe/lXvBtN4R7+Jr8++DL8eVTR9Dk+914MX8p7p6ARr33ypW9YQB6tnoSipvlZHFOnh+w7a/",
+	"mpfFK9mV8pbbepgeXLuDrUbKNVhv9PeqZAOJ9uhOzdU/1fyf8V61LRn3cR+LAHeqG7r3Q6e5MROfYKa9",
+	"Iu/gRT2cFKM+E2I+Dqhcz3noB+rRo4cP3r34qZs9oL71LStvecpCm6HbVW+nEKqjLmlORQrDK2TG5jAW",
+	"phGalYLmc8gUMi11V5wNkkzWVLMd5LOVsgKzQBZMzFe8ZDuMLBXVMufpvDbq7Q8KW1v/ALjf9wPd68v9",
+	"8Fn3s/IJZhz3xeG0a1azly7p6xqzcOCwuzB79gKydUgJKLWSUCwasx9H+dClAnCgEP8dGupoNfB4wSQu",
+	"QoGp4c5mAQ5VACqN1nT+GX0j2jr6oIiBM04TskjzSmnASVJSlPK3rpJOWsZr7K6ZxkP2zn0HuEmVHDea",
+	"DoUX39v2sNMClQaxWFbYpe0E4vTZrVfhfQNIPn3ICD4+WNRRHD+BnIOhdZgGEo8HbmSUfB+rzpvmuBkx",
+	"og9cqFzrIcMCLx63+L/DR+59QNBSHDoi3N19qJCN5TKvGaJicBFMHrHcXXjWCGp7eG4pY3JWymfQx3yM",
+	"bTGDZo0b0Ff2mXsfUTQvo0hsFT0/Yt5NYBJvqE22NW8KfQ5T8rMtwcA9+Wm+x7ThBngczs5gHk9qszam",
+	"0Oz5Op6vYfR2M5EylUZHmGemXcTRPrbdmv3mixC+bBVj/F3mKB9T/l7lm2ES0m8GdUQAjy5x33RYcCFk",
+	"l3BxftVBUt+q3DYu6wCfDz4+WEpRmD6BlP69PusMWvlu8+hXbBaPPWYd/t3TYd9bH0vGfmf3Q152hC2V",
+	"iexuYeZV+fto/NZ8JcsuTG4PGKTbdgnyGYFWI89rCF9Aldyk1QhgV+87S2KfxpLVSWKvEtMe2G0FgVEY",
+	"Tmq/Y+wm3x+tUgJ3WQkCsWcdxeZh1zLDhcVBm6edrRSJrhi5uLiazc5mj69mM/KyMtL44GtW5mAWDQjT",
+	"45QF6Bs/+bZl4/gvsVvf85gJtCrl70zM++ZASLKCNxDgnsYJ8Bodz+Fm9K/drmEBNsJm6e9GVAsaFcms",
+	"p2tAqeLugQm55TtIlO6FgRkHsbvA/SeBc9Ufde8JxMqx/QySHzdMpwKMXPcCICBwgfcSKbR6Y9/S3cjT",
+	"GjdanZ/Ym5PU4ykKbPiweQdAO+ptDoCJ557BrLNybWxDT97CEfLl8CYJRMKlx4FH4d+dDHTHQCv9iBHT",
+	"2qPQZnPPwdCYHzsGpojk4v0ovd8Xaakc9RIGgOC3w45nJd2ZlkZ3FM0+6Drg6Ivt3CXkyrIx4QPo6sus",
+	"I3JA99HK4EjAr11FOmNHg39c0xtGAB6x3MN/E6zTYl5jY8qAnjHGx5RghW7P7MW1YvnK7jM1eVVNeFwz",
+	"C79PLPvxLzZzfMeWk/fvY3vIUQ/JARxbZmOH70db36d3J8L3uunxY9spfjAnsS172+HPsVFIP77HE+yd",
+	"LhvZ3TeoUWJjKVtHrOWAPapm9HCt6RyTH6MJlhuoEzaymtihOzlGW/3+LpWS3MkvWnjqFSrXtemWRwV6",
+	"1dldEukIg49mr1eubiA8h2VCsrlEpp5DDeSIqjZUuaIimT33e9qQ1epOrB93SvawfA8hPXenfLzxW/Mh",
+	"etByMGLKtmMZjAGyHCIqCmCiBY8DmIaPRgcNO9SVBQ96QNHi+A8xZm8RswChq6cHM3c9W/ki8EoSJYF8",
+	"wCIk8RJqbW0L55CS0UxdY24/+6B9C6yfpo7doicPxq6JUYeWH3Km+8/CikJ2kdh6ipCQ3AHwlHPBIhml",
+	"w19QN7shA1NRSTGtJWGaLaeI11XTqjxdHmIhoph8f+eVXMvBAaR7I6pgs/Qmpro9OmXwq5yasS2LFp78",
+	"/GUh63qQdmTCrnUP7NdVtmZdCIkq3ZBK4Dazh+MuLgh4B79t08yRnNFbppyZDABXyAs5tIkRLDRXLJUi",
+	"G4Y+tHiO4JEWsR7L5Y78zkpZw1DrlnJFtlypVmXA7m/5JzscIhta1sBsgA7a4cGQEWKi7MjBiaJgZdqG",
+	"kj97Nn0WeglktQyTGiz1mTkMq5GD1RKOujfJwdi33t4a5m7J6eZ9GF51EqqJm+lxxBpQOzNxFThQfKdx",
+	"vwLagwOzLiPBxu/rigM8ZwixsTj6k1wOctszWN9x5QJFbVI2t/6OL327VofnteJjP1HEW91V07n33FHb",
+	"3cWx40rdOqdOnQs7RNdBB6Kars5VMxKJdfe6VNct5Tld8pzrjoC905cdOiIhM6Mezg9qXjgEa5RFZzZ9",
+	"9uzZw0HKwuapq27vMgQdhddOJxVfbiqBGBzTNmNuunmsGoVFHMNfVCBRRw/9g236yP3DCFURn7OdLJUm",
+	"dg/1LBsFLX2sDadO5pkfqmuyQN/vwqoQn17pINSNwfThBHgmCFX67sBv7u/3A1Bj/u6RA2G/fJcdpf3h",
+	"WGMOP+TmIBDStqB0L99/1GbSYXnZoUP4ncyzeL0RId3WZPnVnVXDla0vk8FiFXKXEPMBWa03ZjVt6R4A",
+	"0JYLf0pem92rSXcOMQHtq6W1sBRqY5d72+fR6TsfY9a7o6Enk0Z/aTIpaIVEEPNbJjJZxmXOnkuaA/Zt",
+	"RyyIuqjJRuaZy06/mF08Pju/OJudv5vNruD///2KfJ3T9IZ8W/IMoGinRMjIcm+9Zyfu2j4o0Dqk1aLX",
+	"Ljt4sIF7ivQ4COCqSd08JT9KjfONCQouDQVTI9U0XgoteG+0jKUqcrqfd6bhe+DDAJ/OumRMo4hFHDtu",
+	"6GLhWN+X+GXvDHFuJyfJvi6eudnYnxzQP781vff9XpLGEDRHzHXfw1D942GTO+ceWKSG+yNd8SrMekX3",
+	"hbm3UScOkjCc4NjS2H0et/+SE5Fgplkn+uWQt9zm3gwT+/g82ym0ztO6o8HN/TPZy8Z1rNB0V0FnW7p5",
+	"Sl6ChwrnHiCh+GDiMqVE5kmzqPL1rYNcI7/6roDEezK0lPArz7wevMyaHr84abWCZ2m8g4VeD7SNFAYS",
+	"ZH9pbz927l0r45+gBZ9jemD9BUxYCj6AP7QG+n1QufPiYydVy6ns/PcPjhkXxA80S8Ss66xZOrMbqjmu",
+	"YIoOi9KtHbqGLIdyNyoABejvRWbd7SMCyZVQeIL1XT9Ce9MssnJ6lZW6xv3gcgMfo133h+lTibt80YqN",
+	"rMrBNcq+g5vDx/9za17c/6oYSfgV8Md1UQ6iaV6nFNpHEGDrKdND5s6u0+PouBk+Nh/sGeRbFjj+wozx",
+	"hnfwNI9gG1vHhTqlcHek4nrocP1EtUhtwgnNaRmrxP0cfid06cG/VLuEsw1VhKbm1JezbN01w3CyOdbu",
+	"n+Am0JUbRktFB/DEuRtPLLIN/PNz2YGyg6tOToJSMI0IpRSJszeuLSqlPkrWJ1Z/pBwICBiudcfWVBkY",
+	"w7Va2FeLhof6xbMSqioKyDzvSWMEfI5TG1jPGzJKMMWSK4/RzyTDUzpNNQwz+ICkSAcM9PByYz/TUnTl",
+	"rFiXQafr3Drqel0L01Glfw8oBF25hvaWdLDHhWWDD3afuni51bXNFV9r+gM91J74caBPK0S9FSKjlhVU",
+	"37J1qTJM56pLWVn9g8QgAPu/diTgbKUJzc3BPuSIdtn2FZpTRlJrDvDwS3FWzZHFamynj1X7YIWOoTHM",
+	"6Ac530zbhdHu8rj0q+E7gYj6l1wVkh0VFiW1s7Luhs5uog6ae0UWkHBqpn1Bliw1yt28AWmodlQljui7",
+	"vixkvZaMktX0BpxLyh5LE2IFGhCA7gRB9ky3ala6L9flmd53dHXeV/YBsq1cK5MmGCWYJCZktd5ch/kq",
+	"tJWCfT/KPn4G9+VZnKBa4RqwINWdWUUbZYJPB0G323UahHbsSu0pNYkoWvvP8xg6715LPEYpr/uHCuit",
+	"D4O9DXEeWN7f/oSvPErH3V+6JKL9ouvK2JILmWcLC+BneWb5HmyJHuSngdsE2y1cKclrIhjHpBG72SOj",
+	"vHNgSREjXY1U2bGerj7/qk0DO7SW8y4mxR5HX0cNnmMuTxjN+6Bc+7zMv/ZrJ5ayLYojhRpblVugcN/o",
+	"8oh3PuaHJZE7No96E0xcRApynBoVeWltQ96tdBsYOvPuYpfPs6xZd/JYMcs7tWZYzc3pQbXL/xcUuqwt",
+	"kBjLZakbxXRRAvwjLRKB8QM//vzslmnzGB1Lf8UDm5Z1c+H4a6cTztbX7cRdPCYN4N++nwKhB6eoPv1k",
+	"UzYGMk8ABYytNNzE2n1Rn2ZhNstKuEOqRTMBW/k4q70VaOw5UCtkTvUerTumbvRHMMdDjJ1h3qwZiBMU",
+	"x+LGuZCeO+Y5VE81NIdAnfMdxzNGXeUrcNM41DJK5AfH6hXP1I5XEqxrMULhRcu0veGqLuzbYuaKV+CC",
+	"kr4lKygvo844cSy/toshyqv1UmroKXJp7Db7MMXfDwpvQ+pHT7DHmnUDmxpYfigehHmaIdpKNE6Gw1M1",
+	"fVZBjKzl541sdLXxfcABkEohL3Q4eF8oRzUOY4cp3zhydxmpI/AJLGu+Wo2HUCQTC7LvYA+Gov514VBz",
+	"s+epqUXyjz8IIst5Rj5+7BTOjpwIC/pxDfFZEi7Bk3dl0wRq+B5tXEyyu+thtIvhPZUF70DzeV56m7IY",
+	"1BHHLIYkyD4DWVR7kQ7G+GGLXshifwd/sfd1xXe3ogi2sg1QCVvtGtbrMisVQjyMljlnpXtCxdXpPW9k",
+	"DXrhgwK+Hu6REEVzzTKzpsIVPo3X08g6jJ5AMVgFink7ZheC7/RvIWEW2rygSu1kmcVPmyxaWuLHGofq",
+	"6yHXRRAgANPXDsX00H4F78JttvONI4vy6G4FzTQUvKjzd21bvsSEI1vV8ivQxRai02J1rp3lh5i1rlKE",
+	"yJZ76/ObLFO+9+3tkOvR5iYBS2lmx2PESv27GocneAEMXrUA1yvBzMyGZgmZhWaMRwj70bg4Cj7wiCyr",
+	"Bbzc2SWQWMhI7fB3g3hUVd6jBre69+463FK5eFSg67+zSO0/fVgEik/skc3XKJiYcdoIjR2GLoxcLSBO",
+	"5Uwgf1Zi2TXZyB3ZsRyKBEGIiyuywO8vsCKLPZTBBfsvCIIIpRnNmq5uwXaT4LiJNknuIFj2WXSDN+8J",
+	"foAbVrJcS9i9j3S5ijmNh+U/BC6onB4nh//Zno+/LjmGa3FO5qdEegsmsmjy+8+N5PGdrPKMLE23r8zg",
+	"w4cWCaGWP8wChOtT7TVZoPNhASpkYQMUi6QO3UAQY7lvRDd8yOIAju46550aycRF8YZA0G2d92MHf7jL",
+	"jyuUFOgeHbPRQRSQbBkVwKYShne4WDvEfQCzbrgzkuD2ua+R5BlaYBkAJ7gPnxoRxghR/DmK1fdpTpjI",
+	"6g0xqOpgFt66zt5360XqeVPwW+ui/b3xy6l+cNwac0M3clkcsB66FBw/q7X092lKWNr3qcJRV3xWd/NJ",
+	"eLlDsNgh2CmXYh0WI3ZcERRqbgFcoVGXCstlXZMZLH/lCg85+9oSWhpjNyEsV4w8uZhZBxnfGkl9+uQx",
+	"hqDwn7OOSkP/BWBqnwiGlZDLGaGaGG2o64FsZpHSHd03z8kOoOUH8tmz6bNnz6JDWaO3xrmCe0CLJwYu",
+	"HePZmLgrmG/BjtqH4exQEr1rSb1hyiZSnArDzMr9vKw6vFm+ny32R4BsO6hHzQDnUVaDbfA2+GSMJY7E",
+	"MhbjgD40tAxYQjKoOWdW/+LV6uwHqtPN4jjKB33SbkSSQSDgv8pljBWp4AzJxs2OUVebhmMT7HqOH7dN",
+	"n23OMx2pf3Kla5fdhsKeaqty+8PFeUwJsbJEerL6RKZ9QQqgCL0i7AOHukW6UuQ8mj1swVJ3ojP8TS7H",
+	"V3Evadwpsax4niVAfJpYplNZmkFu09kUeTRbCjjZR9au1bTU45/RjeQR/C5kjVM0VVSVpu6E5y2Tkq0q",
+	"vJxSkbI878A+YbWxOc86giG5XNuKZMo55q2YqWZyZmPYIMelb67eJ6eynQKYrp7XGvjmpL/Rp3CeOhbg",
+	"2088wn9jkSx0mq9lyfVmG36YZReXl+fPJsnkA/7xPrkfTsD2Qrph+9PqOneW0mP7KIbS0XdhaS0uiOJr",
+	"QXVl6+YGnjOuoEbO2flqll5ESfktAb4t3lU/+sMLufv63/73N3+7+Mfu+f7l878sn7188fP25e+rx9/+",
+	"27L8+t+f7Z7kavNvm3/KnS6X33/z7e5R+b+ef/j36uWf498pC3n88Pk3tv/J3gkSqo2AjpiVmFjbYazb",
+	"kASC0hiBo8BM07x7MPWN8H4eAz8Yz0OPixOPBQiQIkAEhCdKxbTmYq2S+jRvb3Iea3MF9k5XNQD+8YUi",
+	"PGNCc71PyEIxmgekRSJw7GPlTFt1i9EckJAJWTi35AJ5+Vl5Bp9tnkbrw77rgq+PCo44msfj2LU4fu8t",
+	"1wFJdBeXx1Povi2ZRZjC+KEfMgnIZn3S4Irn2tZBCpLcSsyWS6mgZSxf7vGjyOz+QAVfMaWNARtJ6R1Z",
+	"SrAddaal5isKXDzYUySCWvF1owJtk4RxSE7unKt5ncl6rNyGT41dNx2L4TDsOwvwIUtBJMTnPCaI4tmz",
+	"Dqe9XHV4d1ww48qcb92wGplHzziW48MYHvnx+Q8vF03V3J+fTLsMB6SsskB+cDAhr7oLBrskfswx0hu2",
+	"jX92CpniA/LKYbeXK6MzcSijE8BaKZs0hdULCjGDyH3avzW6TMuMhoXHfvnDkoNOaLblAvIpbSm6SsFa",
+	"z+V6XpW5Lbl59eDB+cWT6Ww6m55fPX0yuzBtL9e+GbJcD2kFF1yzFCmx5A0TsAmbP/v74E9Fk9n0fDqb",
+	"HOR7BqMy4BRYV18bSu0Yr5LWXtZ25FwNnNjS9aMaj9WG1qvR30ZMbFlEXxsCBi4aMbQTMmAE6sH/I8o2",
+	"Fj+DmmXicmEcKO9rVurNgMOmnaA6EF+uJ34mggaF51A3WPGFAa6Se6G1z7iiy3zkQ2xLET4RIVO4H/Fq",
+	"W8FHl/rRulADBPRwb7EmwdlS6lGZQ3ai/RQfMQBxQu/DBrSi8XnMQPzYPaKKXwc80lgY3rqamgDVo8DF",
+	"brDrwRfqUHfzM+SNHQIPnIT6RyFq4Wgz/DJpWH2Puo9sA9rrsW3jR+UTrIiRyGDHye1tQdh/nYsAiOdv",
+	"OdtBs3oM7V4u2E767h+YLnk6POuthpdaAEJZCeRQZbbaNNz8AMwwG3/Anzza0FFkCekOONG9K16My7I0",
+	"lpWwoHSAESK5T4upsVdZb1he9FT9DyozsvJEHdvyiYYhWWi/a7pl995wpeW6hI3enAqr7ZZCoVGz7QPG",
+	"RALjtz2r4V1rWq1Zo7aRvQw1+6q1Zb7bFx2unfzo2azLt1WL0OFyAP/TPEeZjxrdafSk8M5BztyRLqSZ",
+	"S2xUNeR999p/QPp7JAzdZe8oVkbhcz8CUFFkBIeNUEV+KoEHkFXKwRYPDwLhcPwB//jzrxOjBX+dfJwM",
+	"J8l518CpH+1xz0bs03BtR4MEPasvsAmwCP1IdauP+9mjQRF9rj0ami15tKjjMcUDqsZXAFSaFWTJ1lyM",
+	"QAX7w0kHaYXVqla3Waim+VKcvGBLPwxcBVtz1h54Kx96Z72UIvkYbU2NVdsRqwIZZqjhgL+11cNhSwKa",
+	"4acD9IctgRQO2tj1ApKPnz0iQfcn/SiQn2kJcKW4WH+dy2UELbXFq8ODvd6z1Rv6cK+NNejHaD7D93LH",
+	"yrOUKkZyps2+l5CMr7mlxsqo2jB1TSrB/1n5OZfl+ljK1uOHbbusoOb15pv/8Qs9+3129uz9l/aPs/f/",
+	"4n766n/8KSafP7Ldazxrt3RJZlfRgCP4gMO6+YY7rB+79525yYEU2+TOcNZ2hia+Ljon0Uz7n6hSRi1R",
+	"RRaAFV8QDVVY68SVgq7rOldS1CvTXLhLjkKNmItEndFjinVvER2O5wGoPg4PHoac2/ZeyfKR9p5VIOFb",
+	"Hh3FuOJ2jE/GRv41/NXpau2wzvFEnRBkkUhIyYocauxmLGeaRePDnnHi0AK3tZzjkXMo5Nybm4zafXiZ",
+	"sh42ilPIS+8lzb2uZ23HPDpZ4lvKc1sQPIrd9JhDxBFCggVud4CbxpAsYDioQ2ZNyUJpWSyuMKIDFoEF",
+	"IShbTx9RhILtnP2BpSm4qNjiyta+gG9g6o7diD1pDZToB5C2/bxgCVlWQTlTKAvgKqwykV03k0KhsKoD",
+	"SfoMAEi/0JJkshlJMr2x9S1MC6PnkagSvY+A8TF39IBDvnNVj3F5HXFxvS7X92E9uG3h01sNr8v1iZ4t",
+	"txFGTlQWQYUVEuHG1u6d0fFeleGp0B0JutDg+BjwNfalt/8xbz6FZCo4v+YZKwOy17qEnCwzn7mLNeOl",
+	"e4rrK3SvE6VladWA2sgdApghQQSXrEuT5xbD3ZqMSm9k2WFOBzOSyu2W6y8UwQeas/JciOasXASYvtH7",
+	"On4q3qQ1VI431+sKO3YAoRJcO2/78aPT27FlStkVGXRV3XidCJV32/2+Q8e3MuMr3pXrZru5oZmnY/Cc",
+	"PlD6zQ7MHZLxYy4dSKb7OQB7f/JKwV2wHOtLGwI2d9xxW8eHewDCAFD04so54uqNDNHSmCBQ12+iRZFz",
+	"h7FcSr2xcwA0SwKAd2gHrykX12ShqoKVimVMuU27fpcZQKnskg3eBUhIRXZ0b7bMdsOuyYIWtNTY5r17",
+	"xm+2AqZfiuZGC70B0JdrDxAO0DKeK9Qo8hGxXho9jyFc75Em8Djpn5tty/oXBSGhD8vB6rrY4GpJiWn5",
+	"nxwf5EHyZpvmDXLhgA2fID1+DNc6fKF0LJDOurcxv8VyX5ev7ezcf9ECtT/lVGCWYU+JKQqrD0zZKUGA",
+	"CTq+La1rjcG3FNpYfqyeMHgcKLZb4CDLxGe6gIcmgOMLOU/tWcyOin0j3GiPWXAngMlnnsgvRkVtvxDj",
+	"p3SfjF0L2hADq4OeGeDJb3ztENZuVR+GeDDTH1Z8QhQMPCSVrJlOyFbewomyKtYlzcJT/WFJ+yMr3w/m",
+	"wXIL5w17H/eA+imI9dMC/FskN/A3isdGyps6k9UcteJfqXzyzrEUVj9XSYTb0TXWzzc2sR6HrnXhinq2",
+	"HR9bmVVQeJhA4QJjClrxN3uEsQ1laX6jWpd8WWnmSJ0iqqrDtfA6rK91RYZ7Gk41jALvQ09LYPqoHYAr",
+	"xyKhpcybNBInt2KlWXkXfhnMueraSPyEXAG1f9IoDY9wOWScE3fymqUbnmcl+gwHnSi9sJ2+m294lnUx",
+	"ftjUcYolrJAj74p4ai+2BeY8Rzt3J6apdnwfJSUo/4XAe5yFbqKfOQjCHJMpDvXv8PaMLZ9yN29WXbqj",
+	"dzWDsaokxuWd4jC7avPI1/T93WsdTzswXYrvLUTD9x0WqkP9lqymW0QLAYwDLCwkpAVCd2z4s2MbPpoT",
+	"gJR0SrJW6V5b9ThInT/UvADVyuRXqIbx62RSK4rJr5PvWJ5L+LGgxpzCPOvJx/cf3zeNDbcfnd+bkbGS",
+	"UhclP46c/NbfeNw0EVLPYWLmy71mfXadmTiwq7nCSo+WgSnxBLzW8quZNUW+J1VhTk9PyQ/86ylBV0td",
+	"n8/W8YSiKtrVkQcSFyWvQ9KpG8YKFdTx50jsa6aRZLxkqZblHsOXbLUyawSB0iSVt6yEo6CW1ul5rDja",
+	"CNvIyd1QZ2AYOThdfQcm2Wf13rsE9mG8gMiK22/8MTM5Q5gG7X2dFcw8CxCYF7YGP7jf7sS69Ylsyi5V",
+	"+q5kxyqwxuEKg4wGe3K7B53w3FNUgSK/3zU1UrjvwRwqpbyPD8ZpmBEn3RAQnAf33agwQIb/c6F2MUwo",
+	"CPtK5rncqSvncUoIJTusRpA06fy4QmSWx2FYVxWvw1nPrZekJhfAUx0yIWqW53irMl8JmJ+oumnlJEE9",
+	"4kkyMU0xe6+6AbEXcQ517GevS4GKvavkqXwpT2OXmO0G27qmt5HSrj61OLKTNtHgjVIjquNAbkSoq3CF",
+	"55s8vAjjcFyBFMhpCQ3zg4c9sJ+uv9MtMN9yT8TSwesdrzgo02prL9YW5TfAaWN+N4q0eLBj0czJwCvf",
+	"QUXZu5hCQUeHp2UN8PUto0NyOBaBYV7l7Lgzznfaf7R7XF25sVggAGLIBSuVFCQH0h5ngZg5JchDBoLK",
+	"GSy4ffRgL8u4dj/Bnd/pjrxbtWZsZFJX2Wz4a/HNx4fwNM8mjui8i7YPZsEGxlCleac4UBCivSrlDcts",
+	"SKpn0MJg5mys87TZ0H5HL4zLG1ZYkrGWSHjdP2b53IupEOrkj0azr7nogk/8VmVrFmY92YQgn8+fU7Gu",
+	"6JrFa6GuUGGpzvQlVPuwGQEhEQZ0lA72scTFZkcXvW4qzUiU3jXvUxS9Hkh6ZgFoOM6j1IAMlNbxUfAq",
+	"zmyC8EtzNxDyrCj5Lc8Z1r2JALNvWWmrqB9eHNyOt7YNSrOi2QL/SNdO1Cq41L9QQ+MsIL3iwGFoB8DL",
+	"fuKWY2C8edFti0k4WcfW/X0gTBp65PNATYKpitFyQuoJFj9je7MQ8GCeSqFLmcOZgREmoNKPCmJ0X6gk",
+	"PPM3aZXDRApb4PpIcvtPpVzmbNtFEgSmBFiU8M9SVhopa8HDAeXpvnzz7Qvy7NHlk4QsIOKcAi/IgwLf",
+	"/K+/KSkWX03JT6XNDlmWVECVMbJIZcYW187/BQygi4xpynPL9VeyLcv2iyl5Lgi3NZqWLJdiDVxWjjNQ",
+	"M0GFxhpWRgZZRnJ+g/iTJmaMfeAqiilJZdalv3fg0S6lOTQoTZc5IzQtpQoJDnK5Y+VcCXrTqraQSrHK",
+	"earjVa41jTNWN76Kg43V+FcdVchdRPdXwAr/OiE0N8O5xw6raL6nmVsVZ4BXXKxzRoDRE7YpCBrf0pxn",
+	"pETrJIHxBPdVgyh12HpE4QAyglhuC0x7lwdDkkz6UomJizV0UsGnG2lWm5MVDAbKklSKhQzS+Iru4bLd",
+	"jiYKmO3Rrgl7mzv753Lt0VA2J6/ZupL9E/C6s/ThzZNtFwFR1bH7f/fu3U+W9qnx2kezZ7H9VHOds6Nv",
+	"Mm0HGFezpS96JDnupX+e7+hekQXM1dUyp+JmgR5LOJvKFbFKAnhYQRm0kHP1g0dNb1snG7voRy3BhR1V",
+	"0IEMRlI0rfRbs82YaeCgchMLuk+W5p8Ua8bVRGoW9jQdqGQwzSS3qsqY4ctS3jDRo1Xs0c4y0USM2Lza",
+	"RtmPze9eNoGAv4E7OG985mFMhkxfY5h6vamBkLkfpuZoRAwV9YAWfKrlNo91JI9a1d/zOj/GfKy3E+eP",
+	"ohlHMZycHVWgSvoVAjqqSNmvkyuS8YzsZQXsrP4SNdf+R5TByDnPDkPdf337+kdirxMuLGjKaQ0jVc2B",
+	"eoActQ9KtsYMt/5V4PoVE/g3jGbbaPy9oGtmNWqNDjoU343eRnart3SF5WqMPjYdoh1ZEpDoVd5k0boj",
+	"b5jIzMaduBi4hSS5tKsrR1mykXkGpCXfvfvh+2knY9t8OOkDs9S7Dj/RdomHniqerdkIPygO+c/w1PHs",
+	"Ijc4CY50/bl2n7pn134qkhRoQ8TjkmWjOcCNmdEbtr3GKHhcDux8oo3bDF3WNfOjibk+wn2cb6LYeG9z",
+	"d+gDDsfKIUpc6Tsz6lU8ay++qxn50XTtXwBbQ8lW/AOYFSnNc/OzLMmWlVvKsw7Nd5bSWJWC+LYWzJ/t",
+	"Y1wGonlFGEcMcoksArI/k4gWxV1TDlzVuKEJB/E+rbnS5f6dSxpreb0+FLxkatSpfyNV1FOhkE68sEAC",
+	"VMz49eYcQsWaqf33NJVRu63IKRfzjdZFV6UvfDVRBaM3Ciywa1/GCq1JWyYnzjdVskIqrmXJO7GvGO27",
+	"YYIUVZ6rKxI+AyepHX7I1fM9PeFE+Vouh111NTmm5C0EvYXcoSBCPSJwV7UGuFzP3b/iRSfKeP2oxsAi",
+	"nzEV+2vfSQyc29oTEmvfHuBEMGGjX2hBhhqTHDQr5DwLJykJxfWosN83B4sjaVOe6+iQiaVdYtdncmBK",
+	"6lE6ki0XlQ+H2oIQj2dJF993LZ85tVhWTyv95CKk5z6PpiRGBjAozBcLQ4iwkjmtS0Fg+olcAZboUDl2",
+	"Ijx/DsqH1PHe1CaEp7ms0KRxNdWQEQK2cxj6gurNfRZb9wOA0NM7RHyLnGqjTwd/8Sf3wEHgzl143zdj",
+	"tsEHGh4xRIdlvEPLrWRxf8gcqh1O7exNb4sUvZmH2stbGs5/BhTPsIBTWdbVW+ZVEXWkdWT4Pxd7MPmn",
+	"4cBPria/KSmmb+juB2uvH8Y6gXrEQ/y6M/lb46dGJnY5hLJLjCDvrK1GblgBbow0Z7RMiJJoxm0rhZC0",
+	"JiKtddA1cj8PSOziLTKSdkBfeTE7HYjdrM3cZeaOaExI9F6P+UGtVf9dq8GOvGJETglSRN691aPSWLBA",
+	"6Of5YK8W/ynQQZHyWkbK6pwIWhRAIIsl8swOdu2zEN3ZzhZlslm/uNeFXnO6M7v0OjXbOf29KhngUkQc",
+	"WXtQ3HXc0vvBl1tw+j7Yj66s19V0yjk3g57Ve4sUkIlN0xt/IjHGHHmliTk7+tSR9uak0QbyhS3N275Q",
+	"9k1QVWdT1+5Can6jEuHFShsryoyracpaSlcyqT7bofq8+qMWJ6t8r8wfZ7Pzi4ePLh8/efqMLtOMrWaT",
+	"jx8PQKD+HSM2PI/dwmqAnaQurhibkK5w4JS82NDSZlRsLV2uY61E50SdogqOCkxit3l22Z1g3nfYbIMt",
+	"avRQ9Sy+WEpn6xjdMnZ8TgMIlWAsU05Mr8gCHptzqNLt5UquiKxK1SIEtSJ7TRZbaYZ6gVUCBMvwRvwV",
+	"6x8BDTUwZtgpcouAunm9JgsoSYRvWCSIFk9Bom0NW3ttSmxtQ6xhupNol1Hs8hkXvp28rNeV8gIQCStt",
+	"MP+05hDAQTC7BHRigkhC24ColnFWR39ykWdZqwqo/QIkdSUigT9JtqMf/R7dXOckgTR8knZUomQ03dBl",
+	"PLJhlJxLytAHE7+h2Sdp1G6zjzlizG7DRMpaYbxjJ03ACm72Heafr9R2ag0ZS9Q9ptbbaaS0DphE8/z1",
+	"CvIIhnAyvU+iRy7ryJuSdztPxFiH2owascnnkLFc8TxTZENvWX0dGzSN0W2MZ9HpqLVjlgJ83MMya1OR",
+	"fO/qM/Mgl3PgKQ/6G42fjsjdN5oF83W9gtqLFA490GhUZ1vZYo4JdRNukwPb60joh9MOJRPp6Sr6KUTg",
+	"LsTLS4Qg9DnFrA9b8bXZVRxgiuskZLnEmPbdp+mNb9Jds8u3TOjh3QKfwyfp0VvXmLt0CEhB5l10hSNK",
+	"lOOLOuvfIvkIEoIYTddy9gnxPy01zrTT5RjzWGO5KSvGQbkDt6q8xgtbGHb7KL2OHewX0uwaWt1Fx8ty",
+	"3YV4DGp9tkJyYCXbyrzgL/xy8ZtcqoKlU9u0xVfX4NayRIhbuifrUu56c6kHeD9sa90Yuxb2jFG8rIUv",
+	"S3Gsbp+772OCZam60aEBRjwMlfDhTLqWYlgtwGYLUrOcFW0dxnsH6WQFQnCwyDswUlp/uVPa1kkQts8V",
+	"4uiraRrnRfMZpkfAgcGnbAqkjVX5EUzqCeiZuh+CPSSCQcPglT+nemY80ygLAmvwZ+OiszmhvmgbTVNW",
+	"aBWUkARCMlv8gkd1YsScH1snZSSLZlij5Vi02CuXbgiiHeD7AFA6M/PzYCf9vnlKAARtvUNp+hptwAAn",
+	"zYWlRaoPCcEW4cfleNCjpy7kGN+lM8NbHGOwwzTb1wjT6Aax8viISdtGiRxcaqOqBinVRgb1ROgRDOst",
+	"K/mKM0xgdsXHIukdWTbyPIFPLFsY7JQf382T8etYqarHVnHpE3ZILO2I3CGObrglU1dxqztka9JdPV6d",
+	"pzN6eUGz2fLh8vI8fZyeL2fZo9UFfcaepOf9CRtBZESTHJicojnwnVrGV0bzqS31mARzkdQT2bOwa/Mx",
+	"dkh2F/+/KWpNQENc1lIK3Gm5FGtWQhEn2N6CuhZIRmj6858nfVuq000MmvBK2/JnpqXuCHm4xaN7dhcD",
+	"PxyV0mAU64aMkdM6INiyAEq+auTeuSw7GydI8I4OX96KiZT1lYeF/vP1BmDOLgcVFwHUnWnViOjIJPY1",
+	"o4+J3Xdw1z8whygoNa24bedQQE2eDSiJbwf1XVWKuNNF3bEcEMYaki6DGOsIxklSqiUrBdNMzY1OiYLI",
+	"0K0JPuWwpnbObxnhIjHq6fA1CrCtB/u1beEXsEs0D6Q7FOVT8/FNc+bO7g6yASPY2ls270+Gg1sQgBri",
+	"KQ+lDW4MDpKDHYk5eMGjZ/d3dRa2C4AtmTkLWHd7Szf04dA6zmfyWMQcY51xwMea3kKk4rom+gl5gZDd",
+	"gyqy+BJrVn61GH0qtrVzI5sk1JlnLVLNHeVewHhJdFWKpKY0h2jdqCSN9nr9rJwYnkyxdXi26nbhSKiF",
+	"LR2NkC5Z6VRumSvYCLdek4Usiw0VLFv44of29JfhnW4ndaV9bDT5mix84+2jQSzILv1Waj9WPsQVMQk7",
+	"bxNPLZWOq2Fc7x6ujfEi0TtutrBsLler+EpxIWSzabq7HQkuDjSRq9WdYpSnOA0cw8c4eyvQNUe3uh4G",
+	"TYvFs24Jx6dpd0a7UU/cphzW6XOKodH6PjvhO7/btsJ/p+3CR9hk777dORUZSUIdsfEfH3rb/+ND9xNV",
+	"EejX0HGI9H9Urwt63EIP2jmg4/DGvm6/Xr3qKg/3PGAHVOiLIvIW0kXgCQQFWmLAk4N+QTW9Abffzez9",
+	"rMbo3c3KcWnnY1ZltIbZQDvsv515NYgPGVwBr1f+wBXdZzYs35ohKvX97DCx9VsnuGPQwS+QsdvJwC3D",
+	"K4D7cc+2tcrnctTid++zD5+56dGcGUxaQGOwzZfdYOaDpLkhVXn+8462A9frsT2tbwzhhBAraBToF2Sx",
+	"rFFiCZaLgeihLKO7Wc2/FmZzr0eOZJO5PxIf1rTU1lh29BjxvEIedd6EDmDro7FuLOzoNaDcBKsPaSrx",
+	"5xAoAGFPcyMi3j3EHx3KGL47X8XKZrw+bF7AgOYjZlPiJ9SjbBDFh8STZoHUyxLexMV62sdC0uzDbjUW",
+	"dOPZTMbXWYhSnUyCprXfbke9xcePMhFfGzVvY8SDsJaQk0fTm5rxHZhBU6m0mpLn1l9krpU2EG+pLGy2",
+	"5R4RqCtA+eEGDmhUL3gxWL6lbhtCJPkCbvYMlHEW3jQCmbUIy6CHmQRWPEVWtHT5vQ0a1GvPlAqsAFCZ",
+	"Qq4cZxAV5By4UYenwdwTi2gUx/etB+8d0CpdE6rJVipNnn4CXGFbZmGC+mTvhZvvfgEEkSNSpKxFfWhN",
+	"QfCDwOl4mbNFwKa4yKim81wqXzHE6DMHU4e1kZAFLxtPc8+ZuGQkg6Jd3qtzVYuGp2zRLM8x2kOL4gsF",
+	"2fmLXyAF8z0pZZ6bPiyQAkDZJCr0zJqJafln6pY0nC++H2bSgubGYf8yBjU9IwsH4l5ckS1g+2W5Vte/",
+	"ijOygHJMrqiZr35iM+sSsoWi67iOIB9OES7SvMpYhs+7YtrNVywr3XjU1moB2fxC2TfhC7AE9+IK0Dz2",
+	"N2fiul+xJCVLecaUq09udgZfH70xlB6ynpxa8huGEqavi+HbXrYahWusBAdCqyXAtamr/uaL4SAc2h5i",
+	"vLGWuHLvOT5tNaZcrZB1AIvnBDXpbH7AhhYFE2ZLl2GqxpS8bqbs+c83c/ZihHXqaG8bVerQs7nCCn1Q",
+	"rwffMo1XX5kjsW8E/wCVt5ZsTTEBHpanT5yh6kZZ5zHVd3ITpnK7pTHgE5YMgBG3E+pQOVxH8qvrybLl",
+	"T7vRWMNGNDBOPCydbqFOt0tlwZk9aGdQZNBPC2rJ7Mqieqkw6sx8kGUooDSXgrW2rPvClxuzYJQjAIM4",
+	"3SXTPHIab8QBWgNVJyoVCG18Eqz8YXwpRpZmQyvg3TfDe5yoxnH7dSUo1NKAJhRPN/VsuxOff4kLtXyS",
+	"ITjFtaPoXvXbJk5nWqjc0iV2we9C6oRQ4AACCR7RL3TtxL7+orXCwmi+38839JZdYy6peU2bH+TT2kyw",
+	"cOoBP5A+O65Ro6oStsh7xM2fFz1l4Q40k2UD4x2Mn+2zP7Ibmc10Tas1Wi7moY5Yka/+fw8l/E8q0+/L",
+	"8jeq8XeMqUAf9N0r9GVcFZV5qOOc/hb2O2SL20lSlDJlSjGFycxcg2V5FVaChfxDs/FzTYC712tDy8th",
+	"GSY8OZg/tvlSfCUjll2jWVahtyeskOmmh0pVMYX8sZZ3QIKFMhAYAgwQp4W8gTvDEe/FyEmGhrUP3GOi",
+	"/Kwu+trXi2kuUbc8VXquGBOjhDDibOswXhCx2U9TZbM2PFuVtUqswwyEDkzwFgkiWq9wbnb5z0FZsLpp",
+	"59PL6SwKjBB5B50xA/G3crdkTJANoyUSZ+CBoZE/aelA4vw1RRf3KMgbOpW4dYEYswus+Dpz7spa+sJX",
+	"qDTr2foZ7XJGJ2MovsjDwfJVa61auo2dOWz+KuJgylt5M1InqVz2kvb/JpeqhiNoOIPHmce68BAFA17d",
+	"hVNQXjWZCWICDdIwWcA+YCuCW5AC9KwHeXB0nYEef4v3+qfmNf60I1/J119AMjGQYsW0BgUcJyG3rx4Z",
+	"FNRlFcswWGTsluWy2DKhF1c4HWqD/NSMVKrGXdN1iykgeBLAsDKnXeHPQ+jU8Ai6CzPZJRmiFLBPfoqc",
+	"tLn943h6EUza1yXvioDY3IlmDIQLc74ttV8/1kHcLXmDYvqnqdtaUd27eukRvv/mqyEmdF68bA+75eWv",
+	"chkL9fwml5gdv6uRkStZdhVonJeV6Ip2U63ZttBxpGF/elZvFL1d7KRBsc/V5o4l+n+Ty89ixETYCPcF",
+	"c9RVEFSS5Y0xOruq33WDtbaVUTeqo0IrePeixgrMCrI0JBaQV1fQbFAK5lHCWjiSjK3gMYwdMozz4j5a",
+	"jj1ZDAIy/FUubU1njBR1SaHSJaPbKI30OySMrstCKE3sYpjemcw/3FvqmaynvN5q3PoLp6VXH9xL9N8r",
+	"l88U/ofv3V/LP2uz3/ptKOLXqitPoS5PrG8L0Qq3jFBhwwcl20rNrsgC6n4vEiKkL98OMR+azaXI95Z/",
+	"RdX0NwqYUa7JQmlZzIXcOVoVMGTNj4poKc0N7JaVC0+W447WwLvUjMxABWFoCWYZ4bdBLvEbE1tAIx5J",
+	"gIH5R21p3XfJ/yP0kGGiT9Tf4yD5uEvm3JKN0jLd2Bqx9RfUhl5cPr56tnr6OJs9PX/69FH6JHt8+Yxe",
+	"rBils/Tykmaz80v6cLl6tDpfXixny6cXF2l2fpk9Ts8vl7PVbEZnTztYST3RUP3BnIvqw5xus9BpECIf",
+	"1qIDQfEqUzVXKnr6btg+8P9BT8HFPCUuoxxkCL1gLk3LUnQ6L+FIdyT/ndV1+AY4QQKL/OhxuLU2a/s7",
+	"CIDVmf51S8Jh667i373IrSx/z6PI2BNUlFscxzKLj2kf+57TsnPrVRKk1T45h1KxmpVGpP7Div8vs7Nn",
+	"9Gz1/o/Hjz7+Kc4OrzrSdGzCIMheSzq/dAmEvykpvnLFr7hq05vOHj29fPL4yAoKHnh40ejDL/Ts99nZ",
+	"s/f/Ovd//Sm+tHpF17Ohns+ePHzy6PzpxaOjKb5R6s0uGYUxjM31W4CUvZDF/lD6lmzTaYwiFA0OgT52",
+	"ZP1XQu7AISOkYGZr2It0bpFrCxel4DruLPp/2Hsb5cZtZV30VVC6pyqZHNqWPT+ZyLXqHGcy2Zm9kkzu",
+	"jNdK1Y3nihAJSVimAC2CsqI1NVX7afaD7Se5he7GDylSP7Y0Ts6+VanKWKJIEGg0Go2vv+9WNLwwJpU3",
+	"pOBavfD7dQnlHp/Lk6wUuVCV5IXpuicQ/tfbYKZ6vqV+Yb2DIqyVYZmeE3VcECzYOqihNT5NgEIQwTfR",
+	"CHUP7N/aOKO6xvVN53i2D9bOEOHdOopwcjmILRLF2z26bOcOAudRq1Heg9Xxin33/v1rJhSkhwQu98A8",
+	"3V2RPOerQvOWjv+WG/HiWdM1vXj68lmbY8K7XBN8uq7R17GqQ4PqC8kezvxWrHDrET3rYpscIJ0OEPn/",
+	"X8XqzXfUml3f/+Li5cttyzQ2DW/bNsiBs+Ecmhv+2Lg2xn3se7xX68tWk1J8bqa6aqXwKfWddTsbEPpR",
+	"gR/VeHPA6Vhb3rmcz7Xhip7YFkjtFR538FXAwUWNs4JW3C9MxK7RJvbnIAq7vMUb5cg+d8yihB96gPx9",
+	"jt1d2mH34Ms9eBO+vfTnoDvdye84d5A6aZ4hjRu82ZesDxaltGo9emgqnFa1WgkatLhfksimdxEuWbPL",
+	"PcW9XV5s3R+Weq7NA9JKh1NPjH/oszBx+zZ1zHcSiz7bOmV3M7wuhejAw0aAoh1PU/Q9c80Ev6i0K4fd",
+	"4i/feJ9Qf3kjqv0yeKKi3Ws71OEhqji/NjFDRtSKwrUSZlsh+KZQqI8HAYBRW4rSRtjVDhM1hDr0hpv7",
+	"2fvQ9uVpONWLskP121+j55XsEFX2Bjms9GRS7NThUUC51vCCj0Sx1eZ/xKs2Fry63G6cDLnbbsmN47lm",
+	"HyTNnvNNbuuLTUPTTUWyC8nDZtfpqzo3VGy2nFps54Po9Mmd47AjF8OeQJN7AeucRXSy5m2JPPeqFnTv",
+	"vdEEOlBSHaO66VC0++XC0WbXIeMGzfT9TrgjsB11iz/Cpra39oYjkn94Zvc+olFboo8tNa7ZLZYdHcvQ",
+	"51OtRD6c6pnYL9zZKfBsBJzbYSiyYtAiw2yLtsBPcDRynAz5HiiKWJiPy61HLb9iRdrGk7F10wxcEDUt",
+	"/y1CTjDkr0jucxcR0E5hrEuWAhz+hNAYni/r5AQUUz0GsQVCf34qVv9+ns2W8q38r//4z9Ps6d+rH+Wz",
+	"xWHnRJQPq273PAIvBQAnO5Z9fOWu1WuDQWz2OuG2JA8btWO3kf1rA1BY6Izb7VDgf7IGvqYl0mbWkGf6",
+	"nCF+M11F/dK+KcdIf4+f3Dfgb9AARH17JEodeKLtsZZ+h0PIdpwOaCzAUVXUCZFsHmky6HFEvNOR/LzP",
+	"ylVRgw+4dLSdhX29x/YioyNbaNrWsy3o9s5j2pHY1Pe+FiuULrm0BoHQSMMbVPlMVMxokjoD+q45s2s5",
+	"EzYgea2qctU2qTY1F8TtSiEgeQ12Q4CoYC5Q6RjbSlf5duQKWp6Uy/FYlCZUEte7ZffX3ehA7mOvu2wW",
+	"7hOkH8poa2v6Wi2I6/XEG+Y2kz4EoKQ2RT4PrOQ9EQq0QfXaMXoPQ/EFZodNL4Gm+H4xm3GcfULtoHL0",
+	"Gi5yV3fSPuRCSZEzWXluRkqzgLI7VsECRbQjUf3ceEJTzfcMpv6hR10ewlEIQAIJ61qwiCBhusgPIg3R",
+	"ht3avQSuHd2IglOkx2sqMR8wbkN91HVM6A98uYQOCBNWCV7meqkS4sxP2H/9x3/W/C5e2U5auxoG61zT",
+	"nORsXoo7KZaXoVbQtisqoIYKdrzIH99EJBrX9Auk/sRad79ARAhaQ+VDSi8vgXZQkBAcPimw0Djr5YbZ",
+	"Lp47IaodKedXDyZJWD/txe7tintAC6qF5zwuQ0XVA3hfFJzkd4KZRZYJYadlWNf8Q39zT81H1sXtDh6a",
+	"l3pSCrODWxbzX9y1NXLtps2ugllIUyOVjPllosNxBw2jmuL2jdJM5KsOAY8/FhLWdpSHwu61Mb8PpLV+",
+	"tOLgEJSDA0uLOMubENeutfCXyCY6IjvajjusNbE22w28VKQ7YWentQIHMqp0kXvmH0D3lsKGpVh9CEEQ",
+	"SligcjIyPbCLPjNdhYUOUVlpoMlIHKkE0n8bkWmVm8ATQ5Igp8xJaJUi51lF6xyhj+OP7XNadTC0HY8O",
+	"MWQDrB7oy2CBKRnyFZJ0YEMP30ZguIVbz09rJTZUT/HSvikutbWbtgpJlWKuI4NvIXGKhhWGyuhLj6kH",
+	"YOKMr9AT0UTFjcg+vE185xYgUQMJDiIlw66Hc1Ub69DbMYzCDOTQ+42CQceVW0fVXLR1o+2Q9pPma1dg",
+	"UOf4ghJEmF1OE5tkGe2Sbk2cF0ldpxUzWsDJa5pYraUZ5qMhHLXZrp9xqbae1UCTEzLa2ijUrYIMznVh",
+	"l3N474+M1nKaNOt76PfocW7Vsv/GBTpOV2T2PYqiK0uxMHORteFG9kFqHDSPJGAvvPfGuZVSHRwGTSZw",
+	"XtYGCioqrsnxAXbzGbP7sJlgzwc2uEjYUoxaCyOEdcbtnqOQt6JYIeYz8cpvYH/WrRo7OSrNzvv99oxY",
+	"KyWUXfNlBf5hRCRKdrvYKMBpMG4So4hEdacdOPmgD7EF/h1bjXSlsuhEN1LljRlTfvsYy1kRQk+Mx2Bu",
+	"0dYXI/Ma3aALfXpY5zVayKLCrgS5xgiRA4K/UpmNGxmCgkGldD0fAD/fKsbopAQv1iWEN1HEXAcFZNQ3",
+	"xne+ZDY0WLntIC6wcMHuUKswAJ4So20qdbGyvIlIWCDX6KAFnkTDiIq4POw7uIChjaNkx3bCIx/E4rJP",
+	"Ldv+KZ9m6OcRSNEIb5kLr2Lxtg4z2Qm16ibJ2imYEsuUOKGiWhcQiFiJ6pKlNEBEJu82enABySpr5WG2",
+	"pBtaEq0XVYKCLLLfpNKdQKe48lqjNhZEwj1YcUclV9mUauEpynAm44p754vKg21xh0ltXafPhwATtVUD",
+	"df4UQtwBABNhG1YIfgfnUjERklsxlVjW0mvRrntL2v6+3N8dUkgN73UP0TsyBv+ELUaI82x9OR+3ipVf",
+	"GZbiXjetryU/iKLQrQRgcHXLnWj/4NWxyQDC5oBHmCWwh/oTr6btCZP13f+kFKIrovePaDvw64DY+J90",
+	"dm27+GNWdfBJeRILN/owNbhigpeF9DOPZmRgp3U257RxS1FPCUejEFUpt44D7BHzcgVqjtESBD883Uh2",
+	"tpOLwkk4dAmFTZ1ADxYBX4/HCUJV4FS4snvSoD0XJV9aTmw3JEXi6QaA04aFEef9hiTIgWUrCZtDhhKl",
+	"CRq912V396uA4gVkK9QdL2Q+nOtCZrLtZOcX+saX0smSCTWRSrBSjBdGGPal0uyvqztRKp0wOvfE8js9",
+	"ZuWiQG479k5M9BPYLS95afcn5pT9So5AUg5zpTLc+ds7k87+s4sLluKgu/amrpoUSePGQJ2icvvQGm3K",
+	"/rSBo4XKCzE8mEo4Km/be0aKLrRu2WXq39+//ZmNCj1iH3EXNWA3iJo4xZ+d3Z3f9BI259mtGbDfsGGQ",
+	"Sv7w6ZS95tkUvoO6WrhRwjireHk6+RdsbfXMPxmf+gX2l0mY0cRdExEqoz5PIdhiXmgOkYCAB9h+tfO/",
+	"kPExWlQP8eLZ/dWiYHTLWfuGHvlW7UgTwVA6LxdKpFA4bBd3n4S+ZKIwYoslKV0N6XkiT0/ZlXeAkKez",
+	"lkpfQ2062tNm8c09XhQO+oYkkFF/15/4bSDCdCGOS7ApGkWJPfEgasx9tcyhu7fT7HGIN10kJmsRGnDZ",
+	"8FsbIy5ibaPEnVXI0p+XQCwqxpXjOs3FvNR30tUNANGl5z+NHIhZZFMbPtRHfuBOJhDMNBNcGZaLQlTi",
+	"ga4iqsBoMVosqPYNBmgOc/ko4HSETpi5HiDx1xmfz0UOaO299k/vfVHHIWRgG6tV3Sl2r0NmUVSNrT5Z",
+	"Ouyg+Xy+ywZ8CkFlrbQHfp6NJ7ttwJ8GlIBnkitXw3Kh/FpI/fpbiM98OBWCpt6oyDc/cT1z0Yx48PE+",
+	"U9EVXKwFEJ+SqGkY4e3etFGjaZifajaNusK3baF2aNYHOAPSd2AYH5KeW8opkZMLuBGEAEOsBs10sZgp",
+	"YEe1C0ucwzFnfC5BmRBwVdbJnD9LejNCBfk7Adn2DRWcZuKm1wsnUb1c5mylFzCz/UXcXvW/ep8+rKVi",
+	"KNW2F8xjDz2jLoAM8DTH4TadfqxhZii6TamdaRIJK1/GrNvrK8TODuM7OR6/9XP3wULRO/ejn5Rd+wBY",
+	"38CBwzn0l7qkfcGM34onjAMvyFr1XhT4+3nehuN0wlU7jU6kZmfi0G20olDEUexf9PtJdGLuMw+Ngn+3",
+	"etP4xqm+PQ7K45zqg7NkZth1SLPeHf60y/cJmh4vYTmDUNIuYZAVnNIZTkt1pXvJhsQ+kFe71/VBgZP2",
+	"SDbIom/trVYV+/tWXZLn2xYKAb6lLd65bG65fe63K51FtmVnAoU6FP7uxen9KfbUO56//Io/2ErUQUJV",
+	"NLfDHHSNC/0WNaIriHjvMQR77GVrSYl1OEewHm9gumQpGVeKR4B4Js1SvVSiPLNT/Owsl6XIKl2u/ncp",
+	"xukaXUOTquPi2QGEtzEA3BxUUkpIKi/kO4F86VwbaZsbLIq8DRLf3D/Y3ZC92BAU+pPYH3VbyQwvKAG3",
+	"/qL/0CPS3a4Y4OcGhAvIbiPVjnEpRN6+DuwA++vkPosPxypqzEjYGWlYpU87IG+dt7M/j6SnOhgU7R3a",
+	"igCtj2pNQtm+6BTqQ729vSgsY1a98Py37uPr1VxcdfHmLae6NWkcjuKB9La1OOR/I9Dg5Hxrzsy9se/u",
+	"mCMuvHJChrXRIin6WbfJPHeAm7bsXs4rfropscyrqpSjRSX25LZ+UxkWfpt01O3SZ0/SJByBOKSIoDV5",
+	"1lrWW3Fr//kO6W7XAxu7z2MPmn54oapdamqjydgBqplxxSci9xiOKN7we2p7s9a3zRZlSavBRnRA7XUi",
+	"qPN9T3cKMa6GelFtAAthIw2b8tyu86XWs/ZIqRB3oui40cK+fJ1kr2YGxNwI/sTERwY0QIkbZSwQCjb7",
+	"ocPR7NyT4On3Ej/H/lh/0Xd+4EEOiFecsifGI6UhlCrkPoUUjfnfEibdS40deILwh4efu24KDB8u5xg8",
+	"2UayDle3gbEssAA3fff56fn56bOtPjtu+3Yhx/qE/EEaG8w8tI6hc5Z/hoKG+rMPUZXRcMH3J9Fr75b1",
+	"UijHCddUsfhX0F8EPgn0NjuqPxw+AttCe4lEM1KxrBC8pD0VZ4YXhDfw0AXPfj3l7bIozVlYjc3+BRLb",
+	"o8V42nXCDzp5dkBswTBaCOvgCe5z47jRlobdinllHZW4k7kgLKlfM2gxTXpmMRelIQzhRnhEIZUgY98A",
+	"gWg9m42a1041LkrJ64Cy84udjI4EAR8o0EzPD+/o3ZpnNvThafTE1ikoZ+JtTBbbLHC1rWJfvvv+FXv6",
+	"9Ok3TxAfEKrqVkRwVffMX9e3pc+28KBROwJKsg3B0KbXCtVLMu8y0f2RofsTpu/DARLhbeBXpxsO+PW4",
+	"/YTuTbUmxAeidUgqTD5E17ByXfiE+1N+tU+q7gq4zdXrRvyz7T2N404L8pBfWPdgwy6kDt/R02/iIN8A",
+	"xnXdvAGNSxJxRlSJnxJPB8zIf4kHs5TbXkmQZIwmN4FeyTK6ZrNt5UFW+W0Fv8eIVfStUG2zHzYNu55/",
+	"fFYalGgR1vtSPoDSx8J0lEG8/p1ncADNSTxo98KHGc/F0MYXHSoJtpuppIznAkpTiBm9CsBavagKeSfq",
+	"RaEonYm6Qe7HDWz33t2wvlHLWvdp81KM5e/trgLLfLIpL3lWidIktuNKkemJkma9kaOyGj4bX39zGHWj",
+	"tjWaIHvU5sTb8FZaAJgDB5nAMJk+48S9HwjMTT2phnmrlCLiBAc128QfnbI3DlNBd2EFr2LBr5qlB3IY",
+	"zyX99MXz/mYW6aSHssLtApNeBQ+ugZI1CUBlO/x+5ox1CftwUYxPtwJ5uidE83cbQ6o2BGnnyCERchu5",
+	"oPt8R4qe9Vnm/motzyJvv4MVN+s/4NPENbD1xULpTsvhomBzTvVk7vz7lL3HXSQJrPJS4DHiOmVhvZeU",
+	"WLZYrVoBsO6SzaQxUk2CPD1uL+A46nQ7KYku8r3vzvN8t3u3BJgpEQDlKeL5TNQp1r6dyWslBo4jANKi",
+	"GVfMcKgWoYN0T4Huejja0kETa+dyIRh2LWjd19lxa0wObzWnfC5PKQl2uiiLra4abgb90GZCrhq3deov",
+	"sSDf1Z4vuaxMwrRiy6meJcT+ZdfMhMpT/OpZaH1rcL6Aw6icY2hUlgqeO/q68LIX/YsXJ+cXJxf96/P+",
+	"oG//+392jgs6RIVh6ASdd9sXaRwzKoYUjiC8uvNmOhbgbQ+fA+QzMATd9Phc3vQICBnIndufXJUrWqeb",
+	"PXTueuj5Hj20ljkkFDRBoWk82k0FD6o7Oc5C++rQpBZ0O2KVPm4RdUYgU/s8iDFNrYmReu7iWfuyRwio",
+	"j3uU4K8d0gKlmLtVa8eJ0VTr21a+VbNRZMVeQFVfsCmECpuJqMwlIJEGjLa+u8MTHi6N01J90EZm/52w",
+	"kXXpIe0RF8liTmI4gplKFgXkxXYWtJWFVJMu2d9rXw7vJPSh1ibolEJ9rjG77zOaW6Dl9PZ+wm+bR9rj",
+	"fQ462nZX3fLcv9qPfQHYg55wX2rejYE5x9JQV2m93ba4xAjUuvEgobaDOQGUo5tNvUZsD/aDuRmv6GHX",
+	"OZEzXkWFQ7uka7qCTjlB2DS93iUmuyg7xJUhqd96qN+SbQKZlY2i0nAFyFQM2IWTxWWlrgCHYOOihcpF",
+	"yZZ8tUWjdiO4CV1f0Mpz5fF7OaDFPN/badnQaDdOEdrGYiyFMyZB1xzN3YjR2dPYUi9HVpRE7ADgFrul",
+	"oGpvtWHVIFtvSxijpe/ZL/SrDpiAZ7hzMSzYu4tXYTGvw5AeRnDoc87tpDqxJiIV0Ldzc9lGdqU/D0LP",
+	"lRd3e3r9blJs8Xu1mRPEXuFfWxqWL/bIi5XCzLUyHWsjsGHUHBo6lYCzPWd/ld8mHgUJ4TJa4hfGuY0O",
+	"p/PPXbwojFUtbcBZRcwfOyW6d/c6bupESp28WnRUkvxwff0Lwwta+qeLL1XfDmcdfrbQarJuxfYnOzCp",
+	"gmPyZu3T447IsMFsZLan3BpdcojkW9NBfZ40XOvYtkl98zwddHkRT1VDpo2KU9LwUad+Oi3KCL21rr3N",
+	"B1LjDti7n7dXf+HECr9PhSttYvxbbc39xaVTbYwzMArbawvu88Dzfn9DlNx2xxfP9n6DY8bEpahkKYZd",
+	"AeR3pZ7jSSJA3K0jW+oWtx0fkmoQ7em6I5RLYkUIXnIZVcpA0sPTHUI0CVKw7U+ikKwmH/ZshyRvl7W+",
+	"w5hkP8W2t0q4AHuFFYJ2NkPumg7+S5exQUSLO4XdicLhNe7bCPcylZOpKCP4wLrio0vL95NW0CbvmAd5",
+	"FBVuNf/FfNjG7H3tfGNDvwtpcaJBhrweLtibX6JdmW/z8OFMb5yX3LVz+NS44EYCGPeoUVvWU7rjh02t",
+	"uVd5f2sG5y2hnAxmcBpnJrUN9gOd5ZZaK2yDu+hA7djsQztbAVcgOaKjLSwqNLt/e33NznCIuhr1B3PD",
+	"5MqaJxZsWlVzOJsohTFMLyojc/Al81Le8cpOqQpIJBO2UIW9Bpw1wP+t8ykKvTTETdY4R9vNV7ZQqti2",
+	"bjD8rggKI6V0QBl9Fx3BSToRZHveI16W8o7ECqtpKQTL+ap2FuJW9aTnbhRo8dojKXFbrL4vhfjXvmVK",
+	"7Ues1tvZb/D4goAAIzGRqm5zrsEzzMeD6uwS8UvThW1zKW0AzhGpp1obH+zy641yk0GmIUrtXwz6/V5d",
+	"Xbh/cvHht/7JNx8Gv/VPnuM//0e3VFtzCmJ5P19hLjTxpKTEBRmdJ6e2PY0KrP6LBzToX62cngS5+5en",
+	"WxDszdXPVwA/H/Emk97rhR3es29FWcgGScSLZ/vNCDCNpKZTAS1snR7TVaPIPlSzUwV2dHATTrK6jq+w",
+	"uH66pbge+qd+GhXx7zmeLmAaLrhSIqfj6bWTpIUaYUkB1v+4G7KtLUDKz97acVWPCpB6UdOW+lYoOBcI",
+	"ffHpg50YyOKONH94cAjO4Tw0ca1kfM/90XTVVXPqn952Jr5+RNfdxG3m5B6UbNpZTVevWjWAfp2uWs5W",
+	"y4j1r6JDVQqup8BKiPXscPngRp2w1LU2TVhKgMd0wDibi9Job0iGBevxu1+6/BLuY63F/pDOvsnQsJoO",
+	"L45oXmXEcu7W838uxILuNQa/bVs05wD+Gq2Gd0LlukwH5HmoXQSO5gx/4lqGF39hGPze1/Th3YEO3t4c",
+	"NyRDwgfYTxysfIgaY5QB8GBzPp8XeGoAqbDsNmFGVAgBsLeiP6upuFGM6ka+MAxvhg8vdSGGejzueJHa",
+	"4/B3AtYc6EKN/ER2KJB14pJuSAem2N7wbODpBa4cYF2xl5KmegU3AQgONCvTyobCu7Rqyg1A7iZ2na60",
+	"71ahSl3M7E2sJSGcVY/HdsJEn+TSzBeVyKOP5qUeFWJGnU0tD3WlpS4g5ULLzVTwMmd6nNjXBKFx4J3A",
+	"KoSlZvNSZ1AzBaOeYE2jO6uiqlQbQtFwYBPA9myTeDW0X9bbYvtjBNlMDeXiEMPYDyv/8uBB04FjXwRC",
+	"+kzP6DTxEjq4KnUxtG5X+KgovnOh9S3e8vRG3SiYp1RV64KpxE5XJfFfAeefohkUI05T0HPTOVqDjCs2",
+	"EmxU6sVkWjF7IZIFAJ0jKZFCufIAqZc8l497auMDe43dQqbJjYI/CKRiv0O1dGgilmsP7QU8y8ScBp4m",
+	"HqYO4BNe8HKW1nkfIz/qkNhU52aXYIjsbFhRdxCY3YRrvEH6wxY31SO298aMt8+iGer+GSSiaJIEUTAy",
+	"7/CBs+7wCRl3+ABMDXKvYGl422AaMdszjnWzpMONtH2J+kghe0ztbzdO9M8AJSJJ+6TXNkahw2iIoFyX",
+	"l7P2WJuW0k5gx5Z1GNa3T0kNzdNxtAEntULlJqCCYK0CcWReOIxj4jQwbFfCX//QIzvZYD7Zv0FJQ5KQ",
+	"hsfl7XZEMoXkmGmtYuLRYTIUwiexsFSoMPdU8T5w2Lk60pVcXi9K9RB2kbwdJizbz8i24aKsSxx7ONMl",
+	"cslGB+txVJDA4tPxIJwfO/at9VvLqQ5f2Gb4MzBkySsNfCaRJE+qrFgQ9O9zdncXBAxO1fhMRJ13ug3I",
+	"1TE5yI+AbYt2CF0CdgdgVKzdMITCq6ZijxngNwetZYF6NsOggdNcbWUU2H1H0UJk0KUqQAIXRJVsqoU1",
+	"knrPtoDBoi1KF2nCFhf261Rj9Yrbz2z/Bb9tyTOS+IBH1RE6zDYiunvHPgFv2aVEeEtx67qVoJEkOGcq",
+	"bbcBaGspBH+p88vpadfijKlPLxAbVlW7I7UTP+Jrhj+tcwaemVuxmHctKr+28VXUfc6pi+BS0kCKi+1n",
+	"PJtKJaKwPkW9JdzZWL+hl8o0+Hqj7anLq9VfKLxkY90mJxfeFaG/7a9HdU776ahh04ZEnb6e1kd5iCEN",
+	"yD1hegeE9j2qBFu0Q8/5Z5Bkw5B0aG2nlHkX4yReFXYkwKJZsWoKofkpg4w3btpBF4fsBNyZI+zaad3C",
+	"3Odbas0DVq6pKPJujI0jRwD/4ghQ7fL+Dz2yHyxj/ztoTlEMuhPS6MSDIkharCjJwKuYHN/t/WDmb+0p",
+	"3EzUFTWaj6ZtHKYJsBUeHH0R8m8Dl8/w+47WqHDbmPxgr2kDhY6LvUGhzZra+vB8K2xX9DEmigQiqIBe",
+	"Gq86tzA1zqmYBW4vlYZdtM2d13Py5kpXMutSRF3KosBYORZDgxOgMS/t/9w6j+yTLi0NGCUzADRiIdxE",
+	"cxkTl+t0AQoIqozJmhpASU2JK/CmTXOCm/NsJk5KMeeypDthwmSdp8DncqQdhN79uYkdfeo6ud1CVSK3",
+	"q1tc1bxJ8NRG9UMCOm/lGVbf04WfaBHvcHAY6C+U86F+5JpYZRxB379srBeYapq5chBesZHIdKT0Vy31",
+	"zkO1k5d8a1vrF+P7O0kbAwztqLcvzDTZhpWeTArP7L4DY7mnLLymX7Zzl9N9N83xGp1xfQ2VFVwR6I2j",
+	"UTq9dyG8S1Nscx/uumOqDLoRjqB8orV2wq4/TJe5w0mXAiS1jMvwPUTzFHRz729inb7+Z4+/AGVADzO/",
+	"ZKW0w2rHGLZ84bgAGNl3hEzuJcrYhkMM8jvkuzwe0eEQ17SUw3SqR701jxWr9HfBpFu3SmQM35ZSjNtO",
+	"F0MooWwoUVYDArOn7ps0xrfEwnjO6yXuF3Y40oAj9Nm5xBPQljXq9MqnfdukFP9Pi9H3Q3TzKmT1OqDc",
+	"B0Fr7x+O3Sf4eahTrffQ3yJzc3LDfs/vVlz7U7tW+kPBJTdBDV+4oqekwVrt/UZbGsc1CWKhwzroLgy6",
+	"EzcOdtCS1OkSx49y6W3MMaSz5xAqgFyEgxQMUiqtb8HNQvntg/QdHuxXG070Pi7wrw0KRe+HsGSj/a9h",
+	"IFr00tjgwYdYkmLbtFLZMBS4YHhSP7sIovDuoCWcwCzUEIcFCkZQbyL6Jy0FeJgxRIorUz/8qLcxfg88",
+	"haGWbkrNHASF3RVZHgmGTY+7JxixQwMrjNSlPzXeiaShka9qLLOU/rV+yR2POPZ1r3zNrj0ZezmDg2xn",
+	"Aw+aepuEHp0uvDPVS7+ZI8Fl4pVXeeCm9gTP9IED5/GoanvqNqzQfew1yEbqslbJYrsiVOr7d710T+cV",
+	"CD/DycYpq9t/QpuAuL2NjdBeYNH+wyQHumSCaCmqSwXFG3x461iy3o32ocR9go5mF/1tjBB7/vzpi1bJ",
+	"tK4ZgustZFxcFTZ820oaep+4ob5n320bGe3e1/aPEZOXoXJnOj2dQqrFroeXLDWVnqdNLPe9tscN5bKC",
+	"Y9LPTCG7M58XK5fze9Akd3vuaLx36ivUU/0bLhDr3bUWwScsXvwQu+/f9xJPmrlhctxiGi4wg+p2pxNe",
+	"SFCYkgbkLVak2AQyriTvdcx0Qsv74WO2vJmJmPvb308r9qUdmycgUzoeJ5GQMiWD4GWbr42ZMw9dcwqE",
+	"ejx2xJg+UnWgxkrbKxyDzE2Tza+RK/Wodiy0cPL5zqm7WpWgLvLlWic9SfzlsM+baJ3H1S1fuuXkSYLq",
+	"Z+7qoGMeddeUm10EzXBD0PJG7xaK9p+wnEKq0t4bKlXGTT0L+0aGr8wpe0cybGPAiC0HkR6bo+Sw90o9",
+	"KEwJXtq+sb48Ikwm1FEussJ+3wCgwfvHdzaLOeqqp+4kwF5oUD1faYaqqWwlqsPKvFEs2JlYqcWKlwQs",
+	"jDiXq9p6FsBilbZ/JGFsAXtgDRbLeA4kx0ch8pbl4yr/QWfv8VK765DVdJiLud3I7xT/JFEYAgoysLfE",
+	"LDqYAJ+JvBa2tIThl058puYkaEePCXPEvT1oQ4U1x8NN0V3Z1jZQH242DoWIDybGASv9ppjd11G4vRgA",
+	"YRySDC1jSdvBiAghxovh8W97SQTSOixKWa3eW8sgon/HL7YGsAdWOADxOOK2dFRWw//6j/8EGABYFyYB",
+	"eBmTHk2rat779AnirHGb3gRhc9lXX9lNovnqK4ZwdZLVcTSLCFjgJI2SoNYtntvwG/XVV+RjvvrqlF15",
+	"hyNN0KWVCnghoxO/r76iyfrVV8DSZW/jos6vvkqIOgWxm4goE+yrr2hvYh/0CxxiUh7LmqxXveY3iqY/",
+	"QXXjg0Z7sUMOi995VsG5peMhI6AtYD6/+upnUEqFZS03p199xdKPfD7/lCYs/Uit/0SwjI/uGZ9SRKVy",
+	"ResYxz3GjbpGTliGZyhBvKwUdvJLXtCaGli7A3dZCSeueL4i8hsFUQk0O6IYlKYasGf9Z9T6H6WpYERL",
+	"weZ8AtDV/1XImaxuFv3+xQuILkkrjU5upLFvZjcdCED5lF468oAbldpPCLTBsWzBr7AoE26fSkkS21u/",
+	"OnQTwuoyXgLLSwr4sI8Iq7F+OWEO1JIwh3b5lA7swnej7EvuRlNGJJ8R1MquoTyHmqYbFc4sSeBHO7Vo",
+	"WP3S/2Wb9ZenfRP1jluN/qLSCDyPnXWjsC321VK6DoAvVCiKNTgqJUw8MTKAl7XjS90FjH8Ak9IToKFz",
+	"HedQwi4OBXVOTo21d359zSfpZRCitXe+UYYwXsAB+GZ88hOvsmkaq7p++ez84gn2m93WQTIYgwDYYJhK",
+	"lNS2d2IuuBvM13eiXLFf3r6/plSmbcObXMzmuhIqW538VazSU7oMEse0yRbMPuJGpb8QsvzSzudJyWeG",
+	"5O1xvTEszXQOGl3wcNDhsA/m2dTZJ0riKJbab3+0pmzHhepIKStIyCNeFARcL8TYLmbfipX258wQBTy7",
+	"+IZSB++s1Z1cwYTAh2D4pBE2jght1A1GQDvT4xuFhIHlnczsWrVQlVMcRyQsjJSxE4AXDBG+EIRQQWES",
+	"t3MiKmNvCOCw+F3ATQieTV1Lw4tLd8I4rseuzktQRyJXpnMESBCpVSaSdiaiXESnvjFTJoQDhcwE8ZGQ",
+	"8ujVnGdTcXJx2qfqRFx1zODsbLlcnnL4+lSXkzP6rTn78c2r1z+/fw2/+ZT0KllBshhmcXSONOidk8qS",
+	"4nPZG/SenvZPn2Lx2hQWzDPczJ+UCwV/T9pq3t8tFHUUwl4YN7cUVdtXLP3XEYCGjj7rbIde7ulN3hv0",
+	"rHe9gsfbB0CrSj4TFRzFd2z8wiVnb8dBkrC1zhbaVctZoEHV5IylvfyfCwFlSzQgXhMdY84dUk22BVua",
+	"CybX2+FCmEMkeYrcNTAyF/0+YtBVRSJDsAZn0J9n/yAwbmjxxhja9TrkhD8RKfpZZu52v8er93/HuKgZ",
+	"D8HKBhLsCtZA2GwCbPkUM01jToK9bbf373xGzg5DPV9AZ43GjywOFGTkOYjB9r4v9LL3wf4ktuyzj+VC",
+	"feq07yuYvsaZL1qJdafEKwrZolLw2VDmKYm/w9G0nqxb9b+JYNS9zzGGbaNwjW9yiA5/b1cHDv1ie1wx",
+	"Pzsafb42f1uSpTmG4NA0mnvEx0pTj45P/EYDZY+65+HmatcPYAcFL2fdzg0iBXRaJhSH1UDFCOvC0lK/",
+	"4FPZGFU5nbIrxeBJsDmeC8VcbANhZ3ar9LIQ+UTkl6QlbuoqB9nULxEtbhLf4ZAu8iqopwZCyrid3d4x",
+	"XFPzkd7Q6DRmXfLtz+UkbZ8f00GiYR7JRXJnMWGWClE51whfnn2E/386i0YUDgh3nMZk8B0zGeurDjiX",
+	"gVewjSTSF0TW5magopSV2+isaDoaUVVwCuCyWaXIdOmwHI0pyXxBCtS1+JMFqETxmVq3z8QuYW+jVFk8",
+	"YWxctILsMLSkbb5fhcuvqA/3m/XRluKvYkWTBILhbzVS+G6ZH1GNvy+2t+9PBQjEZm4qXdoo0IbXyJsj",
+	"J9PqC8OM4nMz1ZAN2mOqRe8NRY6f6iknX3d0zOnetZbCqCYN9/jwmRq9sp9OXVOWmHW2BjDAkew2NOWk",
+	"I+xGOs/97OoP5Zznc3LNmxysIxvCYP9QnhX7zg3S1XyOwU+rc/rJbfQFnI/z+fyUXaHWPOZMENgy5PN5",
+	"6klsHWVYfdxewZVXIHv9eA4hl2Ze8NWQvPwPoih0cPpT+HP3eT+fO2jHTrP9/JD20znX5/ND2MpPlMJE",
+	"nfK6tbgJfQbJULSaQrTRDr2pnHa/SVxaGMPUO15KPiqEYRPtdiykrEeYFg82H5dChMMwPKnqf+NIjkPF",
+	"PCBuPfJTlxNdVT5L6M+3lK6GBIkQeeqgISl95AvX+HxOoIi2Re47eN/7GPMrQmO0uJdnHfrl8zlm0u0j",
+	"D+K3sfVdo5tsdtKQwJrPwy6T4j/KqUJGBQe6fXMJTzymY904MZLeVHBXLv76mk+6bkiXncE1dMcDbES7",
+	"unw/I7qaz99897ZE+rIPkA/LWpSzXvkyd8HGUhSOJZ477v7L+MjfhnbrQ4bAi3u57TGknh/or9fxpjNe",
+	"FAIXMlLD0aIGit3HfztcyWcO1v6wVvrK8QQ5W/X1e1tWgTM8OYNz10Jmq85g77p22LR0teGictQr2AmB",
+	"6Qa2LdywVKrhWJeZSNs8MrqWK2rEL9iG4w5h/KSO0cS+OFgeaznVnu+H8JoxnQXtao/hYNrk2b/XJRNw",
+	"2hOtwDR8dr0GTLYJZ6tGVKB/RiclUBqViQSxCGNd1mk54IxQl+Cs3KmsFw3Fk8QcCn9WwlWf8nwmlWEz",
+	"vmoJF1Klh5mezbQDzQR8DKBbMODGCMTBpADbhHAEKpqwIzDjK9eiNkv8ZdFhifd0gW5imd7gIukpPTSi",
+	"AEFN+NTlJeAlUKZqJhUM+X0Mea949k88m/jq/pOp4fgovu3e3brQCNIsTM5mi8pGvgkB3ETuYUwRpg3h",
+	"F+3b31f0xD/zDhjfYfsm2O8ejpJmpGS5fcIxvWfr3vra7a0X80LzXORstFB5IdatwC+F/kpeZlN5h1Yq",
+	"K3OjCp3xgiE1DgJV3d3Au1o7X7ojTropHuLj8XJhBBQhoVLEjYJdVS5+t/dHhe5Q3p1NRXYr8kHMBDAW",
+	"gAkFWT2CALjvbtQdLyRoozj2NetbYexMOF33y8GNApc9lnaGFNLuNlTOUGMMqs1hF4eDNpR48xTeGDWP",
+	"q5IrQ+elkJHAY3oHXLI7llIg5MyEwubZwlRAybaQRXXKXjVQcbmkdQecw40qxQIOHoQkCMklQbGLguU6",
+	"qcEuPa0VviAcykei89G+KUK3uh/b1S8soCuViRyylTjEOJIEG2hcQUEWMUXiQ7686PefwKNmRBCBITO7",
+	"UkQx7+7o8F5KLOMW4geucXQcTSEauQWHGONUxIYvhBx6kDLKy9WwXKi/2DUlBaAKNXQZ8MSYpcYY0Dlk",
+	"aixxKqJAo1A2wqBy83qHSsVS+ikhcOwnjjw7xVbeqDpImqiEnXoX91WhY/eE8PLQUHwCvN0VTb8IRwln",
+	"ZJxNpB1QkBXS5Qrih1E0mQkKPMCsB0xnmt+UZJvZ3iAjd69XWXNziCRehd6HYcJsvn07+NTB9xztF9yC",
+	"Gp1mhRx69NIIiCoaSGis+YlOFLm5NQjO+vLb1++ufxj+9Obn4asf3wz//vrd+zdvf34Sw41C6sU+SS8q",
+	"8AWtQfz7lcrus9X8rlzBSXLyWXOJ6GCH6B97g56Z8ovnLwbfjF++yPsvz1++fJZ9nb94/g2/GAvO+9nz",
+	"5zzvnz/nT0fjZ+Pz0cWoP3p5cZHl58/zF9n581F/3O/z/ste0ouGpDfo9U/PAVsTcq3+MAr9PZEY0/sC",
+	"p68Eau56w170n/afcnFxMfrmm5cvX5yPMvF0dPFy/PSpENn5SHz9/CW/OH+avXyRffM063/9Ih+Jb8bP",
+	"n7/Mzs+zr59f9D7tHlXakXykWBIfbWxo0BJZ/EyLlhJL4LQBp8NZXgLgBlkvILw4ZLp2c5OuIi97kOB2",
+	"pbI6indbCEssSBv27JpqJOwC591jFKggkyJulGoF862HN9/T845oBfgI+7yu3QS99EFjSUcn9bljyV9J",
+	"8I9olxGcAckSpnTEMh7vm+3SpNr27lSvDiglXpSC5ysgDjxlvxRQ2QgRIAZPeSnHFZtoAPHGqzUtcm7n",
+	"PsByopndZY2gHHJmRHFHdBiMaETtPj4TCQalKTIHAfFdpVlqL7B/wLRNl6AokJ4yYp+3gSpfBRxfVmjb",
+	"RnMr5y6lP9MzuxbaIAOWeWjRPxYzyjXpca36ZwVpL1YtZRb1LEoMMBdJgzap/TGAbulTIzKtWs3/Ks+9",
+	"9T/qMRj1ZURv3z+/7kf09v7g/NvCBufflzKHolM/JrFs8YvopzuvENgLj3R+RkOw0TMcwjHgc3ZMJJDz",
+	"OPuI/9h4sBZo4x3iGCgYgUjG7zTWsmItJvkOivJiq9ztVCp4Gi8M//DuwsZE9PHHcaPbw0TsjDff9QiD",
+	"FwYplug5Qk4VkwJhA+IOb4p4UXE7eCroA2868JyiHhLHS3ED/OoVbu1DetVfgrso9H+Q56RCK6oq0/Bk",
+	"hIyesjewwb5R0Q57wPzBq2OyRwUZuwkJu3yf6gXooN82QoKYSWU3sNJAlQDucWA/CflWhCk1toCwc3k7",
+	"js9+XXKCXpVWMsgpMqwI88fJ/siBS0xYJGy0ulFkuiydl3o2r9JLhopDiWfzilXfo9SBNIxIJnOs0QoX",
+	"3ahc+zzzKj53i0kAobIWyvYAny8qbBDCeenBvxlRVZBQgR9++PL/qvjkjOCRZ35KnxlRYcH0k3CAgud7",
+	"N/baFfsyvRXzKn1yyuBs3kspqBwlFAjxT/ta9rP2XRymOtwaTMvlfyKWc2JQgqqvAaOSIaqokFDqYceA",
+	"q8Csf4iswCl7L/B1b1SoxYGYxhdE1CtiQv84MplGicyNSuclLOXASjAk0v8nPmLBRuU6IkeAMprRiim9",
+	"7NrfvgkaxPfe5K6748Y7C7+h8akhEIjIWaU94BEPDwP6xXXNXpUDD4lCgi/9LRxzDHVU+j4DzhnfH3GF",
+	"/UxUpcwcecoai8hSjOz/pqKYDe94sbA/AtljmXEzYE9h5fE0wigbc5Lpct6LKSlsn0GJ56B3NdUNHbIS",
+	"v8i44qiX6hHGtMjQ35NCj8Tv++yenY080g46PL5ry/qrs6ocFgs7gxEVvraZwE02kQQcDJhU09gP6+LS",
+	"kYvSAmlQIMqFDg5NvhZ5wcGS3LoBDm/1RQP2AqVUUHJRdp7aXM3nv7jn3GvwopmDTwUW0VjGKkyA3z4k",
+	"PaEmKGF1u7oTpdK9pGeXczuzqB1nSp/MS3knCzER+WmlZ0VwB7XvoopiO6OyKS+rfSzavfyqa0d+Fdgw",
+	"D7ojd6/qFgIavbndycJ6OxVFjmEGcKYfcrfesDKHf9twUhidGUBlrc5u8SCEN88JoHKZylf1GGefb1O7",
+	"Ab5zz/8znxvSS2w/OHS9fcSTQw9o/NzpHoLlenOBqiR3xtOUegUWcCoZzJ9E1WFLRWX8CRO/Z2KOFCtR",
+	"iIsV+Ghj7gZ0xGenK3EAwNEZpP48C0IUxWdTDQkUiON5BPSGb90LwMFUW8SEqOF3Xm/o8VIm+LZ2ZEdF",
+	"vomP8kPi3fPTnf0jveEjLfiuf7tK8dyRF3fcPpQWPHiifEtDovO3Q0xkNK5oHkHeMbNW76bGtpyNhzHv",
+	"VNyAtZe1MMLfAAgvAAdn18AawUEo8a4fcdoxMLhk2o0ahLlRYV4hHfd2azDyd9/0P3klhXuR7WtC1NmH",
+	"LqsANiKPaT/WgtBlfWcf3T83Zg2haDIkucVsXvBKGGYqWRRgTu70PrV/DEcrv590HAGiKMyADgjA/IKM",
+	"30gEupe4ehSwnZOO8lCPpHej+ECc8fHNrMs5uRHwuaiJVgSogeOWyuAMPSSCPzx0k8VtxfO7u2BSyPsR",
+	"9PVUIeHGUhlZyTtx6XN9EwAiIRHFogrqbW343GiQ/whD9fj1ALsN4FFz3VF/bclNe39hNxwdwF/kqCH6",
+	"mVO10OqUz+en3lOd3iz6/aeZ9b3wL5ECJjg2rVhL3eXmIIEIicylNGLAqHrTCA5ipPh/VulaGuILDHJv",
+	"xSpQbEvDFsYJqQKfIfChEFvQzyGl6V3ZCNUbLn2217EagkAXRLUhDe05vm2ogtM9xMI4sbpS2uvZwuaU",
+	"eYT6Cz8oviweXqI36InFSSZUVfJir4IL9zqPBzTe2Y+7KmfI5j6mp7Dr5y6OwkYHo0KPzJkTVh187NhB",
+	"hqg0SmzVkJ6e7xNn2kq0ZBW+lyr/CR/1rX3uI5d2QutByftASKzd81v29b+jBnxmk64NQIdN+5HVBDtM",
+	"AlVAjmIlpPltkBz5AMXh5tYjQQms7EC2Dvm4wYA/Yos/bSV0eP/D1cnF8xfuDUarCpVUWigdCA+3I6fD",
+	"1+dQV1eJ0t7p/yWT+q1/8g0/GX/4+OLZp//Ra6d5aFs739tZ5NQfAFhdMs7mPLtdO9b9wnggOHLSOjAo",
+	"ZHlioHfiSeVePGM/yW8J9227IMrKhJkd0DG2Y9yx7ns+BuHwEsjeOiparHXtXMSis0pUJ8g5VLdjLwAy",
+	"kgql9psd+FmnDrxVx5SxdvgZMh5bmwDCqdYFH2JS/g1mHtgbGlX7FKRU15aMBuX/AllD4jBU1piBVBr+",
+	"csjGtjzEty7Lsi8zEJRQthOnUbsiOlvwdU65YNLFDERZuz1507ob4J4KiiBdD3VyITtai70zibL8yfiI",
+	"oOnH5CNyueyjpPs7soFdCfpvnQmuEzIHf//FWu08Cv9GwnAtGfwB4wDzyj13JupvGxuyVXLMsypw/qxc",
+	"Tj5plG5QUUp3yv2eE/OQAR0A3YmTo368/xsg3PeIzuzL7LXjuDiK3XcmtdG8DmGt8LgaTska1QY3f/YR",
+	"/t9NL4j4nCWXRP0birfh6NQLlqOf84EYtgN3ua3pIGjp3gb2K9/Do/2daiiO79g6l3D75QF5DEfUaQ/L",
+	"EEGTPbqxbgdnSFu+P74x3LTLK15R2RAImmigEkIzcRlTL1LaoBlb91HQxvtZUKuLOubk32gbCRsJqSbM",
+	"k8Vbf+764SCHXHDjTtNBAyhuO6f/z9FymtQYF3V5y7RaQ2FGpMYzvmJGYApMlgygKiGx4PSz26LC4vbP",
+	"fSxl32D7eZTteOZf3xwwWqndtxUC1clHCAh/xmuym5BVLewmdG2ox7KoRMkKURk258a4UktfY3GjYmuw",
+	"dw8axAO/g33e7xPBdoQ3JVpwvVQDyuDC/XzL6OAJboqgX2tiDm26akJg6enYfMzJgmneqGCZ9t4idwLw",
+	"a1kSPMFFWSYI7nE1vMS0N4ZsUEH9Gy6C8Th0gnYnAiz+yZ5wWHobd0TslXgIxEoo3U6gLLs/TvZGxUBZ",
+	"tgkn2zQRrED12D2wmG7ArItFi9sHu/nkvyHAFjt+PZZGLnqX/upEtH6KhsNL0fT2iLqL20dK84PFdOJW",
+	"IzD5ZRzSQoKNxpUSPRdHb9L1mp9AWcfgkuZC5Y7Y6qHnxjpgr6RCpQEZAOntQFnbOhsdFrfbOchl5fUp",
+	"wBXbaA8WD5LD9hO/K1Ro3ynA/P/s1rI+NAeN5OMbdy3Rm1LfV417AKhF5h3Z75HrxANykwPDsDn7CP//",
+	"dIY0xLtBoehYCZPV5FLp9wkDam9XhkkyKHeilGOoXR2PgRbkyxQUj0/gi1X6BLPfEfUx0SPgSfVsUXHi",
+	"BAGBC1zeYQm/+uXNZRTF+p9Lw5alrCqhSAaCeNa7MFWv7K/eUR9sGTtUeMBracY42RiSveuiLwdVGiP+",
+	"2c5d3m/RkJ9JJWeLGXzZ1JPfPYl4VDKguOcOmh6km1pnBzFciGamXn1PEFP2QQoYOd2dm+kJ3FbkNM7x",
+	"1ivLhDHbZ3iqy0lQs0XT1kuF7YXKimjzNfK6ibE2SN0JwA+P4AVshLklgQTZob+QkFee0tG6wyki+Uqt",
+	"ppWDspchrdbW6QaPPbjwSqf8cceUdN8f4OSg+ehSuJM+GF0YckIuer0oIokhM0i7WuludcBWHuGAAwf1",
+	"z3nCgW0/5hEHdfyRzjgyP6Fa5GjoS1jr1UTspkZDxBO+5ACVQ3GnnutsAXwMWGVAJ9ROoQlpIxKn7a+8",
+	"23Y+wcQalWsRIw5F7+iD3RU1Uvns4aLFzL3QNtWabfTTcB+f+m2O6lnG52aBm8dO9la6xrlvrcQJUnBA",
+	"kqTSbFRCDbincyXB2KopsjhgnH33/v1rJtSdKPRcJMzIiXKcUWHNy6UBimMH5VM16+KGTUquKpEDlBCj",
+	"PknqlIR8STxc1YAa2in7O4SNLHXPTl0RGOPwGGjtSi/YXALaj8JN7/xcL5yc3IpV+uSSpfD+aWC1RdRi",
+	"Yk1W5yQ4VqIc4Sl71n+GlKR4mzQJ7+x0EXERjMT94FWVrvzrdhg/jeExrZ8e0WX++PXB7B82DGgZZGSo",
+	"j4hkNr6P9KI6/gzxDmj/E5Lo1p2kkAGs49BSscRfPJOkl0XNUR2aKGppdgXCx1UgZjJCqFN25URFlVgn",
+	"aut/w1J8zJCUJ9PEBhwgUTkV4ZnYzMs1E3Xxm9LeWddYeKuhDwJPb1TKC6NTEnF16cFaGETpijgd7T+s",
+	"UVFQbQMlczJ95zVFskzMK64ywlB5ckVaU2CBcbKQRBIhq2l7uYJt5+Mei8P7AcsbDHQv6dF4HYGJTunK",
+	"BnGxGhEO5hUWue/oL74jQ3gkup9dFuuEbPAwyjhEKMyjm6uVY0mB6SgrDyRvHtFvCLvO7G82rs5gzH4t",
+	"qbR2MHgbj54yEgPFenVIL5ZI1J3jmoSqGkFHg9rYmpf7peBH1Qi0939PfdpFCV1wdUB6deACdHEF0Xsc",
+	"f0mxL3FWlUJsH1iJJLdmyudIyIfZLSz1H7CZzpExpmSTUi/mxuF8UWkaZc4bH/KqKuVoUZHXi5YN1NRT",
+	"OVHnBOOJzQZO6RX7zTlSOuWyXVU/4rKj+cSzwzpW4lYj3WSI7TGPvfm17cEjmyM8o8MW7Qge2RaBAJnD",
+	"kz6DWQJhwwmRG4mjxDvft8a4uVASK288fYMr17GfwR6R0r3UuFh+GXISFCm5FAVlRzCoftpnOV+ZASWi",
+	"xRyjoMpGk9GW0xM3EyzPiY0T12VUxu4eVg/KQKKdqxUGNcTeG4ToJwte5iWXRYBEVHoBNNqQbj4NARP2",
+	"R9qyI1CaWPGpz5K14C3slyiupPkUdlBftOr4vaWejThLHpGv8GgBTk0hUGkYbqEqpoSA4tYEYmY7IkZk",
+	"i1JWK7Apmd2Kij37+vx89yAICVBcv/4hQyGaeC5oCdtwavRBck0icmxw/o/a3G6mU9B/J1QOVGJq1REa",
+	"IW//2Uf8x44ZKUTa+hfrIFBJ6LASSNqAzA6lmmMwBFFvKGD8JhlNrcQpiwGT6BIioCThsIipkTL7O6By",
+	"7b7e4dP/7IhJepGucPxwRMiUO3P99jDQJLY6LJcN8zvL5Xi81Qa9CAMZoh6ztNKpXU4SWFOsa4YtQlTu",
+	"aicIrmM3Ci0M7C3QzkUnlbQ7JgIsR/PPAl3+6Y36ThAvox5HVbeRtcPnIdQLaL22HbEcj+8rSGJ/e62P",
+	"a2z2Gd1lcV5E4BJR9u6sLVY0OAgKU8/mQNW51EcQHNlmmpOSz6e7HctzlY/075GSuHtegrYLfhIXRwqI",
+	"SuGMLqImdRkqMssIiQf5O48P9AoLvnJ6ttH7/Ru8yf7UiXwJB1rHNDRsWoelwQgccHMg49XK1Aig7ODg",
+	"FQe3KwpeN2odOUZRaYKgNQy3NpCJI/Ev0CABPeYIFETC+i1nvf7Jf2rNI3qLHVSP3Psenqgmi7qyDY/Q",
+	"mZZGdRLDFkr+cyEiqfEurV/3uo+6cwjgxkpC1nSii3ydrHPPEXys4N31aFfoRN8fJIWZw8lKGMM1Y6m5",
+	"hLOP7p/bA3EoCvVNbfP14alHn4yfoy9dILqhM/d2zXSvBjkU6DF0DsDruTQ6xz0WKjfQLN4Gy2wiDtp8",
+	"9Hfw6IehcR5S9osv5JAzWcGN6az0tV/ujEmBF3sFP/nUBg6PCddhp5w4BfT2Z2sD1Act6D2iWCEUzkjr",
+	"QnD1p8PBQH8dEwYjyIwPtib6uRDL23TiocWdI5nuzNUj9wHxJFGARqvlIMg+At3guWcIm3DK11v/iHEy",
+	"aGxBih/J8akPXPKRbo7lKCn8Lw3ABZq7mL8wt4hASG6U/TsFNTKpVTqAa5G/UwiFBwq4rVzMWaUhEwm4",
+	"Rq2wxZDtiGpVxroo9LJZHMqjTjCivBPliRGqcm0Oys0kGASc97IyohgjKF+GvIxEFTtCxrIrhXeJ3gIz",
+	"Ov9YAHwDrwNtN2Fc5RptQBTjFSsENxUdnVz0mRk4sAYIH4857QGx/bazQaZwORUKafnpHYxUmfA7ZLt1",
+	"XOmF7axMKyUyOilNf+SmOnltf3Ly5rsUGgLDI42JBRNu1ERU/gPQnSHuKFHeyUyQxoxrFg762O7cZ1It",
+	"KmSQFMreu2SVvrWNhbz2HZ7duvQ1iNGhjsslQFOxrbZvYFB/ht4zbCSqpTUIu2XVY7ytM7hS1MbRvo6T",
+	"SOTmFrpCw+KBAhSuBtDbqBtYHEYCEuGweSSovekEaAXHmri7qPtRERosLWDF7eUZV8BQ6HLjPjtCfEh2",
+	"ctFrdYG4X+Pk3gW+TT3Qht6+ZH0nFRRyqEXuOVikYbdiXm0EeR8O4N3gJrDtio76sBCGlECVXjKtLq2R",
+	"aTXBjbxyw9bVXPvLoWoAYHdZ1HZpGMIOYE0nlBkreGW7uL2NThCKzCbqeTS2uP8bkg99luKYDsXvcxvR",
+	"p6SiYTSJ9zr79TbZiXq1rqHWH37Ucl4hYK63A972iiryNjrTznEBx3zoUANmyF+lys1uIdsWtHXEQCZN",
+	"kOCOaoWSDmh7c9JAIm0vbPPOQdX6Ci998UDB67a15NaoMiHvRL5tIjUrBGtLRe1tIiqq3/on33z4eJ6c",
+	"v+yioDpaaAdNe3BoR7+EPotoovyuvSfzAfsaAh9VDQL+3vOL36icV3zAPt70jPjnTW/wdXKDTvOmN3iR",
+	"3PRkftMb3PTEXTV8MT7Pbnr2+wo+86pl/etzp1oG399Khb9qeZ793kZgN73Bx5sexRe9wdNPn2AZCS/f",
+	"QmfVGcXeYVpV16d3NRUzDIDsO8YhEFcM+v9ghSoa9H4Lhzbw/jakdqIYmBZGDIFjFaytOeWmXqQuJ7uX",
+	"/9k1+d6SORv3i/VmySCGtKO/iXbzDy2o8E05QkUFdV5UUrGpAZimXeoS6gFEdothsW1UV3OmghfVdOf2",
+	"/ACX/12Uucyq7Q1ClypKwUZQsleBXj8BWN25KZ2PeX502ECNSZ/bi9DgZsWueynTYelpfUJNubrjxamK",
+	"umX6bwhy1sbbnYN4fCv5AzGPsLS2/xNmFvZKw1KHq01BChOrEtNLlnK1QpCInc+g44X8KZ2vYJ9gDbPD",
+	"hJ9e1DgQf+Mn/xp++J//o7e3XfvpTqf6c44MBduGhfZWXaaHt3nQCFD0jqAdTjsH2Gm5bTmvw5jdFLUR",
+	"HMGx/k2zfIE+C05iiNIiffn1i/6UhK7D4nbxbNrxOhB1bhiO8xc7dPy1O2QbWDeW2lunl/BPnKhp4omM",
+	"Fwo/WjlhfnsVNGKVJhHYu9YtRmvlM4FE9hH1pe0xO/1sVHTJUpxDKeUNO+3Q6LLa26PZ3+wUxvGR2Cm9",
+	"+EdKotFLHjONFuLrGstJKNNxOaOD5dk2pta2iN2omGzcE6aWUVo9CYVmrtjRIJAHlQ3dvgL95ReGCVXq",
+	"YuZV872IIdIYQK4IuqDSp+wNoSNKgeui8KJR7uj7lL0dOx607NYkLAWuVkz4pLeLkSiVqIRJGWl2lgLj",
+	"PGwPnuHWrkPyTFeOACe8uQBAGsJt4UFfGEbUJN2qkKgc/95eTgCfDWI7bkT+QNR/KHwf1PqwaLmh3rdN",
+	"uC8+8Et6frB9CbTtHSh1yPahNKfeeqQDQb+3bj/DohlzyVIXXQxlnhKJEeBcXS8ciF8ExPnCVO1MoTtH",
+	"cPaR/rVRtgRlgWubCcxWFRJK+8aloPdRmBnMgV/OxJwN7E1F8qUh6aqpjjBgco2ECaYJt7dWGRUpE0Q0",
+	"Vblo6J9CnR7EX9EXTuegftOLC4T4AnijnIk8dQ9J6aPU5UcDPwVsS1om8Pe6nIjqvhP4FT6vbV3rEIGO",
+	"+mCsy4muKnGQagx8j22GlHSfv2BehaWvr/nE2TuGn+D9fI75l6vrVz9sZKkMnXnspX7LJH58rZJto7Hn",
+	"coG/rKvdATvW2oi+8sLVgo2l8OTOXk+ZhKUhGF9OdeFBuJ7FrDGht9KWeegSKPoSlh5rZmaCKyhOOWVX",
+	"AYPlCNRCZSWC5II2klnKCtD9ejym6hYs7VQEHW6XH4Gi4RmWS+Ou9PdAoEfHaHCtY7oJTYI6bEOF2F72",
+	"mprR5j/+Ns8fEgAcQnBkXQaYyhyH2KTdtIA3UZrtNSmxRx5JgPcP7BFeuRoUECyvwM70+H5L/xmB6zee",
+	"qNM1gSrKZ36q2nIMQOogM28jAEjQd0ILrzLHkXk80Rl4RCfqryhCecExZOmirmsdn3uWj6078M3De/YR",
+	"//HprFzcp3p+7XlJJ0rRyVFlFbEHtVAh4ZeH5ELanVFVj9mttLtCbMSwXCg4uMSMq+0eBgtDJi5DARm9",
+	"DmIr2kvuI8qkFu/+bqGu3Es/3tYu7NHuRDnSxvah7fg9fDO+xbuFeiRK918d4VOHfw6EUQc4qFkAw7K3",
+	"1pZCqLYpR6voCRYHdlNzOVJdSKdAqj9UlVRaJw4II7NKlEitMmAzXTqKHl6YBLO2pS6cDOBIk7pMwpRm",
+	"RhTjE3c1FQxQqcVIQo0dYkMCdMiHKnYP4FlkfAlnQAjg6RVBF+CpCwVxv1TDsS4zkXYUE5AvuaJWYWXe",
+	"kUUJ4yd1VbPDtwcsE6Aaa+1IQaKqz13W64PE9G1ySO+weNzRGXMYa9ggu/oAdH8JFoqDLrXfBJDLg4MS",
+	"b4iEcLKxtuOFsYazsreFjD/PZ1IZNuOrU/ZujfFE6WGmZzPri3UhoqJZNGvbVQ6ZQIEGlmQXAqlVYK9g",
+	"+3vGPQNLh5RSt+09MGQ2vcFF0lN6aGfc0H3qljV4EZDOsB3R20u6P2ro4+n2fd75w1cPnz4dzvkBDEKt",
+	"E6w16AAqdYoSvHa7x6JRKXggXTQI/gSWXkiAReA5P8EWCvmDXntAgvXYIo942lG9Juoi6+mb1D2NGjDg",
+	"moCTPtS3iXCkxORur0IyCmqKo5EAP2C9Q3NJQrSj/53b9+PHq25mnz9C8tvzaf7m/j2UOZB3Tjbpzh+P",
+	"Bsi+zYGIgKh/HR+QeSR30mxGJ1f4SGS0oRBhQh2SIciIO1HyYqtX2RzvbS77+NVtkmEnbIfQb6Px6Gms",
+	"FwoGtV4F7zmx7E/smuxJMGA/4pCU8PCB3Xz4clrKhrG5KA1xLidY7B7hcsXv84LLUFSPdBblonCMXcYu",
+	"3QIbbNfVMcLzrT+263JxohforKolgYDHkspMASKs5wKCZ6oXuHRRBZ3tKeLDcVrd0ECtgRU9ovvwqUA4",
+	"DOwIKDuKX1rxjlFVrccebQQauav31w048vSBl+4s4/fVqcTWp9BSDhbe1pPSZH20GVgGKhnMox4pvt00",
+	"H89g2hxzkf8WE7w+LQwzZazLJS/zWjaZEtg1tYNKe55KO20MVFkQU0wopWruuzhLR2LC1ZBXKRLyBJx1",
+	"CjMEvnG+wYcIUDPSkjB3McpEC6B0xaydYWGh0d6f2GBMqLx9El6Z2+916ebh/RdfP9kGIDL3aa8qsf+b",
+	"BHQ/d0YCHn5le79zJYvcfQB3VBpthh9kVv7g5GbpOc4cyZ6wQmDnMNmjM446ha6YkWpSiJOFEUR64RIM",
+	"iMujKnXiQDMNxEZMLnXKUiJFM/7MNrP9pSLl3XA7X9WCq8/AV+d4iXpXu1D6X0nDzHRRwdbWC/9I8nQa",
+	"dMRo/2zYQmWirLhU3VCP166LHzXedZ3mp8mOWHTX+EfCXvjnIyte1zqINpUggQo4s0MCLfwkoefsM8HG",
+	"pRD/EpuOXSJteLfKYqhGX9hNH5/PnXcmkllw0fVQkc44pWKQlusqvqImf08NO2IEg4+wz+waN+qdg57E",
+	"0D0/V+at1eH9CifPnNoSj4qNvkPGIMqiXaKfwXMJ1MEGLOgp+6XgNn6Hcwvi2wZXP9FME+mL29jYAH4k",
+	"Iu5v2PbP7B5oBFHxzIgCaYvRDeIT3kIWEGK6FIsWMb7QLLUX2D9gZ5EuhbgtVqH+S49ZzldRoUGhbRvN",
+	"rZw75zzTMHNspBgSEf9YzOaJY0GydhuUaAxwUS9lFvUfVfl5MTwHisVizYpOSDOt2oOWPK/Z/OOS7GF/",
+	"9gZUI3Nx0j+/7rsamZgr79uCZ7fs+1Lm3O5T/Lj4n56fXLyIfrqzT8deeCSHTkOw0R8cBN2ElnO/5CG5",
+	"kLOP+I+NuLlf66eDoMCgHPUcRdbr2fG2k0MAoDQtdTeMWPAzBGM5TPnSDOmV6e6fwaFuR4Vjx3i2pJbB",
+	"28zD5XmitoIcQNXegIv1KV1UX7auB0H9PmflsNCONm6drIsjZ1TMImci0jc4IXGApRrSAvI12MjNB22O",
+	"tuv/HPItjzCv2147+9ZnyDhQFdYm27rDmqvA7YarNpYxMVkNooIQZBdwyckRhzgAN0BSQfptmTB/8YTb",
+	"D2s/mWid2+XTJGyhbpWNfekCWRANYZu9/OCKyY5mKfSEDlPBVzqocEWYjkeP+TbaxtlUmkqXq11shBjl",
+	"bCA1CBqOIXfDfZoV6AIDvR9WDlIZq2dT9BvkqzsuCz6SBfDoEuXgFHhz0OWhpUAA5+tQyMwG+LE/NopO",
+	"qPBXtPVVQsKeAzUoSl+m0SkWhBbxA/XOlhzu95hdFAoAm8iZC3aCuBwbhbq9fQqMr+mlLwh71kfiaTjs",
+	"8vLXx6QP+BtwztrmrrVVdQuaQbsP8PQf9BIlRucAgHJQkrldOrpL+srKtFMWvOgnvRn/Hakuzvv9fsR8",
+	"cd7CfPHh6F7E2UyXM8GvD5rw9j43LDlLbj6vP4nKbDbVfiMcGS72iLz5POAy73ixEJcRAy18sFUgHqIK",
+	"aMBRTzjgCZ0AXPvtoyPyK9+Ux8TyUH0eU2IZ11eExg0oYSQVS3GIsQTOCJCCc18tlBFVyiaajezuEouw",
+	"Zel8VtIQcl+1wuUv2zDyjlo2bmLbWvA+sqx7Qt93Vxl/yE4dusoO70xXle59SHrYr62Vb3uczdt3fyzE",
+	"+/b5xpD1jLAiNgDVpVe9f9TJKKrd52GHT/UlDJ3MuviXq35FLLDdrwlHjGYcccHY15ak375+d/3D8KfX",
+	"1+/evHpPlVC+3veXErCeYmFAd4XhKn/Krhi2Bl016M0IeDCWVSSxLDIobmUoP42sb6KUwlwSnY9bCmqA",
+	"fGJpAJvtSgX/RP2xy5E6PtI5nbjtW8/W4X8PJ/CgFlQ+Ter5jNw46W4+D4/tfUAriCcKGfvgyRB4xRRF",
+	"tLq6tIBrstZgD2kpMqGqDfKxWROBEHOS+bjsRf9QgtNHLsOPIemVmKFx0VAgzqmX9OopzYvAGGR7yZqq",
+	"EeVmTNatVPa6CV+AfGcoTPrnQixsz8y4LKLyZPh4WODgJ71yoRD8xUu1+UE4no07fIQ//nIDT7npferR",
+	"SmHN6tPuEFCcjMfkIsDW+/qXSHPjoAcwwVN4l+mnLMxRyG480jadloCzj/iP3QRN6I3afWtb7IxjeczY",
+	"mZ7QeR5qG3xAVuW1MX2s/C++96b8b3OEz+ZabqKSvWJwQYMg01eNlgtaWS5h6DE9YiLs+kIRXoY5DXYx",
+	"R55WfDBEUnZ75rXEpQLqIVwm/rngBUNHkmB2xZPWfvN13177t+tXp+yXcC8gVeSGFVpN7P+Jn3DjGo8/",
+	"32mhp1a7xbXGB9mSjMnhyDHOxRw739JopcdGUWMfIwljn4hjiDk9O7yw4uOpJOxi/Vr49EW/30U6Jtbo",
+	"FXGRv3jx9ctnW5Mxf+xlf8Myv/sK/ICV1VrMMZdXNMkj6cZH/gQtDCORP6wXBtawY2LKfvY4igZ4pg6r",
+	"IEUwjy8uhVkgMcs9ARen7FojtZovoUOGNA/CQG4kbtrzH7/Yi/8IFRA1UT6ijJPqTphKTngFZ1CZzIXa",
+	"W4HPvuDjlhxsrel/+KSEt7xnGsLa2myzDu2711ff/fQ6zuh+meLPUruszETFc17x00rPiicJJW2CXt64",
+	"eYh8o2SVsNIGKmVco+Qi2WZK0ZHgIEcme9+SPr5RiLbjhqVfGsELkT9JBw6QWZW6AIVP4dg5oFAAtKdI",
+	"elaEM3I85r5R+NqJLxeEx6cx/DnKxxMQiDRr8Xjs2cXFjaKeGipdDd0rpw7yZFglZnMbzbAxl4UBOnbb",
+	"5T9c//SjO2/H4TAJM9WqsFsmGxYACRKw3NiZMuMTQVUVwH8g1S2GZ9Oqmic3yv7PIEG7LCqNUYk1ESgI",
+	"k/lEVIZ9md4s+v2nmVpodWJfdmHgA5H6w75C3roKTcoI3Sj61UiU1bT+sycJkL1qJzL3kyhnXOYsl3xS",
+	"8hm2EHl93UD5CglBzbpRyoEf4Bg6zeUdcf+n9qcneNlfbnrqprel+PcdmvoRpzw9oatYkU/EQQ+aw8R8",
+	"rB2sB0VsEcfg2W2yJjfXVOAMZd7S2vAdIU7bWTze+ScfdTzxIZuYPHwXHDS86kCbPNLonn10/+zOUQS3",
+	"rBeVp05sccuXjvQ19u32qluxAsdMqoBtM9kNyOcY9K5p7OFVh8touFt+Jlhbc9PgH1+jwb4E/G12myYs",
+	"pWmbIlexf1IH00oZj9KBuFa6TXQxO2psH2EqGzhKdxrp9DQqHeDDTsMeovF2hKVt+EFj7z99HIt9wrjb",
+	"xNwnnNXFlsVoVAp+ezIpuMGoBMkgA+3DJhzmF45dkupVRQ4nLSHmxS8rEcjvZwNXWAQsKAlpCNkAMKH9",
+	"IP4bqyd0YI3D8BTIogAuNabLYwZLdzVK7NnbaxW15AvjCokuPXoKIKG5FmZLTcY76MlDn7TAKJZizmXZ",
+	"++APS2BMhhMSaQNwl3MYEYnrCf0u6QUS17BxjATaE0rvDVq1H+zX1MfDkTU7nvNeQum3+k8uwk8o3u0N",
+	"eh8/slMbI5/KnH365Bq1Rwoo6uCNgYUuxJEIwiLqnpo11ZGtzrY+b9BBOtSba9s9BNBPMjrodszISVS0",
+	"TgACQJ+4WbYwwvFMOHwIbIpoS2kqvgobU9c/A8f7AnOINNlmlOMFDgYKenhRuU0gBr1FBbc06/cE5cDN",
+	"M/E99cjh5mIusoJHq/KM56Ix4fLRcM6NWeoytws7qKL4RdyOi/8nTqJIHMP6bvjwt49OMqExmeeyl/So",
+	"33uDc7t8+b8u9p9J2EGb5hIZ1XFmk1NOf8RI3Sg+N1NdbYjOkbMxYcSimbhFLiEkSyz37QPCJTdJrZC4",
+	"ab5fOH7RJEKZN3ibkFM+5qprzeG07RWwFCElXOUQa69SZIkZR8BcKsslr9CRBnjvOmnLyRMkR6QNgPkI",
+	"ankRWNx5cMOr/U9tjhmw+ffcHLHZnsZK4sPtZNT6zRkU/btu+PxT4iyX4/Hm1YQKW42fI25GhF24NW6a",
+	"A452wssltm5Wv5PjsRsIs4vFCV4W0q4Hshu8ZE1+46bqASeGvKKH72r2lf5jmr3t+U5SBBq8y1D6Ssfn",
+	"LjyGyPgA8+GVns2BrC6aEhXy1sjZZ4+pUOpgB3RJew6eEnhxgbes2HwK9PdTPWsHnoD8xDEzNfiALtiJ",
+	"/fKgSPyGdEcYWEifS/UIY3rm4t1jZkAc3jsyioZuSWQfmMnPRcyp0QgYsmJhKuC4uBWxZMOAuELXT22k",
+	"cfxvt2IFiZaRKKS4E/TMpfZBGEYdurylJM11EAFAL+4uDHwcSPRhf1RNC2HMw2g9IBkA8U5E1tDNyBFr",
+	"tDzmEeyfhoUDOuyVzkU3DxVIehyBfQMN29W4rVv0Pokq1PTblKiqSuEyUHRICEf5eRw9Axtpd/Tc4ZUr",
+	"sVMIbJ/fEsaxL999/4o9ffr0myekZRk5BjudVl4TOQokIn293cLoTTZwLWfibelmzZHDCttf16XotDfb",
+	"Twc91sPCbuj+x9xS2lZsC56tS57zamqIrTMHIhgiH0scAQCYCRolFmcmgcso1iANEbXdiBJZINBFv8cf",
+	"x/VioLaDFWNt5J42/N7F0q+aNl03aW/M9w7J97Hj1sjc8EZMvn0qNULzP9RUul94XtFEM05LDbrlkIG6",
+	"DSJ8oBDiXpqJjzH34tiudf4BLa+zVJ+awflYhe7ETAkU0/mAJZqBsdYNkHpCZR1AB/1GmAO0OK5EAtod",
+	"66Kg8iQXgToT91F2pTKOW9g+17VzxlfIHOWIAzCFb9omeYZjk3uhyZEAGS/wGAMfpuWpE63F4KwUyETo",
+	"pXkSOIzzsRuxvpGxdWVfwVr/7sZgixvxlc8h1kQs5hSXzpnunq0F4GBbC20uGhXQD8bcfgYhy7jfOnOy",
+	"HqgaEvZHg6r+kWb1YnsVNVCnhSxa+m+vrxn9NqX0RDfG6T0+4/jHwfSgbSlGlcPWWVaE4joI62Q90yg/",
+	"czKlEmXJx7qcAdpN7HdS5awcbdAZZASK8sTTddpU60a0ov0sPjemUMPzLXCfVBLafmaVcRVhHzsc37V7",
+	"wff4fkc0pvqjNp7gQFsO6hf8w12HPmK03TSqXRBXV3leCmOECceaoNeCUE2d3Z6yq6oq5WhRUQY7Rmbh",
+	"OumDq2g3W0MxAK3Ll+nJCaKyT4wQ5oSop/zN0yeJC8gbBzsdRzH1cf98FrYhWViJAxJGNSY+b9raY9VK",
+	"QCeMF0XAuN3DILfyCr0XpQRRBkh1Y9ECHo8TeFiPgw9zWvyk2HC6g0vqZO75E8l9t7/R5pJZ6LIjBkrx",
+	"mESgRLv2THn+57bZhbIe8TAidPs3uCu1/j1uacFbO0FRrOBk/9Aj6PlCjCuibEM/X3JpHC01PeELw8ZC",
+	"ZWKAP59IB0NEAjegV0GhLGKYRpUW4pLQnkpwBbIqp+xXz/1nW1HIO2t2CP30dLG4FYMJIPKEEuBwWg93",
+	"G0o1XBiRBhHkTJc55nlQEmbyBdDUS9hKYgvcNo86BCEzmIKUrUvJ32BU11aTPy6Yco/lKPHd4dfzA3GR",
+	"+hvuvjZ1zTg5E4VU3YnsN5RACGfrjqXHJD7DAwuEU2YhBOMs8bwaXivTc9WhRhwyY9XwKf4EqglPuUSs",
+	"p1ZjOQnYF3z0HS8lHxH8kxiuEybHbKUXkK4oBc+D6P9rVUH9OQZREWM21D4zU5WCzxISJQdVKQqx8Bs7",
+	"3wqtJqKMEGTvs6nIFzZ8dy9NJIKu7q8U6Aj0ouoM291Y7Gv/r227/ypVbnodBc4uoHHafNLEdRu6DADx",
+	"bjYRDwl/KPXKEtM40jixGUgul3cyEyyX+QbSFV0e6vE+a+2aUq9M/xxF5/V2rBWeH7nIHFP/gqYCnJ9S",
+	"PNL+XFAAa89x9TCe6SU9oRYz63b8B7rI7T8+tDbozxTs0dTcng6rCHtmrz5YbFc3lUo/3i6X3uwMzfVk",
+	"zGWxKLtXj+9BpiZKm9AP2JdBWzfxUYn1uRGjLa0WTxKUmok45qhYk7x9CekkcPAKNXKEYq6scymKwmH8",
+	"Vc4KaSpTT5uHc6uBr5EspG1sBmW5OC2Aj8M6z5ReIfWII9ShJ7Us4V/R3gNV7qopV+wi6ff7fsI1LAVe",
+	"rmOr/S109ffU01vS2D+iNkzDYiKSqT8zLrLeE12s79T9a8cjHuhx2DRB4/ZRXnNU6tvPnKFeTrs39a/v",
+	"RLkinWC/AocKaMc5bxfjajEb2VhG34kSmEcgTVsZTD36ABA5n0qQosOIL7DGQd8s1Ag1HNqZfH+drkL9",
+	"1NGs5tfpqrsSEE6uLpmC7ZTzGxLdxiHs5Nc68StVlSFMSgJhKpIhfmYzcSN4TNTZNZ1X5lojtbNoGKCN",
+	"zGk7GrpocKNu1AlL56W+g/1EOmAj61vAiTVy7aBc6pt5CT/E00//q0jU7kswdMSKqqCx+oShPCHuKC7j",
+	"h9wohrWukdAT/AYfVeqisI7bP6wmvuYO+kHHNTQj8QsZr5Wp2WehZkmFROyRUoBj01Q4JUuZ+yVEXfpd",
+	"Zkq3S2mVtHcEHkFgdscNekR+QCsyySg69+X8J2z7p9w4mVgA8tkW2Lu6z5x8KwgV4NypAyuXdpUZUfE4",
+	"r/wLB00ifDV7U14KtzWo8a8AWNAfgSOLN1XU4H2wHgL3ahHhaOJa62/qENquFbkWOB/xOBvre9zUlGZd",
+	"ddreLVV6SDca+g63OyjInw8drW0QpMbDbBcsVDriy0Uzgi4YLoDFNR3Q8T3xyYgxsYSSCYR0qxEVlSLK",
+	"um7igCzJzxRofTT5kNVfVgkThRFM/M6zqilz6Wj27PNZpemWs7jGXwkBsZ12kwa9aaCrrMQ8kgPGd8XB",
+	"SgdhUNzwNWhGDPdcmOszSCOA184yoMwA+wECas1Wohr4/a4ejyMdkyR8rmIK4hpzgXsxvLG9K718SYd3",
+	"znoIWBoLDsUkKW2a5VNurIEIldv3SNE4ZSFiCX97KzRFbEf0KnRM5G/nu2Sox2MyuOgN4ff2GY27483I",
+	"hYnY0boJzPyHDu4VXzh0uYJBXVHAzk77OGQR9427RJ1/78w6NVKmIIFXCGNY7J+xoWalsiFBf2v+NtPz",
+	"KKCO80bkIyhfGSqAHXwZzXrZUiLs/ANW2Tk3g1gEz8kKfMYIaq5VG9qbumY0jeDiwvoPGIthpYf2pTyX",
+	"THgcLE+oja+cnZUC+wFzacNyYcerXKgY0PNWiSD5GSpySSBfGsdu4/N1ucid6he49TrZVRCQ8bWOmPCy",
+	"jkFbq3WVzlr5BVEM8VNqHSTdMP3n5UObqT00Obwj6FKdsp+10+8FA0YtpAGtwE4a3HaKT9OVlQH2g8qI",
+	"YowKpF4FgzKI2MSFGmKU4vrP0TRXnoCrrHB8Q4XdRN7ZMVIspd8mAZ1uG0jZSzO1UbGEHaZ9HeBodilN",
+	"hWw/Y2LSdylLMk87NImrUoKXDn7Zdhv47FCBd9kwWbcSMw3hl1PWwI4jQDsssmqFjOxOGNsu80imCqPt",
+	"lZ7tyhAKAethjbUxWAr9HE83/xwPMohyAp0olWK5FRjL8TG2gFbbmIXCCunZGPA8NqpgKW2nhe/BDhxG",
+	"NZgDLT2Cl7lewrxBMar2xcVfOORFkQ7W3RnNcbe8grPewduvuXroJHTyWgnnj23LhrqcT7kyoanNhZkz",
+	"6ztYBcrgNbWGxIutQPQKPeWJ9UdwNpMHX46HQu6NYTx8GN3i76OOc68PU03pCO/ita6YrNZuFm4SRyS4",
+	"yITOwqSLn7FKlCE+mjrN2jVOBzud3eWEGUtpwolibE3ddsmdKOVYihrJWcKq0n3kwfALyhmF7BOFdKiN",
+	"DYhEfgu2YDu4zQSUHppFNg2tgR12g2MEYqax3WmH5f3iAiYY/W5obsWy8WM/dcayWq+4ASIypJC1fw/t",
+	"LiZ1puyPAOP1AJDYSW3ZobNBOw2tyd2oMMaIDoVgX8d6oRChuwM/u0SGmiCfKzHJjUpnfDXEP9MA63MB",
+	"o9HQ/jXtaWmiNWc8Jq9IKkZo4TYSjl/LZ30M3P9G0VohUVhyLvLL2oBEa5obHwDFU4OCRAXWdfDSRDMa",
+	"5tCX2Ms1o4+8SmrfvuZikrVpDy1vnYI4QNaLU3wOlDbRyBg2Epi3hH0QbhWiPnuCazjsqeA0rZwBEpf+",
+	"7eulwuSCcnv21o7yUhrRWISDudrAZuhvSS1NRVnq0qRx4tXuVyDtga0/ZT+T/lNKUqPQKzdK1bWoWlc5",
+	"eBoScMaGjl4VvBJcAXmj7hquX2lUH5VCMzyhN/gNKBYCvwruVCBLBv6qN+g9251E073eXgVfh5M6973b",
+	"kYULBwGeEx0YrQ+Sp7WznYXDhijP9r39Ew/Gb8VqM+fQfDEqZMamHMCaTvlMrPy/dTnx7I0u4Qbi+S5y",
+	"nkukRWO5NHNeYSUkZjUwjqVVfMTbdWd/lKb6q23mLqzboWXWyS/KuTadB4r09c71Jn8Vq1/oJ8fN9tsH",
+	"dRy3XVPvJwwPGA8MpaLRvsXudvZylWXCGLKYDYyrcTU2zyAQd4qNsEyXwoY4khcJ5tHKSeL94oyvWK59",
+	"oTZl6nCFzbUuw6h+K8oKOKk6To1+EscVDOgs3uRFIcrDpM41e8P4rHsIUDugm4ofr0Bm+QA14L70F/fK",
+	"yo9SQDaddrDfO7WCPy9sEd9h+zk29e6RZhjd3e2NZckmJUdNgbWx7jpfuMohS+dHz0sfwa0GLqVAg4ob",
+	"cphsEEUXmLCRCn7i3HQCBMLAXY2keJ0hA/bjowYMFBsQdCaG6kCMcDICphzbCb0BvYMue3sQ3ds3fKQi",
+	"cereDieD5nMIa7zKc+sQ3GBucjRnH/EfGwW8v5MG0zqx94esjrjTji2h0rdCGdpWyYrlMqeUr1aEszzt",
+	"UPT2ZreblHfwgMeQ8u7utn2nBb5W4+BSlxOz0yprL4zI8PwCi2S07b78rb35Ef3s23KyKXqxTT4o9Bv6",
+	"wAUHoQv2caiBJkTluvzCsEoo7hyrtds4dAWsDmjQB9oQ+PMLR6UOVm5DG218xaakfKcXmgNPbHeAgnBC",
+	"4LPtVq4a63KWdjvgt+XkUb0vvKwnnyTXK5WsBKhK7m4mj+RhfxZL24Xd9umHFQbSQ2vtax+OkcNGZJMu",
+	"xzvXhcxWJ6WY63IDoeRbJRheE1L++FPEDBO2DMx4GpX5etls+MUtSqqzCb+Lz6fdeZzKvSx14MjDXLZP",
+	"7JfCLIqqBVhcexESbWRfLif4+e1Lcyr1E0qYkPZ62rUJ/AV+8476ZJfdYNSUgPhJ6lzRXbvDgDJshd1e",
+	"9Pu7wl19K9z2OCguzuc7tobP54dsCfpKHMmOJ+K3XQ998ewezxTBwcL4S+FPtBsnmJMFL/MSdCU6Acn5",
+	"7jt3tJz3Eph3dmgmzaHdZDnx4k54dn/f4QlPxYWi0yTg2z37AIOHPx0KOZ7623dw5DaT+qAS6sedzR12",
+	"WwdpDGfUeHbiTdghOujJ7Ym4UkykqcrVCYbIAE/bGKuYqS6rk0LeAS761h3PzBfWwQTaDKhVcjd3+/4V",
+	"e/vqDcsKCaeSbyoQbIrYSsLtHNEZBtI2kAdXJX6fy1IY+1uzOcK5pHzNrRBz2+wpN9Pu0OYdNfTatuBx",
+	"g5z53E7YqbZ+dybVAsrlX/R3jm9qr/JIkU69O7tIoCha9RloGM4DUo+hOTn6H2eLXaGPq286+0j/2k1b",
+	"1CFXPNiGl5Uc86xapyXokOfA44WjqnPgIzohufD1QbU53Dv5np7P2/ao66oa2JkQmsASPVpBfgjOSFHZ",
+	"k8N0T6eiKPT/fpZ26mmEbj2gnMa6kZzREG3htOB1FQSThCNbIkkUpRh44zFx7Z3tBCwGT5yylTc3WUbA",
+	"FwyOZ1zJMSQQdQGYcXDKsmK8AF4fo1E0QU6Acsf1uR1mYD1wmXG8gDy67KIlION65Xrh+HbsH9VJZojf",
+	"H8ygmyjq0GeAiTP/Pex8I63dlfFgVl5K42lwZRkKSD3Uos1LRufpg1gux1GiG0wgjxayqAhshNAv7vYT",
+	"eRenHZnN/ocI9sfX+rgBZhe1G+ojjMeiFCoTrl7CrWUG5L+9r/CcODNCGEwOzfLmi3+Jzwx2hf8NjN6G",
+	"njiubYUbf6o37CwacXG9nCiBWXN8Y2j1nBuDgbiGSj9eFLSSmQgBh/E41MPD/l5kt0HMA1eTeim0L/3A",
+	"XOWtWBF+MglKZ+v0OrdKL+GM39HtOJonwgawuQQUEsb8GJ35t3EQR8C0EphsJABPprAYkDnqSDigQifD",
+	"W0K9Ly/6/SfQDPogIqxj5y/a/NBVnpMbeudb1HvALmHOV4Xm9s5i9e/T7Icr+VY+W/yo+n8BLwdfXqMF",
+	"xHe6U/kpqE6euhOr0EGnd+f/E56U9Kwp8GpRCjTzW7ECcWeRXzx/fv7N4MX4PPuv//hPvLA36GUXhdpH",
+	"zOc9WBqwOczs635mkdmt4bA3mSUnILgTGAa3etiN0i6heRJD+f14HQSro8uoLIBUhN1+uzuQ7/CWxg3p",
+	"fxdn6V+41Vc6P9msw/i83tLPM6zXGoRQ4YheLkzuP4CT+/89W0SRA9b6B3RsvnGH82vLhl+jSYu1Lxs9",
+	"284KvSZxqHzhtuweFVwvr4uPywGwBcgzIwQcxKzjfwOVkXuNFR6UbaCzuSqKWON3v93O27FXrUx2uNh2",
+	"V+dxgjRwuNd1ggAwmnhOORYTQ/In1Ke9JEB0OxhNWh4fDQGg7P34uPMnexvbNO9qelNRzIbZlJdVFzu4",
+	"ffIBjqSishLfnE1nPOH1H87CUz+EQ8qPrufitzuf8fwAl/8dD3i3NMDl6ok/suOUjVi19qBPfjuOVIj/",
+	"XKdMruF+CtJRU9KrxO/VWWbudr/Xq/d/33ZIdWjx7brwdlF4l9dJi4YRyslWtvY40d6kpI73gFBzAZTq",
+	"/I7Lgo8KgRXc2I4m/2OrODrcLuIuP95ox0+yj+7i7yWhzsPKmGKvhc6kSqja4aAQ1QbQ0lvUclu6xNx8",
+	"YaYiSu158ApXbDG3QRpwLPqMX1jycT0uJBIL8RpXQdA4YrzMpvJO+GIsB1UKctKoogIMi6BxhJWqA1Jm",
+	"9K+MRWiyWq+MtiE1xd6mVkGgRH7KrvI8yHDEBWsy6gaoWQL2h8t6HSYvha+PuhVijnlR0xVAx9bxqCeR",
+	"eOQAh5H84vmLwTfjly/y/svzly+fZV/nL55/wy/GgvN+9vw5z/vnz/nT0fjZ+Hx0MeqPXl5cZPn58/xF",
+	"dv581B/3+7z/spf07FD3Br2PN3H4ftMb3OwWwN/0Ev9L+JV42v8LfBji+pve4LcPn2zHkZWAWoBa/D7k",
+	"s/zFMwjt/yWGoxWcqz57eX7x9NnzF7ufrsbD81inqzUT6YiwnUTvAZwHTPhwgnXnbbPpMVpc+xl6gIfg",
+	"CsxUGMcFUIq5NrLSZSQ1TFCDumNLHIOA0ljMkbRiELoBAXEf/w3e4QgkqX+IE/dLoJrAbpWRflvo64Of",
+	"yVcaxvW+NvWxXnG8ER7+s2ZYxwwBAWR+2UhEBauOwPcdZWuwynMBRfDgru3D7CIjqy6IeNNnb0eKv1kr",
+	"RQ4tOUQhj6ymecmXu3TwmlW3Zdhq/b1roq1tY/QhjKfZwICL9CRuSBwsFmf6twtZ5PTdpljuyFvgP9QG",
+	"Al74qLsG7NIjMamXfsC6p7+f9jviciL1bY9o4DKnvCoRFLQiGuCXx98BdObGyLIPB8dxL7R16m+xZGz3",
+	"m+96tWnsx+XsH3rUPal/jgwnpn+CGF1CPnzTbP53e+9dsNe2EcdIMvy7HjkC8j+jc/h3PTqmf7C9ftCN",
+	"Kgwj7go/l/niudf+BI3Rfbv2zAhXNbjnFgSEkcpGYFrlxpGA+DrZGV+xhUESDQmFRdUKN6Cn7J1tJgYk",
+	"dHzjiEnsXrgtpIVfCO/X/rhU/7s4xsSdTx6msM7eapORWUvZUYWslu2PWAo6E/8N7lZfMr3kwDqk4QgP",
+	"PeagrgnmKIcazHi4OCchKfH/sXf9v23bWPxfIYwDbgMU2ymG66b8VKztbcBwO1x3KHBzL6Yl2uYik6pE",
+	"1fWC/u8Hvvf4RY7k2JncNMMBBVLEDkWRj4/v6+dTCxPB6sXwew6enpifpQJ4Qkc+BqjMvDYBfQUYNg7x",
+	"/jUPsbdcFuE+dcoX4skZZS3Wt/ubB0KwcrGjnMAwvG8tseRVP1kFQIBMbu2P42wsgA/y3qQHls2DAvfU",
+	"4gTvY3r4lUV5XtJ7UfYnRUU5oK0FSwLXVj/+yanHxE7f31rxJk0qYZBT6oED9l1X/yw41AYrsXXbSuBH",
+	"yPHuUddhW8UV1QQiUpCs2Y0oTWjrEMulyIzTUTWCG9klyrjKRGEHCWoGkJwIL89/DKu6ECtpZwVXntG6",
+	"A/2LsCy9bLopVqAM/Xj7qJ7Ay3PtP55HOIx+YrXRZd19uZpqRxI89M36GIhAKw0RdTXM9WqqHSEc4z60",
+	"97S7Jakl4vWNLM8g4W9uJLQF0cxAWtAzDGy+HufT8TgJQFXWKwRDDCC/+OcmQPRKc4U3rIeMs7+HXlf7",
+	"C62w1jCCNhPBioPeJ8x/eNzWftDbNAJD82mQjaxrawsee0L2D4TS5hqw2viiEIiCh75aqIQHKMUKaBuY",
+	"Jh4HSN/H5EKJg4RNHDqDKI2VAJ/EizI+gJfAi85DZrfr/2es84z9XTOiskbpjSS6+3iFRr8eisyNVbM1",
+	"cV7ht91+xZgu9hDUVOSvtzFE+B7XfDf1Es7iSfMR2lc4gp8G3vRMsD7GLePJmBOhO04rgRC+FXQlBZQJ",
+	"+6FDmyQAmKEbLx+/4ZJaSq+lus75rh6l302TEeGs7CP7uKoceTzcxGO2YcKz8VQ+bhNmX88lSu/kFn4e",
+	"TOP4uaIhBrrU6tB2HAUvqC0ix3fHSWbKBUoYqqD9ChJaCkQYX2mdQ8ccNX7hFDKu/CU9U3UDr6SrKza3",
+	"I1zbEa6lmXsEIsK10B5mzhX02a8nVkeAN28nP1MoeikePnqgQ9SqtFqxNZCC94Z5ek7UfnlJrWl6IVgQ",
+	"v37CclkJQMMGxqJelrL4jbvJypa8qIXPBC20LgRXnUiG3xza99AIPmjgp1c+T9VJsO7eTduKxVrrm8Ml",
+	"pNyxUaN4rYSJ0lxAjbh/bZx2x751k3jKtyy9xP33rFvy4bAVwvI56QDex0O36xvh1RDbcJOhrQwsl9BJ",
+	"q/TWdVIpt/9467LvC93kr5AQEyujQqUUXrgOMbkT0OmFm6+nybBilEZOR1CazjN38ca1xsMvDSsE/9DN",
+	"QU7AvfiQR4fhg+1wFvUYjd5RQoWrY2oJHb0LaCl8BfHdpipG6WhtTFmnkwkKDA09zvRmAoVHJwD94nI8",
+	"0gXvNqPP4cCPz3m9b7043DkisRqc3NL/7qnVQN/SN8VDxYYrjPBhbUT8zYom7+I+fwmDBzE97o6Jzg7O",
+	"bpBbBudyeJmSw3FWoElr7aMH1MpFIT8IQNG3i+KD9/AhGDRIotGUnVHX3iWafmb5HDD8enCdT1NYNHcX",
+	"RbK6/O4ufU+Fni6dAtwWYzavNBB643GbE5oNxlPxdy6B0+dDAeksm1fCyCqMk1eaGlutVQCeWxKLQcYr",
+	"iLf5ckjXXj9mrxRfFMD84GWdODswrBrSUMhhWbf4v64w9LsLsMmyrrvzQf+GaqtYuB6o5Vtr6HXpiUaD",
+	"3bXP3IV1rFKOORsG6den/MvpOnkSROgwislCZNA4SMg2aNcQXhPwHRxTaU/r8zI885iyjkjKz1Dc0Z7T",
+	"7mkWeuy9xP0Wc1jTQUs3oq3CTNh5lHKPLKOiOj1lsKfvD1j3lIHy9PV6iaybtO4J9MCEqIK7hNlX81zw",
+	"fP51gvmECo6rZ2JBCnxvqS1lYac1ZrhWUecAk3kNMQnOKpEJ+0zip4HbwWnoNaT/raEPlw8cWGTQeuGa",
+	"eKfTKcOwhtyIPU+zM75gV/ZLcADsOj7sRsB3+Ox8HPHDRd51Kn9whhv6/eDgQ14STOFBTCShcjc6cKG2",
+	"7IATbgsj8Gyc7XypcLAA2UOqnM2dsVhKtZonzkW2nnNRuGQEd16C+OBYivCv/hoO1B2x/kXUZlChfjwh",
+	"+pGaoJzYXHXo42hVIHaECmMhMu3J8gaTNs6srLSkrVfO1rvJrV78JjLTX3zy6mNZcCgCUAFVt81rXxtR",
+	"tvjt2W96QQq3cW1pmNZNAznSAS7u7VpDwFcQPAO5oWjS32EBY4U/UQmVZH00rMI8OFXGWO0FFPSebwQJ",
+	"a7VyhRGFdnlUTLi9b0QjIv/i1aY0u5CWtaoe6rOQRLub9/tnWNsvh/bbERfC2g9F/B1y4TDsEbU3d+cq",
+	"8zal8h+QsKuYkro9ag+WiQ67NCCyVYt9/GC4ITDNu4wy2hxED9Vpz/vB/1i/RYfRH2ZzDpufBn+ixj7N",
+	"/pxF3X75z9T2sY0kp6NQwX88uXX/Pa4uMVATttnNGNIzWtUwJ997LYqcgi1BdwDDX3fM7KG0dW/5CZLj",
+	"Wzs/hwDdV60yZHRusJJIN/ngCHbIyoTIDS+shjndXo0f0cuIhE8IAcCy0qWuRQ6JnijZK+tYKovCfZEV",
+	"3IgKy8Ec0zBe8wT91BShpJaYvroax3EeL4A34PH8MqUNoDGtKuHSVy8y61oamd0Iw755fnl5fG4lvNQX",
+	"TqM4CC0Svix4Mw4+4J464l65xyLLM4n8G2RzdebbRlcooLy+qX2vLBZ/ayjWYNwZEWAL13wpWKmlMpCz",
+	"bLG7SuumKQl4EkjP5IKknQlJeM1hmUQfvTQQnbdQJqsrvySDBIlh4IeJFcYOem/gOPWN/juSBc/hx3Ut",
+	"3s/DhRwB/OUJZhmCEwZt0DP1jwYp64B+Wmm24mUN4MDQu+8q0jOtlMgcJPb8J16bC/AsL358Occ8RSj6",
+	"QYYEEcmv2UqIiXle4yioTQvfNioAqVhgYg6/OxcqnwdKJkzj2MUgRFFki4O2H9H60kwJXhVSVOwrgpUG",
+	"quSvr3BBvGOoND4j8D7REoS37yyahZiiEz3yto+JtVOQCAET2Fqu1qKiHeslBXF73F0DNE1GyMEDBDcG",
+	"cDg2UslNs4EPyWuRyoiVownp88x8b1K0U1teu2BofsVqU2m1wrCoiuXPz34teA7lADT9ltS0XqHkxojK",
+	"/s1/f51efPfu9jK5/PbTX0adoJH3GGtgosOsLzDe27o+RzJP2fOZgi+kxJ2dc8NTdjsb1eL9bJQ+T2Yj",
+	"bgD75Nn02d8uLi8vnk1/uZymU/vvP4CFciMVoqPACPY3C53vZqP01v0qnRG9MeOlRPwU6wPBB6TBZ6NP",
+	"n0Ckwkrsv+8dRYYSRjEnbrjPEwEdaEsOh1BlrwHePlJlrJAfBPvKnjdRXUAFAUry15/L4FxWQvwuLvQH",
+	"UVUyF2e6gV87yi18XFwWtNRVZnXlNiGnBvUYfs+qpCsXKl3rAhoSOKrsMYOTz7H4e8N3yR7qQrbm0lEl",
+	"2ju5m3vfXC8r/btQcxfjcc+Optelqn6mFXsN335UGxZDVaN0tJQfSfXrxvgmvQzacU+0ZPG13EueZM0+",
+	"TYfvJxFTgDOzrnSzwlo2FAgqeSQpPMEIeWDL21EH61/CQJR8v6nHNcnYWyYXSna3lBWFtXQ1dLdUEOjE",
+	"HD8pQcgFVvCEHECPEYGCvehqg7MbLlUDjiUYAQZM6VLkHeduu28s1E22dmHKgRvd/mTW9hma3Vzul/pw",
+	"pHqYsb1d7/rTIHuEJPdkMPbazBu1KHR2U3d2475dx1v8Z04VROrJd96tNNvDSBrAWLBPFllTSbODP8aK",
+	"8/TXd/YMoLGCo4bS1HQyuXz2fDwdT8eX6bfPp1M4LzSru5U5mljsYX9TIKZNAp246z9ysIZ1Ajz742D9",
+	"Us37XaP7LVkW9Vpa3ZMCPvsSas/sgI7ZZdHIIq8TzxISD90JE/zWKbWqUXUatb5TgYMqGwPjOWBRAPJ1",
+	"oX8auj938ANCJVAYJY3j2BAITtxHSYi5JZSyiScP2981ew2VdgQmqRuTOgSj1h8LYfrWFGvs7IqG4g/K",
+	"D0FzHahtX8/uxyQf7tO7T/8LAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -230,7 +230,7 @@ func (q *Queries) KeepDriftEpisode(ctx context.Context, arg KeepDriftEpisodePara
 
 const looksOfInstall = `-- name: LooksOfInstall :many
 SELECT DISTINCT ON (l.resource_id, l.error IS NULL) l.resource_id, l.scheduled_at, l.looked_at, coalesce(l.error, '')::text AS error,
-       coalesce(l.report, 'null')::jsonb AS report, l.run_id
+       coalesce(l.report, 'null')::jsonb AS report
 FROM drift_looks l JOIN resources r ON r.org_id = l.org_id AND r.id = l.resource_id AND r.live_change_id = l.change_id
 WHERE l.install_id = $1
 ORDER BY l.resource_id, l.error IS NULL, l.scheduled_at DESC
@@ -242,7 +242,6 @@ type LooksOfInstallRow struct {
 	LookedAt    time.Time
 	Error       string
 	Report      json.RawMessage
-	RunID       string
 }
 
 // The newest look at each resource that is about what is live now, and the newest one that did not fail.
@@ -261,7 +260,6 @@ func (q *Queries) LooksOfInstall(ctx context.Context, installID string) ([]Looks
 			&i.LookedAt,
 			&i.Error,
 			&i.Report,
-			&i.RunID,
 		); err != nil {
 			return nil, err
 		}
@@ -344,7 +342,7 @@ func (q *Queries) OpenDriftEpisode(ctx context.Context, arg OpenDriftEpisodePara
 
 const recentLooks = `-- name: RecentLooks :many
 
-SELECT scheduled_at, looked_at, coalesce(error, '')::text AS error, coalesce(report ->> 'digest', '')::text AS digest,
+SELECT scheduled_at, coalesce(error, '')::text AS error, coalesce(report ->> 'digest', '')::text AS digest,
        coalesce(report ->> 'class', '')::text AS class, coalesce((report ->> 'at_once')::boolean, false)::boolean AS at_once
 FROM drift_looks
 WHERE resource_id = $1 AND change_id = $2
@@ -359,7 +357,6 @@ type RecentLooksParams struct {
 
 type RecentLooksRow struct {
 	ScheduledAt time.Time
-	LookedAt    time.Time
 	Error       string
 	Digest      string
 	Class       string
@@ -379,7 +376,6 @@ func (q *Queries) RecentLooks(ctx context.Context, arg RecentLooksParams) ([]Rec
 		var i RecentLooksRow
 		if err := rows.Scan(
 			&i.ScheduledAt,
-			&i.LookedAt,
 			&i.Error,
 			&i.Digest,
 			&i.Class,

@@ -2,7 +2,7 @@
 
 -- name: RecentLooks :many
 -- The newest looks at what a change made live, newest first.
-SELECT scheduled_at, looked_at, coalesce(error, '')::text AS error, coalesce(report ->> 'digest', '')::text AS digest,
+SELECT scheduled_at, coalesce(error, '')::text AS error, coalesce(report ->> 'digest', '')::text AS digest,
        coalesce(report ->> 'class', '')::text AS class, coalesce((report ->> 'at_once')::boolean, false)::boolean AS at_once
 FROM drift_looks
 WHERE resource_id = sqlc.arg(resource_id) AND change_id = sqlc.arg(change_id)
@@ -11,7 +11,7 @@ ORDER BY scheduled_at DESC LIMIT sqlc.arg(most);
 -- name: LooksOfInstall :many
 -- The newest look at each resource that is about what is live now, and the newest one that did not fail.
 SELECT DISTINCT ON (l.resource_id, l.error IS NULL) l.resource_id, l.scheduled_at, l.looked_at, coalesce(l.error, '')::text AS error,
-       coalesce(l.report, 'null')::jsonb AS report, l.run_id
+       coalesce(l.report, 'null')::jsonb AS report
 FROM drift_looks l JOIN resources r ON r.org_id = l.org_id AND r.id = l.resource_id AND r.live_change_id = l.change_id
 WHERE l.install_id = sqlc.arg(install_id)
 ORDER BY l.resource_id, l.error IS NULL, l.scheduled_at DESC;
