@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -56,8 +55,6 @@ func check(d jobspec.Drift) error {
 		return err
 	case len(raw) > jobspec.MaxDrift:
 		return fmt.Errorf("it has %d bytes, more than %d", len(raw), jobspec.MaxDrift)
-	case strings.Contains(string(raw), `\u0000`) || !utf8.Valid(raw):
-		return errors.New("it has characters that no text has")
 	case d.Change == "":
 		return errors.New("it does not say which change it is about")
 	case d.Class != "" && d.Class != "human_edit" && d.Class != "real":
