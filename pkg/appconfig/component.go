@@ -209,7 +209,7 @@ func (c *Component) EnabledIn(toggles map[string]bool) bool {
 
 func (c *Component) check(ch *checker) {
 	ch.name(c.At, "component", c.Name)
-	ch.drift(c.At, c.DriftSchedule, c.Berth)
+	ch.drift(c)
 	ch.operations(c.At, c.OperationRoles, "deploy", "teardown")
 	ch.notNegative(c.At.Below("max_auto_retries"), c.MaxAutoRetries)
 	ch.positive(c.At.Below("deploy_timeout"), c.DeployTimeout)

@@ -40,15 +40,19 @@ type DriftAccept struct {
 	Until string `toml:"until" json:"until" rule:"required"`
 }
 
+// until is the end of the day that is written, or the time.
+func (a DriftAccept) until() (time.Time, error) {
+	if day, err := time.Parse(time.DateOnly, a.Until); err == nil {
+		return day.AddDate(0, 0, 1), nil
+	}
+	at, err := time.Parse(time.RFC3339, a.Until)
+	return at.UTC(), err
+}
+
 // Rule is the accepted difference as runners read it.
 func (a DriftAccept) Rule() (jobspec.DriftRule, error) {
-	until, err := time.Parse(time.RFC3339, a.Until)
-	if err != nil {
-		if until, err = time.Parse(time.DateOnly, a.Until); err == nil {
-			until = until.AddDate(0, 0, 1) // with that day
-		}
-	}
-	rule := jobspec.DriftRule{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name, Path: a.Path, Manager: a.Manager, Reason: a.Reason, By: a.By, Until: until.UTC()}
+	until, err := a.until()
+	rule := jobspec.DriftRule{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name, Path: a.Path, Manager: a.Manager, Reason: a.Reason, By: a.By, Until: until}
 	if err != nil {
 		return rule, err
 	}
@@ -81,24 +85,22 @@ func DriftScheduleProblem(expr string) string {
 	return ""
 }
 
-func (ch *checker) drift(at place.Place, schedule string, more *BlockExtension) {
-	ch.cron(at.Below("drift_schedule"), schedule)
-	if schedule != "" && !interpolate.IsTemplate(schedule) && cronProblem(schedule) == "" {
-		if problem := DriftScheduleProblem(schedule); problem != "" {
-			ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, at.Below("drift_schedule"), "%q is too often: %s", schedule, problem).
-				WithRemedy(`write "*/5 * * * *", or "0 * * * *" for each hour`))
+func (ch *checker) drift(c *Component) {
+	at := c.At.Below("drift_schedule")
+	ch.cron(at, c.DriftSchedule)
+	looked := jobspec.Kinds[jobspec.Kind(c.Type)].Drifts()
+	if looked && c.DriftSchedule != "" && !interpolate.IsTemplate(c.DriftSchedule) && cronProblem(c.DriftSchedule) == "" {
+		if problem := DriftScheduleProblem(c.DriftSchedule); problem != "" {
+			ch.Diags = append(ch.Diags, ch.At(place.Warning, place.CodeValue, at, "%q is too often: %s, so the component is looked at each hour", c.DriftSchedule, problem).
+				WithRemedy(`write "*/5 * * * *"`))
 		}
 	}
-	if more == nil || more.Drift == nil {
+	if c.Berth == nil || c.Berth.Drift == nil {
 		return
 	}
-	for i, a := range more.Drift.Accept {
-		entry := at.Below("berth.drift.accept").Item(i)
-		if a.Kind == "" || a.Path == "" || a.Reason == "" || a.By == "" || a.Until == "" {
-			continue // said before
-		}
-		if _, err := a.Rule(); err != nil {
-			ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, entry.Below("until"), "%q is no time: %v", a.Until, err).
+	for i, a := range c.Berth.Drift.Accept {
+		if _, err := a.until(); err != nil && a.Until != "" {
+			ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, c.At.Below("berth.drift.accept").Item(i).Below("until"), "%q is neither a day nor a time", a.Until).
 				WithRemedy(`write a day, such as "2027-01-31"`))
 		}
 	}
