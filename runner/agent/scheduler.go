@@ -141,6 +141,13 @@ func (a *agent) look(ctx context.Context, p plan, m moment) time.Time {
 		log.ErrorContext(ctx, "schedule cannot be written", "err", a.disk.Failed(err))
 		return time.Time{} // another look tries again
 	}
+	if d := list[0].Drift; d != nil { // what somebody asked for may be older than the schedule
+		for _, at := range d.At {
+			if at = at.Truncate(time.Second); at.After(a.book.Last(name)) && !at.After(last) {
+				last = at.Add(-time.Second)
+			}
+		}
+	}
 	every := schedule.Any(crons...)
 	ticks := schedule.Due(every, schedule.Look{Last: last, Started: m.started, Now: m.now, CatchUp: list[0].Unattended || list[0].Drift != nil})
 	for _, tick := range ticks.Missed {

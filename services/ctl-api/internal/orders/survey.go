@@ -47,7 +47,7 @@ func Survey(s Surveyed) (look jobspec.Scheduled, why string, err error) {
 		Probe: &probe, Cron: cron, TimeoutSeconds: int(surveyTimeout / time.Second),
 		Drift: &jobspec.DriftLook{Change: s.Change, At: []time.Time{s.LiveAt.UTC().Truncate(time.Second).Add(surveyAfter)}},
 	}
-	if !s.AskedAt.IsZero() {
+	if s.AskedAt.After(s.LiveAt) { // a question about what was there before is answered by the look after the change
 		look.Drift.At = append(look.Drift.At, s.AskedAt.UTC().Truncate(time.Second))
 	}
 	if c.Berth != nil && c.Berth.Drift != nil {

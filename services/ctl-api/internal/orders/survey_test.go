@@ -20,6 +20,7 @@ import (
 func TestSurvey(t *testing.T) {
 	t.Parallel()
 	live := time.Date(2026, 11, 20, 10, 0, 0, 500, time.UTC)
+	var asked time.Time
 	survey := func(edit func(*appconfig.Component)) (jobspec.Scheduled, string) {
 		t.Helper()
 		c := appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web", Values: map[string]string{"a": "b"}}}
@@ -30,7 +31,7 @@ func TestSurvey(t *testing.T) {
 		}
 		look, why, err := orders.Survey(orders.Surveyed{
 			Resource: jobspec.Resource{ID: "res_1", Kind: "component", Name: "web"}, Live: orders.Revision{Spec: spec, App: &appconfig.App{}}, Change: "chg_1",
-			LiveAt: live, State: interpolate.NewState(map[string]any{"inputs": map[string]any{"inputs": map[string]any{"every": "10", "often": "1"}}}),
+			LiveAt: live, AskedAt: asked, State: interpolate.NewState(map[string]any{"inputs": map[string]any{"inputs": map[string]any{"every": "10", "often": "1"}}}),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -43,6 +44,14 @@ func TestSurvey(t *testing.T) {
 	}
 	if diff := cmp.Diff([]time.Time{time.Date(2026, 11, 20, 10, 1, 0, 0, time.UTC)}, plain.Drift.At); diff != "" {
 		t.Errorf("turns (-want +got):\n%s", diff)
+	}
+	asked = live.Add(time.Hour)
+	if look, _ := survey(func(*appconfig.Component) {}); len(look.Drift.At) != 2 || !look.Drift.At[1].Equal(asked.Truncate(time.Second)) {
+		t.Errorf("somebody asked: %v", look.Drift.At)
+	}
+	asked = live.Add(-time.Hour)
+	if look, _ := survey(func(*appconfig.Component) {}); len(look.Drift.At) != 1 {
+		t.Errorf("somebody asked before the change: %v", look.Drift.At)
 	}
 	if minute, rest, _ := strings.Cut(plain.Cron, " "); rest != "* * * *" || minute == "*" {
 		t.Errorf("schedule %q", plain.Cron)
