@@ -65,6 +65,7 @@ func TestDriftBySchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	next() // in the second in which it was made, nobody could tell who made it
 	edit(`{"data":{"value":"by hand","password":"other"}}`)
 	if err := power.Set(c.dir, power.State{Mode: power.ReadOnly}); err != nil {
 		t.Fatal(err)
