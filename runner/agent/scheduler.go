@@ -22,6 +22,8 @@ const (
 	// maxSleep is the longest time between two looks at the clock: it may be
 	// set, or the machine may have slept.
 	maxSleep = time.Minute
+	// maxTurns is how many turns besides those of its schedule a look for drift may have.
+	maxTurns = 8
 	// runTimeout is for actions whose settings name none.
 	runTimeout = 5 * time.Minute
 )
@@ -113,7 +115,7 @@ func (p plan) parse() (list []timed, err error) {
 			parsed = schedule.Spread(parsed, s.Probe.Resource.ID)
 		}
 		if s.Drift != nil {
-			parsed = schedule.Any(parsed, schedule.At(s.Drift.At))
+			parsed = schedule.Any(parsed, schedule.At(s.Drift.At[:min(maxTurns, len(s.Drift.At))]))
 		}
 		list = append(list, timed{s, parsed})
 	}
