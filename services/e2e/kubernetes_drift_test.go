@@ -55,13 +55,13 @@ data: {mode: "prod"}
 		}
 		return all.Components[0]
 	}
-	if out := s.must("installs", "drift", "acme", "--now"); !strings.Contains(out, "none") {
+	if out := s.must("installs", "drift", "acme", "--now", "--timeout", "45s"); !strings.Contains(out, "none") {
 		t.Errorf("nobody touched it:\n%s", out)
 	}
 	drift(ctlapi.ComponentDriftStateNone)
 
 	k.kubectl("patch", "configmap", "flags", "--type=merge", "--patch", `{"data":{"mode":"debug"}}`)
-	out := s.must("installs", "drift", "acme", "flags", "--now")
+	out := s.must("installs", "drift", "acme", "flags", "--now", "--timeout", "45s")
 	for _, want := range []string{"drifted", `data.mode is "debug", deployed was "prod" (edited by hand by kubectl-patch`, "berth installs drift acme flags --reconcile"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
@@ -86,7 +86,7 @@ data: {mode: "prod"}
 	if got := k.kubectl("get", "configmap", "flags", "--output", "jsonpath={.data.mode}"); got != "prod" {
 		t.Errorf("after the reconcile it is %s", got)
 	}
-	if out := s.must("installs", "drift", "acme", "--now"); !strings.Contains(out, "none") {
+	if out := s.must("installs", "drift", "acme", "--now", "--timeout", "45s"); !strings.Contains(out, "none") {
 		t.Errorf("after the reconcile:\n%s", out)
 	}
 	drift(ctlapi.ComponentDriftStateNone)

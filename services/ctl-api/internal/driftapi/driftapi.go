@@ -161,8 +161,9 @@ func (d *Drift) AskForDrift(ctx context.Context, req apigen.AskForDriftRequestOb
 		now = d.Now()
 	}
 	only := optional.Value(req.Body.Component)
-	// The runner takes it for a tick of its schedule, and those are in seconds.
-	out := apigen.AskForDrift202JSONResponse{AskedAt: now.UTC().Truncate(time.Second), Components: []string{}}
+	// The runner takes it for a tick of its schedule, and those are in seconds: the next one,
+	// which is after all that has happened.
+	out := apigen.AskForDrift202JSONResponse{AskedAt: now.UTC().Truncate(time.Second).Add(time.Second), Components: []string{}}
 	err := d.Write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		install, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
