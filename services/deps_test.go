@@ -163,6 +163,8 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"keys":         {"database"},
 		"health":       {"database"},
 		"availability": {},
+		"drift":        {"database", "releaseview"},
+		"driftapi":     {"apigen", "database", "fleetapi", "installs", "paging", "releaseview"},
 		"healthapi":    {"apigen", "availability", "database", "installs", "paging"},
 		"recipient":    {"database"},
 		"variables":    {"database", "keys"},
@@ -194,7 +196,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"eventapi":     {"apigen", "database", "installs", "paging", "stream", "webhooks"},
 		"statetree":    {"database", "keys", "recipient", "releaseview", "variables"},
 		"settings":     {"database", "health", "keys", "orders"},
-		"tend":         {"alertwatch", "database", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
+		"tend":         {"alertwatch", "database", "drift", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
 		"rollback":     {"apigen", "database", "flow", "installs", "releaseview", "why", "workflow"},
 		"workflow":     {"approval", "clearance", "database", "destruction", "events", "flow", "foresight", "health", "keys", "orders", "policies", "releaseview", "roles", "statetree"},
 	}

@@ -28,6 +28,8 @@ type BlockExtension struct {
 	HealthCheck *HealthCheck `toml:"health_check" json:"health_check,omitempty" digest:"config"`
 	// Why a stand-in takes its place, written by `berth rehearse`. Only a rehearsal may have it.
 	StandIn string `toml:"stand_in" json:"stand_in,omitempty" digest:"config"`
+	// How looks for drift see it. Only for components that are charts or manifests.
+	Drift *DriftExtension `toml:"drift" json:"drift,omitempty" digest:"config"`
 	// Which plugin deploys the component; needed when its type is none of ours.
 	Plugin *PluginGrant `toml:"plugin" json:"plugin,omitempty" digest:"deploy"`
 }

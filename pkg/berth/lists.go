@@ -151,6 +151,19 @@ func (c *Client) Resources(ctx context.Context, which ctlapi.ListAllResourcesPar
 	})
 }
 
+// Drift goes through the episodes of drift in all installs, newest first.
+func (c *Client) Drift(ctx context.Context, which ctlapi.ListDriftParams) iter.Seq2[ctlapi.DriftOfInstall, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.DriftOfInstall], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListDriftWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.DriftOfInstall])(resp.JSON200), nil
+	})
+}
+
 // RunnerJobs lists the jobs of a runner, newest first.
 func (c *Client) RunnerJobs(ctx context.Context, runner string, which ctlapi.ListRunnerJobsParams) iter.Seq2[ctlapi.RunnerJob, error] {
 	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.RunnerJob], error) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/footprint"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/oapi-codegen/runtime"
 )
 
@@ -474,6 +475,36 @@ func (e ChangeState) Valid() bool {
 	}
 }
 
+// Defines values for ComponentDriftState.
+const (
+	ComponentDriftStateDrifted     ComponentDriftState = "drifted"
+	ComponentDriftStateFailed      ComponentDriftState = "failed"
+	ComponentDriftStateNone        ComponentDriftState = "none"
+	ComponentDriftStateNotLookedAt ComponentDriftState = "not_looked_at"
+	ComponentDriftStateSuspected   ComponentDriftState = "suspected"
+	ComponentDriftStateUnknown     ComponentDriftState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ComponentDriftState enum.
+func (e ComponentDriftState) Valid() bool {
+	switch e {
+	case ComponentDriftStateDrifted:
+		return true
+	case ComponentDriftStateFailed:
+		return true
+	case ComponentDriftStateNone:
+		return true
+	case ComponentDriftStateNotLookedAt:
+		return true
+	case ComponentDriftStateSuspected:
+		return true
+	case ComponentDriftStateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ConfigState.
 const (
 	ConfigStateBuilding ConfigState = "building"
@@ -714,6 +745,66 @@ func (e DiffObjectKind) Valid() bool {
 	case DiffObjectKindStack:
 		return true
 	case DiffObjectKindTrigger:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftClass.
+const (
+	DriftClassHumanEdit DriftClass = "human_edit"
+	DriftClassReal      DriftClass = "real"
+)
+
+// Valid indicates whether the value is a known member of the DriftClass enum.
+func (e DriftClass) Valid() bool {
+	switch e {
+	case DriftClassHumanEdit:
+		return true
+	case DriftClassReal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftEpisodeClosedBy.
+const (
+	DriftEpisodeClosedByClean       DriftEpisodeClosedBy = "clean"
+	DriftEpisodeClosedByDeployed    DriftEpisodeClosedBy = "deployed"
+	DriftEpisodeClosedByNotLookedAt DriftEpisodeClosedBy = "not_looked_at"
+)
+
+// Valid indicates whether the value is a known member of the DriftEpisodeClosedBy enum.
+func (e DriftEpisodeClosedBy) Valid() bool {
+	switch e {
+	case DriftEpisodeClosedByClean:
+		return true
+	case DriftEpisodeClosedByDeployed:
+		return true
+	case DriftEpisodeClosedByNotLookedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftOfInstallClosedBy.
+const (
+	DriftOfInstallClosedByClean       DriftOfInstallClosedBy = "clean"
+	DriftOfInstallClosedByDeployed    DriftOfInstallClosedBy = "deployed"
+	DriftOfInstallClosedByNotLookedAt DriftOfInstallClosedBy = "not_looked_at"
+)
+
+// Valid indicates whether the value is a known member of the DriftOfInstallClosedBy enum.
+func (e DriftOfInstallClosedBy) Valid() bool {
+	switch e {
+	case DriftOfInstallClosedByClean:
+		return true
+	case DriftOfInstallClosedByDeployed:
+		return true
+	case DriftOfInstallClosedByNotLookedAt:
 		return true
 	default:
 		return false
@@ -3774,6 +3865,46 @@ type CheckOutcome struct {
 	Unknown *bool `json:"unknown,omitempty"`
 }
 
+// ComponentDrift How a component differs from what was deployed.
+type ComponentDrift struct {
+	// AskedAt When somebody last asked for a look.
+	AskedAt *time.Time `json:"asked_at,omitempty"`
+
+	// BeganAt When the last look was due, by the runner's clock; one that failed too.
+	BeganAt *time.Time `json:"began_at,omitempty"`
+
+	// ChangeID The change that made what is live.
+	ChangeID *string       `json:"change_id,omitempty"`
+	Episode  *DriftEpisode `json:"episode,omitempty"`
+
+	// Found What the last look that did not fail found (`pkg/jobspec.Drift`). Values of secrets are left out.
+	Found *DriftFound `json:"found,omitempty"`
+	ID    string      `json:"id"`
+
+	// LookedAt When it ended.
+	LookedAt *time.Time `json:"looked_at,omitempty"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// Schedule When the runner looks, in UTC.
+	//
+	// Example: 17 * * * *
+	Schedule *string `json:"schedule,omitempty"`
+
+	// State `suspected`: one look found drift, and the next one decides. `failed`: the last look failed, which says nothing about drift. `unknown`: nobody has looked since the last change.
+	State ComponentDriftState `json:"state"`
+
+	// Type Example: helm_chart
+	Type string `json:"type"`
+
+	// Why Why the last look failed, why nobody looks, or what is wrong with the schedule.
+	Why *string `json:"why,omitempty"`
+}
+
+// ComponentDriftState `suspected`: one look found drift, and the next one decides. `failed`: the last look failed, which says nothing about drift. `unknown`: nobody has looked since the last change.
+type ComponentDriftState string
+
 // ComponentOverride defines model for ComponentOverride.
 type ComponentOverride struct {
 	// HelmValues Values of a chart, as YAML.
@@ -4077,6 +4208,94 @@ type Difference struct {
 
 // Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 type Digest = string
+
+// DriftAsked defines model for DriftAsked.
+type DriftAsked struct {
+	AskedAt time.Time `json:"asked_at"`
+
+	// Components Their names.
+	Components []string `json:"components"`
+}
+
+// DriftClass `human_edit`: a person, or a tool that one starts, made it; `real`: nothing explains it.
+type DriftClass string
+
+// DriftDifference defines model for DriftDifference.
+type DriftDifference = jobspec.DriftDifference
+
+// DriftEpisode defines model for DriftEpisode.
+type DriftEpisode struct {
+	// Class `human_edit`: a person, or a tool that one starts, made it; `real`: nothing explains it.
+	Class    DriftClass `json:"class"`
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
+
+	// ClosedBy `clean`: looks found nothing any more; `deployed`: a change was deployed.
+	ClosedBy *DriftEpisodeClosedBy `json:"closed_by,omitempty"`
+
+	// ID Example: drf_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID       string    `json:"id"`
+	OpenedAt time.Time `json:"opened_at"`
+
+	// SeenAt The last look that found drift.
+	SeenAt time.Time `json:"seen_at"`
+}
+
+// DriftEpisodeClosedBy `clean`: looks found nothing any more; `deployed`: a change was deployed.
+type DriftEpisodeClosedBy string
+
+// DriftFound What the last look that did not fail found (`pkg/jobspec.Drift`). Values of secrets are left out.
+type DriftFound = jobspec.Drift
+
+// DriftObject defines model for DriftObject.
+type DriftObject = jobspec.DriftObject
+
+// DriftOfInstall An episode as lists over installs show it.
+type DriftOfInstall struct {
+	// App A thing by id and name.
+	App Ref `json:"app"`
+
+	// Class `human_edit`: a person, or a tool that one starts, made it; `real`: nothing explains it.
+	Class    DriftClass              `json:"class"`
+	ClosedAt *time.Time              `json:"closed_at,omitempty"`
+	ClosedBy *DriftOfInstallClosedBy `json:"closed_by,omitempty"`
+
+	// Component A thing by id and name.
+	Component Ref `json:"component"`
+
+	// Customer A thing by id and name.
+	Customer Ref `json:"customer"`
+
+	// ID Example: drf_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install  Ref       `json:"install"`
+	OpenedAt time.Time `json:"opened_at"`
+	SeenAt   time.Time `json:"seen_at"`
+
+	// Type Example: helm_chart
+	Type string `json:"type"`
+}
+
+// DriftOfInstallClosedBy defines model for DriftOfInstall.ClosedBy.
+type DriftOfInstallClosedBy string
+
+// DriftPage defines model for DriftPage.
+type DriftPage struct {
+	Items []DriftOfInstall `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// DriftQuestion defines model for DriftQuestion.
+type DriftQuestion struct {
+	// Component Only this one; left out, all that the runner looks at.
+	Component *string `json:"component,omitempty"`
+}
+
+// DriftRule Accepts differences until it expires.
+type DriftRule = jobspec.DriftRule
 
 // Ended How a `failed` workflow or step came to its end when nothing went wrong in it: `denied`, somebody denied a change; `expired`, nobody decided in time. Absent when something did fail. A retry plans and asks again.
 type Ended string
@@ -4577,8 +4796,11 @@ type Install struct {
 	CreatedBy        string           `json:"created_by"`
 
 	// Customer A thing by id and name.
-	Customer Ref           `json:"customer"`
-	Health   HealthVerdict `json:"health"`
+	Customer Ref `json:"customer"`
+
+	// Drifted How many of its resources drifted from what was deployed.
+	Drifted int           `json:"drifted"`
+	Health  HealthVerdict `json:"health"`
 
 	// HealthHoldSeconds How long it has to be healthy before a deploy is done, where not only the app says so.
 	//
@@ -4666,6 +4888,11 @@ type InstallDecisions struct {
 type InstallDecisionsRequest struct {
 	Changes []AlsoDecided `json:"changes"`
 	Note    string        `json:"note,omitempty"`
+}
+
+// InstallDrift defines model for InstallDrift.
+type InstallDrift struct {
+	Components []ComponentDrift `json:"components"`
 }
 
 // InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
@@ -7987,6 +8214,27 @@ type CreateCustomerParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListDriftParams defines parameters for ListDrift.
+type ListDriftParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Class Only drift of this class.
+	Class *DriftClass `form:"class,omitempty" json:"class,omitempty"`
+
+	// Closed Those that are over, too.
+	Closed *bool `form:"closed,omitempty" json:"closed,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
 	// After Only events with a higher number; 0 begins with the oldest that is kept.
@@ -8096,6 +8344,12 @@ type RunActionParams struct {
 type DecideInstallParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GetDriftParams defines parameters for GetDrift.
+type GetDriftParams struct {
+	// Component Only the component of this name.
+	Component *string `form:"component,omitempty" json:"component,omitempty"`
 }
 
 // CreateEnrolmentParams defines parameters for CreateEnrolment.
@@ -8646,6 +8900,9 @@ type PutInstallApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
 
 // DecideInstallJSONRequestBody defines body for DecideInstall for application/json ContentType.
 type DecideInstallJSONRequestBody = InstallDecisionsRequest
+
+// AskForDriftJSONRequestBody defines body for AskForDrift for application/json ContentType.
+type AskForDriftJSONRequestBody = DriftQuestion
 
 // CreateEnrolmentJSONRequestBody defines body for CreateEnrolment for application/json ContentType.
 type CreateEnrolmentJSONRequestBody = EnrolmentRequest
@@ -9425,6 +9682,13 @@ type ClientInterface interface {
 	// Corresponds with GET /customers/{customer} (the `GetCustomer` operationId).
 	GetCustomer(ctx context.Context, customer CustomerIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListDrift List drift in all installs
+	//
+	// Episodes of drift in the installs that the caller may see, newest first.
+	//
+	// Corresponds with GET /drift (the `ListDrift` operationId).
+	ListDrift(ctx context.Context, params *ListDriftParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListEvents Read or follow what happened in the org
 	//
 	// The stream of events of the org: numbered from 1 without gaps, in one order for
@@ -9583,6 +9847,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
 	DecideInstall(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetDrift Show how an install differs from what was deployed
+	//
+	// What the last look of the runner found at each component that it looks at, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
+	//
+	// Corresponds with GET /installs/{install}/drift (the `GetDrift` operationId).
+	GetDrift(ctx context.Context, install InstallIDOrName, params *GetDriftParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AskForDriftWithBody Have the runner look for drift now
+	//
+	// Brings the next look forward. Nothing is changed; the answer to what it finds is in the drift of the install, with a `began_at` not before the `asked_at` that is answered here. A component that a change goes on with is looked at once that has ended.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /installs/{install}/drift/looks (the `AskForDrift` operationId).
+	AskForDriftWithBody(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AskForDrift Have the runner look for drift now
+	//
+	// Brings the next look forward. Nothing is changed; the answer to what it finds is in the drift of the install, with a `began_at` not before the `asked_at` that is answered here. A component that a change goes on with is looked at once that has ended.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /installs/{install}/drift/looks (the `AskForDrift` operationId).
+	AskForDrift(ctx context.Context, install InstallIDOrName, body AskForDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateEnrolmentWithBody Make an enrolment secret
 	//
@@ -11845,6 +12134,23 @@ func (c *Client) GetCustomer(ctx context.Context, customer CustomerIDOrName, req
 	return c.Client.Do(req)
 }
 
+// ListDrift List drift in all installs
+//
+// Episodes of drift in the installs that the caller may see, newest first.
+//
+// Corresponds with GET /drift (the `ListDrift` operationId).
+func (c *Client) ListDrift(ctx context.Context, params *ListDriftParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDriftRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListEvents Read or follow what happened in the org
 //
 // The stream of events of the org: numbered from 1 without gaps, in one order for
@@ -12174,6 +12480,61 @@ func (c *Client) DecideInstallWithBody(ctx context.Context, install InstallIDOrN
 // Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
 func (c *Client) DecideInstall(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDecideInstallRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetDrift Show how an install differs from what was deployed
+//
+// What the last look of the runner found at each component that it looks at, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
+//
+// Corresponds with GET /installs/{install}/drift (the `GetDrift` operationId).
+func (c *Client) GetDrift(ctx context.Context, install InstallIDOrName, params *GetDriftParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDriftRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AskForDriftWithBody Have the runner look for drift now
+//
+// Brings the next look forward. Nothing is changed; the answer to what it finds is in the drift of the install, with a `began_at` not before the `asked_at` that is answered here. A component that a change goes on with is looked at once that has ended.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /installs/{install}/drift/looks (the `AskForDrift` operationId).
+func (c *Client) AskForDriftWithBody(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAskForDriftRequestWithBody(c.Server, install, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AskForDrift Have the runner look for drift now
+//
+// Brings the next look forward. Nothing is changed; the answer to what it finds is in the drift of the install, with a `began_at` not before the `asked_at` that is answered here. A component that a change goes on with is looked at once that has ended.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /installs/{install}/drift/looks (the `AskForDrift` operationId).
+func (c *Client) AskForDrift(ctx context.Context, install InstallIDOrName, body AskForDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAskForDriftRequest(c.Server, install, body)
 	if err != nil {
 		return nil, err
 	}
@@ -17283,6 +17644,120 @@ func NewGetCustomerRequest(server string, customer CustomerIDOrName) (*http.Requ
 	return req, nil
 }
 
+// NewListDriftRequest constructs an http.Request for the ListDrift method
+func NewListDriftRequest(server string, params *ListDriftParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/drift")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Install != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "install", *params.Install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.App != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "app", *params.App, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Class != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "class", *params.Class, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Closed != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "closed", *params.Closed, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListEventsRequest constructs an http.Request for the ListEvents method
 func NewListEventsRequest(server string, params *ListEventsParams) (*http.Request, error) {
 	var err error
@@ -18188,6 +18663,114 @@ func NewDecideInstallRequestWithBody(server string, install InstallIDOrName, par
 		}
 
 	}
+
+	return req, nil
+}
+
+// NewGetDriftRequest constructs an http.Request for the GetDrift method
+func NewGetDriftRequest(server string, install InstallIDOrName, params *GetDriftParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/drift", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Component != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "component", *params.Component, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAskForDriftRequest calls the generic AskForDrift builder with application/json body
+func NewAskForDriftRequest(server string, install InstallIDOrName, body AskForDriftJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAskForDriftRequestWithBody(server, install, "application/json", bodyReader)
+}
+
+// NewAskForDriftRequestWithBody constructs an http.Request for the AskForDrift method, with any body, and a specified content type
+func NewAskForDriftRequestWithBody(server string, install InstallIDOrName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/drift/looks", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -23707,6 +24290,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /customers/{customer} (the `GetCustomer` operationId).
 	GetCustomerWithResponse(ctx context.Context, customer CustomerIDOrName, reqEditors ...RequestEditorFn) (*GetCustomerResponse, error)
 
+	// ListDriftWithResponse List drift in all installs
+	//
+	// Episodes of drift in the installs that the caller may see, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /drift (the `ListDrift` operationId).
+	ListDriftWithResponse(ctx context.Context, params *ListDriftParams, reqEditors ...RequestEditorFn) (*ListDriftResponse, error)
+
 	// ListEventsWithResponse Read or follow what happened in the org
 	//
 	// The stream of events of the org: numbered from 1 without gaps, in one order for
@@ -23881,6 +24473,33 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
 	DecideInstallWithResponse(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*DecideInstallResponse, error)
+
+	// GetDriftWithResponse Show how an install differs from what was deployed
+	//
+	// What the last look of the runner found at each component that it looks at, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/drift (the `GetDrift` operationId).
+	GetDriftWithResponse(ctx context.Context, install InstallIDOrName, params *GetDriftParams, reqEditors ...RequestEditorFn) (*GetDriftResponse, error)
+
+	// AskForDriftWithBodyWithResponse Have the runner look for drift now
+	//
+	// Brings the next look forward. Nothing is changed; the answer to what it finds is in the drift of the install, with a `began_at` not before the `asked_at` that is answered here. A component that a change goes on with is looked at once that has ended.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/drift/looks (the `AskForDrift` operationId).
+	AskForDriftWithBodyWithResponse(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AskForDriftResponse, error)
+
+	// AskForDriftWithResponse Have the runner look for drift now
+	//
+	// Brings the next look forward. Nothing is changed; the answer to what it finds is in the drift of the install, with a `began_at` not before the `asked_at` that is answered here. A component that a change goes on with is looked at once that has ended.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/drift/looks (the `AskForDrift` operationId).
+	AskForDriftWithResponse(ctx context.Context, install InstallIDOrName, body AskForDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*AskForDriftResponse, error)
 
 	// CreateEnrolmentWithBodyWithResponse Make an enrolment secret
 	//
@@ -27502,6 +28121,54 @@ func (r GetCustomerResponse) ContentType() string {
 	return ""
 }
 
+type ListDriftResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DriftPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDriftResponse) GetJSON200() *DriftPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListDriftResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDriftResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDriftResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDriftResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDriftResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListEventsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -28127,6 +28794,102 @@ func (r DecideInstallResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DecideInstallResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetDriftResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallDrift
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDriftResponse) GetJSON200() *InstallDrift {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetDriftResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDriftResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDriftResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDriftResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDriftResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AskForDriftResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *DriftAsked
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r AskForDriftResponse) GetJSON202() *DriftAsked {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AskForDriftResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AskForDriftResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AskForDriftResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AskForDriftResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AskForDriftResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -33243,6 +34006,21 @@ func (c *ClientWithResponses) GetCustomerWithResponse(ctx context.Context, custo
 	return ParseGetCustomerResponse(rsp)
 }
 
+// ListDriftWithResponse List drift in all installs
+//
+// Episodes of drift in the installs that the caller may see, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /drift (the `ListDrift` operationId).
+func (c *ClientWithResponses) ListDriftWithResponse(ctx context.Context, params *ListDriftParams, reqEditors ...RequestEditorFn) (*ListDriftResponse, error) {
+	rsp, err := c.ListDrift(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDriftResponse(rsp)
+}
+
 // ListEventsWithResponse Read or follow what happened in the org
 //
 // The stream of events of the org: numbered from 1 without gaps, in one order for
@@ -33524,6 +34302,51 @@ func (c *ClientWithResponses) DecideInstallWithResponse(ctx context.Context, ins
 		return nil, err
 	}
 	return ParseDecideInstallResponse(rsp)
+}
+
+// GetDriftWithResponse Show how an install differs from what was deployed
+//
+// What the last look of the runner found at each component that it looks at, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/drift (the `GetDrift` operationId).
+func (c *ClientWithResponses) GetDriftWithResponse(ctx context.Context, install InstallIDOrName, params *GetDriftParams, reqEditors ...RequestEditorFn) (*GetDriftResponse, error) {
+	rsp, err := c.GetDrift(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDriftResponse(rsp)
+}
+
+// AskForDriftWithBodyWithResponse Have the runner look for drift now
+//
+// Brings the next look forward. Nothing is changed; the answer to what it finds is in the drift of the install, with a `began_at` not before the `asked_at` that is answered here. A component that a change goes on with is looked at once that has ended.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/drift/looks (the `AskForDrift` operationId).
+func (c *ClientWithResponses) AskForDriftWithBodyWithResponse(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AskForDriftResponse, error) {
+	rsp, err := c.AskForDriftWithBody(ctx, install, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAskForDriftResponse(rsp)
+}
+
+// AskForDriftWithResponse Have the runner look for drift now
+//
+// Brings the next look forward. Nothing is changed; the answer to what it finds is in the drift of the install, with a `began_at` not before the `asked_at` that is answered here. A component that a change goes on with is looked at once that has ended.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/drift/looks (the `AskForDrift` operationId).
+func (c *ClientWithResponses) AskForDriftWithResponse(ctx context.Context, install InstallIDOrName, body AskForDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*AskForDriftResponse, error) {
+	rsp, err := c.AskForDrift(ctx, install, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAskForDriftResponse(rsp)
 }
 
 // CreateEnrolmentWithBodyWithResponse Make an enrolment secret
@@ -37010,6 +37833,42 @@ func ParseGetCustomerResponse(rsp *http.Response) (*GetCustomerResponse, error) 
 	return response, nil
 }
 
+// ParseListDriftResponse parses an HTTP response from a ListDriftWithResponse call
+func ParseListDriftResponse(rsp *http.Response) (*ListDriftResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDriftResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DriftPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
+	}
+
+	return response, nil
+}
+
 // ParseListEventsResponse parses an HTTP response from a ListEventsWithResponse call
 func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -37457,6 +38316,72 @@ func ParseDecideInstallResponse(rsp *http.Response) (*DecideInstallResponse, err
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetDriftResponse parses an HTTP response from a GetDriftWithResponse call
+func ParseGetDriftResponse(rsp *http.Response) (*GetDriftResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDriftResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallDrift
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAskForDriftResponse parses an HTTP response from a AskForDriftWithResponse call
+func ParseAskForDriftResponse(rsp *http.Response) (*AskForDriftResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AskForDriftResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest DriftAsked
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -50,6 +50,7 @@ const (
 	Event     = "evt"
 	Check     = "chk"
 	Freeze    = "frz"
+	Drift     = "drf"
 
 	RoleSwitch = "rsw"
 	Alert      = "alt"

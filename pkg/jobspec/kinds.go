@@ -50,12 +50,12 @@ var Kinds = map[Kind]KindInfo{
 		given: func(s Spec) bool { return s.TerraformModule != nil },
 	},
 	KindHelmChart: {
-		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply, OperationRun},
+		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply, OperationRun, OperationDrift},
 		Artifact: ArtifactFolder, OnCluster: true,
 		given: func(s Spec) bool { return s.HelmChart != nil },
 	},
 	KindKubernetesManifest: {
-		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply, OperationRun},
+		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply, OperationRun, OperationDrift},
 		Artifact: ArtifactFolder, Template: "manifest.yaml", OnCluster: true,
 		given: func(s Spec) bool { return s.KubernetesManifest != nil },
 	},
@@ -175,6 +175,10 @@ func (k KindInfo) Has(o Operation) bool { return slices.Contains(k.Operations, o
 // Probe says whether runners check on their own schedule that live components of
 // the kind are ready. The check is the kind's OperationRun.
 func (k KindInfo) Probe() bool { return k.Component && k.Has(OperationRun) }
+
+// Drifts says whether runners look on their own schedule how live components of the kind
+// differ from what was deployed.
+func (k KindInfo) Drifts() bool { return k.Has(OperationDrift) }
 
 // ArtifactForm says what an artifact is to the agent.
 type ArtifactForm string

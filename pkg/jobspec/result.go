@@ -95,6 +95,8 @@ type Result struct {
 	Findings []Finding `json:"findings,omitempty"`
 	// Looks are what came of each of several probes, in their order.
 	Looks []Look `json:"looks,omitempty"`
+	// Drift is what a look for drift found.
+	Drift *Drift `json:"drift,omitempty"`
 	// Steps tells the parts of an action.
 	Steps      []StepResult `json:"steps,omitempty"`
 	StartedAt  time.Time    `json:"started_at"`

@@ -26,6 +26,9 @@ type Settings struct {
 	// Remedies are the scripts that heal checks of the Schedule. Which may run, about what and
 	// how often is what the runner accepted.
 	Remedies []Script `json:"remedies,omitempty"`
+	// Surveys are looks for drift. They stand apart from Schedule, where a runner of before
+	// would take them for something else.
+	Surveys []Scheduled `json:"surveys,omitempty"`
 	// State is what the templates of the scheduled actions read, sealed leaves
 	// included.
 	State        json.RawMessage `json:"state,omitempty"`
@@ -51,6 +54,8 @@ type Scheduled struct {
 	Role   string   `json:"role,omitempty"`
 	// Probe, when it is set, stands in the action's place.
 	Probe *Probe `json:"probe,omitempty"`
+	// Drift, next to Probe: what is live is compared with what was deployed.
+	Drift *DriftLook `json:"drift,omitempty"`
 	// Cron is a standard five-field expression, read in UTC.
 	Cron           string `json:"cron"`
 	TimeoutSeconds int    `json:"timeout_seconds"`
@@ -74,7 +79,10 @@ const ProbePrefix = "component/"
 
 // Name is what the runs of a scheduled thing are reported under.
 func (s Scheduled) Name() string {
-	if s.Probe != nil {
+	switch {
+	case s.Probe != nil && s.Drift != nil:
+		return DriftPrefix + s.Probe.Resource.Name
+	case s.Probe != nil:
 		return ProbePrefix + s.Probe.Resource.Name
 	}
 	return s.Action.Name
@@ -101,10 +109,12 @@ type Run struct {
 	Error    string         `json:"error,omitempty"`
 	Outputs  map[string]any `json:"outputs,omitempty"`
 	// Metrics and MetricsError are those of a Result.
-	Metrics      []Metric  `json:"metrics,omitempty"`
-	MetricsError string    `json:"metrics_error,omitempty"`
-	StartedAt    time.Time `json:"started_at,omitzero"`
-	FinishedAt   time.Time `json:"finished_at,omitzero"`
+	Metrics      []Metric `json:"metrics,omitempty"`
+	MetricsError string   `json:"metrics_error,omitempty"`
+	// Drift is that of a Result.
+	Drift      *Drift    `json:"drift,omitempty"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
 	// Remedy is set for a run about an unhealthy check; ScheduledAt is when it was started.
 	Remedy *RunRemedy `json:"remedy,omitempty"`
 }

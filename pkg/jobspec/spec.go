@@ -23,6 +23,9 @@ const (
 	// OperationTick runs an action at a tick of its schedule. It may change something.
 	// A runner starts it by itself; no order can ask for it.
 	OperationTick Operation = "tick"
+	// OperationDrift looks how what is live differs from what was deployed, and changes
+	// nothing. A runner starts it by itself; no order can ask for it.
+	OperationDrift Operation = "drift"
 )
 
 // Spec is what a runner is asked to do. Strings in it may be templates, which
@@ -66,6 +69,8 @@ type Spec struct {
 	RunnerUpdate *RunnerUpdate `json:"runner_update,omitempty"`
 	// Probes are looked at together, by one engine; all are on the same cluster.
 	Probes []Probe `json:"probes,omitempty"`
+	// Drift is set for OperationDrift.
+	Drift *DriftLook `json:"drift,omitempty"`
 	// Source is set for builds.
 	Source *Source `json:"source,omitempty"`
 	// State is what templates read: the value of `.nuon` (package interpolate).

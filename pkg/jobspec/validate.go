@@ -105,6 +105,10 @@ func (s Spec) validateOperation(p *problems) {
 		s.validateChange(p)
 	case OperationRun:
 		s.validateRun(p)
+	case OperationDrift:
+		if s.Resource == nil || s.InstallID == "" || s.Drift == nil || s.Drift.Change == "" {
+			p.add("a look for drift needs the resource of an install, and the change that made what is live")
+		}
 	case OperationTick:
 		if s.InstallID == "" || s.Action.readOnly() {
 			p.add("a tick runs an action of an install that may change something")

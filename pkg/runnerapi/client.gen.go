@@ -147,6 +147,24 @@ func (e RoleStateKind) Valid() bool {
 	}
 }
 
+// Defines values for RunRecordedDrift.
+const (
+	RunRecordedDriftStale RunRecordedDrift = "stale"
+	RunRecordedDriftTaken RunRecordedDrift = "taken"
+)
+
+// Valid indicates whether the value is a known member of the RunRecordedDrift enum.
+func (e RunRecordedDrift) Valid() bool {
+	switch e {
+	case RunRecordedDriftStale:
+		return true
+	case RunRecordedDriftTaken:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerKind.
 const (
 	RunnerKindBuild   RunnerKind = "build"
@@ -823,6 +841,9 @@ type Run = jobspec.Run
 
 // RunRecorded defines model for RunRecorded.
 type RunRecorded struct {
+	// Drift What became of what a look for drift found. `stale`: it is about a change that is not live any more, or another change goes on; nothing is kept of it.
+	Drift *RunRecordedDrift `json:"drift,omitempty"`
+
 	// LogToken Set together with the stream; a new one each time, and the ones before stay good.
 	LogToken *string `json:"log_token,omitempty"`
 
@@ -832,6 +853,9 @@ type RunRecorded struct {
 	// StreamID Where its log goes; absent for a run that never began.
 	StreamID *string `json:"stream_id,omitempty"`
 }
+
+// RunRecordedDrift What became of what a look for drift found. `stale`: it is about a change that is not live any more, or another change goes on; nothing is kept of it.
+type RunRecordedDrift string
 
 // RunnerKind defines model for RunnerKind.
 type RunnerKind string
@@ -1529,7 +1553,7 @@ type ClientInterface interface {
 
 	// PutRunWithBody Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`. What a look for drift found is taken once for each component and tick; one that cannot be is 422 `drift_invalid`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1538,7 +1562,7 @@ type ClientInterface interface {
 
 	// PutRun Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`. What a look for drift found is taken once for each component and tick; one that cannot be is 422 `drift_invalid`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2237,7 +2261,7 @@ func (c *Client) PutRoles(ctx context.Context, body PutRolesJSONRequestBody, req
 
 // PutRunWithBody Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`. What a look for drift found is taken once for each component and tick; one that cannot be is 422 `drift_invalid`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2256,7 +2280,7 @@ func (c *Client) PutRunWithBody(ctx context.Context, run RunID, contentType stri
 
 // PutRun Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`. What a look for drift found is taken once for each component and tick; one that cannot be is 422 `drift_invalid`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4081,7 +4105,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutRunWithBodyWithResponse Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`. What a look for drift found is taken once for each component and tick; one that cannot be is 422 `drift_invalid`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4090,7 +4114,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutRunWithResponse Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`. What a look for drift found is taken once for each component and tick; one that cannot be is 422 `drift_invalid`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5941,7 +5965,7 @@ func (c *ClientWithResponses) PutRolesWithResponse(ctx context.Context, body Put
 
 // PutRunWithBodyWithResponse Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`. What a look for drift found is taken once for each component and tick; one that cannot be is 422 `drift_invalid`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -5956,7 +5980,7 @@ func (c *ClientWithResponses) PutRunWithBodyWithResponse(ctx context.Context, ru
 
 // PutRunWithResponse Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`. What a look for drift found is taken once for each component and tick; one that cannot be is 422 `drift_invalid`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

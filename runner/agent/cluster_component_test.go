@@ -38,6 +38,7 @@ type component struct {
 	fence     int64
 	deploysOf int           // how many there were
 	own       time.Duration // what a deploy takes when nobody is killed
+	objects   string        // in place of the usual ones
 
 	held   atomic.Pointer[hold]
 	closed atomic.Bool // pods do not get ready
@@ -184,7 +185,10 @@ spec:
 // pack puts the artifact of a value into the own registry, while no agent runs.
 func (c *component) pack(t *testing.T, value string) jobspec.Artifact {
 	t.Helper()
-	text := strings.NewReplacer("VALUE", value, "IMAGE", c.cluster.Image(t)).Replace(objects)
+	text := strings.ReplaceAll(c.objects, "VALUE", value)
+	if text == "" {
+		text = strings.NewReplacer("VALUE", value, "IMAGE", c.cluster.Image(t)).Replace(objects)
+	}
 	kind, files := oci.KindManifest, map[string]string{"manifest.yaml": text}
 	if c.kind == jobspec.KindHelmChart {
 		kind, files = oci.KindHelmChart, map[string]string{

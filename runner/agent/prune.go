@@ -17,7 +17,7 @@ import (
 )
 
 // planLifetime is how long a plan may wait for its approval. An older one has
-// to be made again.
+// to be made again. The plan of what is live stays.
 const planLifetime = 90 * 24 * time.Hour
 
 // prune forgets old plans. Artifacts stay: with the control plane gone for ever
@@ -28,6 +28,13 @@ func (a *agent) prune(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	live := map[string]bool{} // what looks for drift compare with
+	settings, _ := a.current()
+	for _, s := range settings.Surveys {
+		if s.Drift != nil {
+			live[s.Drift.Change] = true
+		}
+	}
 	var keep []digest.Digest
 	pruned := 0
 	for _, path := range records {
@@ -36,8 +43,8 @@ func (a *agent) prune(ctx context.Context) {
 			log.WarnContext(ctx, "record of a plan is damaged", "err", err)
 			continue
 		}
-		if a.cfg.Now().Sub(r.PlannedAt) < planLifetime {
-			keep = append(keep, digest.Digest(r.Blob))
+		if a.cfg.Now().Sub(r.PlannedAt) < planLifetime || live[r.ChangeID] {
+			keep = append(keep, digest.Digest(r.Blob), digest.Digest(r.Wanted))
 			continue
 		}
 		summary := a.dir.PlanSummary(strings.TrimSuffix(filepath.Base(path), ".json"))

@@ -22,6 +22,8 @@ const (
 	// maxSleep is the longest time between two looks at the clock: it may be
 	// set, or the machine may have slept.
 	maxSleep = time.Minute
+	// maxTurns is how many turns besides those of its schedule a look for drift may have.
+	maxTurns = 8
 	// runTimeout is for actions whose settings name none.
 	runTimeout = 5 * time.Minute
 )
@@ -31,6 +33,7 @@ const (
 	whyDown     = "the runner was not running"
 	whyAsleep   = "the machine was asleep"
 	whyFull     = "the disk of the runner's data directory was full"
+	whyLate     = "the runner could not look in time: its machine was asleep, or a change of the component went on"
 	whyOverlaps = "overlapping: the run before was still going on"
 	whyExpired  = "the settings have expired: without the control plane for so long, the runner starts nothing that changes things"
 )
@@ -50,7 +53,7 @@ func (a *agent) runSchedule(work, life context.Context) error {
 				a.cfg.Log.WarnContext(life, "settings have expired: only what reads is started by itself", "version", settings.Version)
 				a.note(life, "settings have expired", fmt.Sprintf("version %d, at %s: only what reads is started by itself until newer ones come", settings.Version, settings.until().UTC().Format(time.RFC3339)))
 			}
-			plans := plansOf(settings.Schedule)
+			plans := plansOf(slices.Concat(settings.Schedule, settings.Surveys))
 			if err := a.book.Retain(func(name string) bool { return plans[name] != nil }); err != nil {
 				a.cfg.Log.ErrorContext(life, "schedule cannot be written", "err", a.disk.Failed(err))
 			}
@@ -127,8 +130,14 @@ func (p plan) parse(installID string) (list []timed, err error) {
 			err = errors.Join(err, bad)
 			continue
 		}
-		if s.Probe != nil {
+		switch {
+		case s.Drift != nil:
+			parsed = schedule.Spread(parsed, s.Probe.Resource.ID)
+		case s.Probe != nil:
 			parsed = schedule.Spread(parsed, installID)
+		}
+		if s.Drift != nil {
+			parsed = schedule.Any(parsed, schedule.At(s.Drift.At[:min(maxTurns, len(s.Drift.At))]))
 		}
 		list = append(list, timed{s, parsed})
 	}
@@ -156,8 +165,15 @@ func (a *agent) look(ctx context.Context, p plan, m moment) time.Time {
 		log.ErrorContext(ctx, "schedule cannot be written", "err", a.disk.Failed(err))
 		return time.Time{} // another look tries again
 	}
+	if d := list[0].Drift; d != nil { // what somebody asked for may be older than the schedule
+		for _, at := range d.At {
+			if at = at.Truncate(time.Second); at.After(a.book.Last(name)) && !at.After(last) {
+				last = at.Add(-time.Second)
+			}
+		}
+	}
 	every := schedule.Any(crons...)
-	ticks := schedule.Due(every, schedule.Look{Last: last, Started: m.started, Now: m.now, CatchUp: list[0].Unattended})
+	ticks := schedule.Due(every, schedule.Look{Last: last, Started: m.started, Now: m.now, CatchUp: list[0].Unattended || list[0].Drift != nil})
 	for _, tick := range ticks.Missed {
 		why := whyAsleep
 		switch {
@@ -165,6 +181,8 @@ func (a *agent) look(ctx context.Context, p plan, m moment) time.Time {
 			why = whyDown
 		case a.disk.WasLow(tick.At):
 			why = whyFull
+		case list[0].Drift != nil:
+			why = whyLate
 		}
 		a.miss(ctx, name, tick.At, why)
 	}
@@ -181,7 +199,7 @@ type due struct{ at, until time.Time }
 // fire starts the run of a tick, unless something stands against it; a probe when all that
 // are due are known.
 func (a *agent) fire(ctx context.Context, m moment, s jobspec.Scheduled, tick due) {
-	if s.Probe != nil && m.looks != nil {
+	if s.Probe != nil && s.Drift == nil && m.looks != nil {
 		*m.looks = append(*m.looks, dueLook{s, tick})
 		return
 	}
@@ -196,9 +214,16 @@ func (a *agent) fire(ctx context.Context, m moment, s jobspec.Scheduled, tick du
 		Kind: jobspec.KindAction, Operation: jobspec.OperationRun,
 		State: settings.State, StateVersion: settings.StateVersion, TimeoutSeconds: timeout,
 	}
-	if p := s.Probe; p != nil {
+	switch p := s.Probe; {
+	case p != nil && s.Drift != nil:
+		if a.jobs.Busy(s.Name()) || a.jobs.Changes(p.Resource.ID) {
+			return // another look at the schedule finds the tick again, until it is too late for it
+		}
+		spec.Operation, spec.Drift = jobspec.OperationDrift, a.driftLook(ctx, *s.Drift)
+		fallthrough
+	case p != nil:
 		spec.Kind, spec.Resource, spec.Work = p.Kind, &p.Resource, p.Work
-	} else {
+	default:
 		spec.Action = &s.Action
 	}
 	script, why, err := a.mayRun(ctx, s)

@@ -112,3 +112,24 @@ func TestHelmFence(t *testing.T) {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
 }
+
+func TestHelmDrift(t *testing.T) {
+	t.Parallel()
+	c := chart(t, map[string]string{"templates/one.yaml": oneMap, "templates/two.yaml": configMap("two", "{{ .Values.value }}"), "templates/three.yaml": configMap("three", "three")})
+	_, look := c.roll(t)
+	if got := alerts(c.deployed, drifted(t, c.deployed, look)); got != nil {
+		t.Errorf("nobody touched it: %q", got)
+	}
+	c.edit(t, "ConfigMap/one", `{"data":{"key":"by hand"}}`)
+	c.edit(t, "ConfigMap/two", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
+	c.delete(t, "ConfigMap/three")
+	c.put(t, "three", "three") // somebody makes it again
+	want := []string{
+		"ConfigMap NS/three: drift: somebody else made this object: again, or before Berth came (by berth-engine",
+		`ConfigMap NS/two: drift: metadata.labels is missing, the release wants {"app.kubernetes.io/managed-by":"Helm"}`,
+		`ConfigMap NS/one: edited by hand: data.key is "by hand", the release wants "one" (by kubectl-edit`,
+	}
+	if diff := cmp.Diff(want, alerts(c.deployed, drifted(t, c.deployed, look))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

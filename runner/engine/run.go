@@ -24,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/runner/engine/pulumi"
 	"github.com/berth-dev/berth/runner/engine/rehearse"
 	"github.com/berth-dev/berth/runner/engine/secretsync"
+	"github.com/berth-dev/berth/runner/engine/survey"
 	"github.com/berth-dev/berth/runner/engine/terraform"
 )
 
@@ -70,12 +71,14 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationPlan:  manifest.Plan,
 		jobspec.OperationApply: manifest.Apply,
 		jobspec.OperationRun:   manifest.Health,
+		jobspec.OperationDrift: survey.Operation(manifest.Objects),
 	},
 	jobspec.KindHelmChart: {
 		jobspec.OperationBuild: build.HelmChart,
 		jobspec.OperationPlan:  helm.Plan,
 		jobspec.OperationApply: helm.Apply,
 		jobspec.OperationRun:   helm.Health,
+		jobspec.OperationDrift: survey.Operation(helm.Objects),
 	},
 	jobspec.KindPlugin: {
 		jobspec.OperationBuild: plugin.Build,

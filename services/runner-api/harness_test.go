@@ -187,11 +187,16 @@ func (w *world) machineWith(o org, url string, key ed25519.PrivateKey) *agent {
 // here.
 func (w *world) publish(o org, good time.Duration, names ...string) {
 	w.t.Helper()
-	settings := jobspec.Settings{OrgID: o.id, InstallID: o.install}
+	settings := jobspec.Settings{OrgID: o.id, InstallID: o.install, Schedule: []jobspec.Scheduled{}}
 	for _, name := range names {
 		item := jobspec.Scheduled{Action: jobspec.Action{Name: name}}
 		if resource, ok := strings.CutPrefix(name, jobspec.ProbePrefix); ok {
 			item = jobspec.Scheduled{Probe: &jobspec.Probe{Resource: jobspec.Resource{Name: resource}}}
+		}
+		if resource, ok := strings.CutPrefix(name, jobspec.DriftPrefix); ok {
+			item = jobspec.Scheduled{Probe: &jobspec.Probe{Resource: jobspec.Resource{Name: resource}}, Drift: &jobspec.DriftLook{}}
+			settings.Surveys = append(settings.Surveys, item)
+			continue
 		}
 		settings.Schedule = append(settings.Schedule, item)
 	}

@@ -226,7 +226,7 @@ func commandLines(dir string) [][]string {
 		{"configs", "list", "hello"}, {"configs", "show", "cfg_1"}, {"configs", "diff", "cfg_1", "cfg_2"},
 		{"releases", "list", "hello"}, {"releases", "show", "rel_1"}, {"releases", "diff", "rel_1", "rel_2"}, {"releases", "create", "hello"}, {"releases", "sign", "rel_1", "--dry-run"}, {"releases", "revoke", "rel_1", "--reason", "recalled", "--dry-run"}, {"releases", "rotate-key", "hello", "--new-key", filepath.Join(dir, "metadata.toml")},
 		{"customers", "list"}, {"customers", "show", "acme"}, {"customers", "create", "acme"},
-		{"installs", "list"}, {"installs", "show", "acme"}, {"installs", "config", "acme"}, {"installs", "health", "acme"}, {"installs", "health", "acme", "--since", "7d"}, {"installs", "remediations", "acme"}, {"installs", "secrets", "acme"}, {"roles", "acme"},
+		{"installs", "list"}, {"installs", "show", "acme"}, {"installs", "config", "acme"}, {"installs", "health", "acme"}, {"installs", "health", "acme", "--since", "7d"}, {"installs", "drift", "acme"}, {"installs", "drift", "acme", "api", "--now", "--timeout", "1ms"}, {"drift", "list"}, {"installs", "remediations", "acme"}, {"installs", "secrets", "acme"}, {"roles", "acme"},
 		{"installs", "inputs", "acme"}, {"installs", "inputs", "acme", "--set", "a=b"}, {"installs", "resources", "acme"},
 		{"installs", "stack", "acme"}, {"installs", "stack", "acme", "--new"}, {"installs", "state", "acme"}, {"installs", "state", "acme", "--versions"}, {"installs", "state", "acme", "--diff", "1", "2"},
 		{"installs", "snapshot", "acme"}, {"installs", "snapshot", "acme", "--diff", "2h"}, {"history", "acme", "--before-failure"}, {"installs", "toggle", "acme", "api", "off"},

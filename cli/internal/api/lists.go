@@ -139,6 +139,12 @@ func (c *Client) Resources(ctx context.Context, limit int, which ctlapi.ListAllR
 	return collect(limit, c.Client.Resources(ctx, which))
 }
 
+// Drift lists the episodes of drift in all installs, newest first.
+func (c *Client) Drift(ctx context.Context, limit int, which ctlapi.ListDriftParams) ([]ctlapi.DriftOfInstall, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.Drift(ctx, which))
+}
+
 // RunnerJobs lists the jobs of a runner, newest first; state "" for all.
 func (c *Client) RunnerJobs(ctx context.Context, limit int, runner string, state ctlapi.JobState) ([]ctlapi.RunnerJob, error) {
 	return collect(limit, c.Client.RunnerJobs(ctx, runner, ctlapi.ListRunnerJobsParams{Limit: size(limit), State: Optional(state)}))

@@ -120,7 +120,7 @@ func StyleOf(word string) Style {
 		return Bad
 	case "not provisioned", "deprovisioned", "off", "rehearsed", "◇ rehearsed":
 		return Dim
-	case "waiting", "proposed", "denied", "expired: nobody decided", "provision denied", "provision expired", "deprovision denied", "deprovision expired", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending":
+	case "waiting", "proposed", "denied", "expired: nobody decided", "provision denied", "provision expired", "deprovision denied", "deprovision expired", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending", "drifted", "suspected":
 		return Notice
 	}
 	return Plain

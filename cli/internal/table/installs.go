@@ -154,8 +154,14 @@ func Stack(now time.Time) output.View[ctlapi.Stack] {
 	}
 }
 
-// healthOf is the verdict on an install, with the alarms that nobody looked at.
-func healthOf(i ctlapi.Install) string { return string(i.Health) + alarmsOf(i) }
+// healthOf is the verdict on an install, whether it drifted, and the alarms that nobody
+// looked at.
+func healthOf(i ctlapi.Install) string {
+	if i.Drifted > 0 {
+		return string(i.Health) + ", drifted" + alarmsOf(i)
+	}
+	return string(i.Health) + alarmsOf(i)
+}
 
 // alarmsOf adds to a word that alarms and alerts are open.
 func alarmsOf(i ctlapi.Install) string {

@@ -122,6 +122,9 @@ func TestDiagnostics(t *testing.T) {
 		{"a check under a break-glass role", map[string]string{"actions/x.toml": "name = \"x\"\nbreak_glass_role = \"r\"\n[labels]\ntype = \"health-check\"\n" + step}},
 		{"crons", map[string]string{"components/a.toml": appconfigtest.Module("a", `drift_schedule = "every day"`),
 			"actions/x.toml": "name = \"x\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"61 * * * *\"\n[[triggers]]\ntype = \"cron\"\n[[triggers]]\ntype = \"manual\"\ncron_schedule = \"* * * * *\"\n" + step}},
+		{"looks for drift", map[string]string{"components/a.toml": "name = \"a\"\ntype = \"kubernetes_manifest\"\ndrift_schedule = \"*/2 * * * *\"\nnamespace = \"n\"\nmanifest = \"x\"\n" +
+			"[[berth.drift.accept]]\nkind = \"Deployment\"\npath = \"spec.replicas\"\nreason = \"r\"\nby = \"b\"\nuntil = \"soon\"\n[[berth.drift.accept]]\nkind = \"*\"\npath = \"*\"\n",
+			"components/b.toml": appconfigtest.Module("b", `drift_schedule = "58-59 * * * *"`, "[[berth.drift.accept]]")}},
 		{"triggers", map[string]string{"actions/x.toml": "name = \"x\"\nbreak_glass_role = \"r\"\n[[triggers]]\ntype = \"post-provison\"\n[[triggers]]\ntype = \"pre-deploy-component\"\ncomponent_name = \"gone\"\n" + step}},
 		{"steps", map[string]string{"actions/x.toml": "name = \"x\"\ntimeout = \"2h\"\n[[steps]]\nname = \"a\"\n[[steps]]\nname = \"a\"\ncommand = \"x\"\ninline_contents = \"y\"\n"}},
 		{"no steps", map[string]string{"actions/x.toml": "name = \"x\"\n"}},

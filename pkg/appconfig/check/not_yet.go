@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // NotYet is a part of the format that is read, and that this version does not
@@ -140,6 +141,7 @@ var notYets = []NotYet{
 
 	// sandbox.toml
 	{Keys: []string{"sandbox.drift_schedule"}, What: `key "drift_schedule" is`, WaitsFor: waitsDrift, find: sandbox("drift_schedule", func(s *appconfig.Sandbox) bool { return s.DriftSchedule != "" })},
+	{Keys: []string{"sandbox.berth.drift"}, What: `key "drift" is`, WaitsFor: waitsDrift, find: sandbox("berth.drift", func(s *appconfig.Sandbox) bool { return s.Berth != nil && s.Berth.Drift != nil })},
 	{Keys: []string{"sandbox.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: sandbox("operation_roles", func(s *appconfig.Sandbox) bool { return len(s.OperationRoles) > 0 })},
 	{Keys: []string{"sandbox.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,
 		find: sandbox("connected_repo", func(s *appconfig.Sandbox) bool { return s.ConnectedRepo != nil })},
@@ -147,7 +149,10 @@ var notYets = []NotYet{
 
 	// components
 	{Keys: []string{"component.labels"}, What: `key "labels" of a component is`, WaitsFor: waitsLabels, find: components("labels", func(c *appconfig.Component) bool { return len(c.Labels) > 0 })},
-	{Keys: []string{"component.drift_schedule"}, What: `key "drift_schedule" is`, WaitsFor: waitsDrift, find: components("drift_schedule", func(c *appconfig.Component) bool { return c.DriftSchedule != "" })},
+	{Keys: []string{"component.drift_schedule"}, When: "of a component that is neither a chart nor a manifest", What: `key "drift_schedule", of a component that is neither a chart nor a manifest, is`, WaitsFor: waitsDrift,
+		find: components("drift_schedule", func(c *appconfig.Component) bool { return c.DriftSchedule != "" && !drifts(c) })},
+	{Keys: []string{"component.berth.drift"}, When: "of a component that is neither a chart nor a manifest", What: `key "drift", of a component that is neither a chart nor a manifest, is`, WaitsFor: waitsDrift,
+		find: components("berth.drift", func(c *appconfig.Component) bool { return c.Berth != nil && c.Berth.Drift != nil && !drifts(c) })},
 	{Keys: []string{"component.health.probes", "component.components.*.health.probes"}, What: `key "probes" of a component's health is`, WaitsFor: waitsHealth, find: components("health.probes", func(c *appconfig.Component) bool { return c.Health != nil && len(c.Health.Probes) > 0 })},
 	{Keys: []string{"component.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: components("operation_roles", func(c *appconfig.Component) bool { return len(c.OperationRoles) > 0 })},
 	{Keys: []string{"component.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,
@@ -267,6 +272,9 @@ func inputs(key string, used func(*appconfig.Input) bool) finder {
 		return uses
 	}
 }
+
+// drifts says whether runners look for drift of a component.
+func drifts(c *appconfig.Component) bool { return jobspec.Kinds[jobspec.Kind(c.Type)].Drifts() }
 
 func components(key string, used func(*appconfig.Component) bool) finder {
 	return func(a *appconfig.App) (uses []use) {

@@ -64,8 +64,8 @@ func TestEveryNotYetIsTold(t *testing.T) {
 		"installer.toml": "name = \"old\"\n",
 		"secrets.toml": "[[secret]]\nname = \"s\"\ndescription = \"d\"\nkubernetes_sync = true\nkubernetes_secret_name = \"n\"\nkubernetes_secret_namespace = \"n\"\n" +
 			"[[secret]]\nname = \"t\"\ndescription = \"d\"\n[[secret.kubernetes_sync_targets]]\nnamespaces = [\"a\"]\nname = \"t\"\n",
-		"components/a.toml": "name = \"a\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\nlabels = {x = \"y\"}\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n",
-		"sandbox.toml":      "type = \"pulumi\"\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n",
+		"components/a.toml": "name = \"a\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\nlabels = {x = \"y\"}\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n[berth.drift]\n",
+		"sandbox.toml":      "type = \"pulumi\"\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n[berth.drift]\n",
 		"inputs/g/i.toml":   "name = \"i\"\ndisplay_name = \"I\"\ndescription = \"d\"\ninternal = true\n",
 		"installs/a.toml":   "name = \"a\"\n[azure_account]\nlocation = \"x\"\n",
 	})

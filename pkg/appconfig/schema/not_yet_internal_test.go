@@ -61,6 +61,11 @@ var actedOn = map[string][]string{
 		"component.berth.rollback", "component.berth.rollback=data_loss", "component.berth.rollback=irreversible", "component.berth.rollback=reversible",
 		"sandbox.berth.rollback", "sandbox.berth.rollback=data_loss", "sandbox.berth.rollback=irreversible", "sandbox.berth.rollback=reversible",
 	},
+	"orders.TestSurvey": {
+		"component.drift_schedule", "component.berth.drift", "component.berth.drift.accept", "component.berth.drift.accept[].kind", "component.berth.drift.accept[].namespace",
+		"component.berth.drift.accept[].name", "component.berth.drift.accept[].path", "component.berth.drift.accept[].manager", "component.berth.drift.accept[].reason",
+		"component.berth.drift.accept[].by", "component.berth.drift.accept[].until",
+	},
 	"appconfig.TestSources": {
 		"component.public_repo", "component.public_repo.repo", "component.public_repo.directory", "component.public_repo.branch",
 		"component.connected_repo", "component.connected_repo.repo", "component.connected_repo.directory", "component.connected_repo.branch",

@@ -36,6 +36,7 @@
 //	  switch.json         the customer's switch
 //	  roles/              which roles of the app the customer has switched on: see package roles
 //	  consents/           what the customer's side agreed to, and its standing rules: see package consents
+//	  drift.toml          which differences from what was deployed the customer accepts: see package driftrule
 //	  egress/             what left the agent: see package egress
 //	  kept/orders/<job>.json, kept/logs/<attempt>.json  for berth-runner evidence
 //	  support/            bundles for support, and which of them the customer released
@@ -283,6 +284,9 @@ func (d Dir) Switch() string { return d.join("switch.json") }
 
 // ClusterSwitch is the switch as it was set in the cluster.
 func (d Dir) ClusterSwitch() string { return d.join("switch-cluster.json") }
+
+// DriftRules has the differences from what was deployed that the customer accepts.
+func (d Dir) DriftRules() string { return d.join("drift.toml") }
 
 // Guardrails has the customer's guardrails.
 func (d Dir) Guardrails() string { return d.join("guardrails") }

@@ -41,7 +41,7 @@ func Classes() []Class {
 	return []Class{
 		{Name: LogBodies, What: "lines that engines write: logs of jobs, without known secrets", Hot: true,
 			Off: "the log says that lines are withheld; they are kept, redacted, in egress/withheld of the data directory"},
-		{Name: PlanDetails, What: "what a plan would change: objects, fields, the tool's text; part of plans",
+		{Name: PlanDetails, What: "what a plan would change: objects, fields, the tool's text; part of plans, and of what looks for drift find",
 			Off: "the vendor sees counts and the effect digest, and approves by these; berth-runner show CHANGE still shows all"},
 		{Name: Metrics, What: "numbers that actions and checks measure; part of results and runs",
 			Off: "results and runs carry no numbers, and say so"},

@@ -98,6 +98,9 @@ func (j *job) handRun(life context.Context, result jobspec.Result) error {
 		err := control.Retry(life, j.log, "report run", func(ctx context.Context) error {
 			recorded, err := j.deps.API.ReportRun(ctx, r.RunID, j.allowed(run))
 			if err == nil {
+				if recorded.Drift != nil && *recorded.Drift == runnerapi.RunRecordedDriftStale {
+					j.log.InfoContext(ctx, "what was found of drift is stale: another change is live, or goes on")
+				}
 				j.openStream(recorded)
 			}
 			if err != nil && !control.Away(err) && control.Status(err) != 401 {
@@ -134,7 +137,7 @@ func (j *job) openStream(r runnerapi.RunRecorded) {
 func runOf(tick jobdir.Tick, r jobspec.Result) jobspec.Run {
 	run := jobspec.Run{
 		Action: tick.Action, ScheduledAt: tick.At, Remedy: tick.Remedy, State: "failed", ExitCode: r.ExitCode, Error: jobspec.CutText(r.Error, maxError),
-		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Outputs: map[string]any{}, Metrics: r.Metrics, MetricsError: r.MetricsError,
+		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Outputs: map[string]any{}, Metrics: r.Metrics, MetricsError: r.MetricsError, Drift: r.Drift,
 	}
 	switch r.Outcome {
 	case jobspec.OutcomeSucceeded:

@@ -17,8 +17,9 @@ import (
 // lockResource makes sure that no other engine works on the resource. The lock
 // passes to the engine, so it lasts as long as that does.
 func (j *job) lockResource(ctx context.Context) error {
-	if j.spec.Resource == nil || j.spec.Operation == jobspec.OperationRun || j.spec.Action != nil && !j.mutates() {
-		return nil // a probe only looks, and the plan of a script does not even that
+	looks := j.spec.Operation == jobspec.OperationRun || j.spec.Operation == jobspec.OperationDrift
+	if j.spec.Resource == nil || looks || j.spec.Action != nil && !j.mutates() {
+		return nil // a probe or a look for drift changes nothing, and the plan of a script does not even that
 	}
 	busy := errors.New("another engine still works on " + j.spec.Resource.Name)
 	ctx, cancel := context.WithTimeout(ctx, resourceWait)

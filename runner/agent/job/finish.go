@@ -150,8 +150,10 @@ func (j *job) settle(life context.Context, result jobspec.Result) error {
 		return fmt.Errorf("chain: %w", err)
 	}
 	if j.tick != nil && j.deps.TickEnded != nil {
-		if err := j.deps.TickEnded(*j.tick, j.spec.JobID, result); err != nil {
-			return err
+		for _, r := range j.tick.Ticks(j.spec.JobID, result) {
+			if err := j.deps.TickEnded(r.Tick, r.RunID, r.Result); err != nil {
+				return err
+			}
 		}
 	}
 	return j.countRun(life, result)

@@ -190,8 +190,8 @@ func (j *job) template(file string) (string, error) {
 }
 
 // hiddenPurpose is that of the list of what a plan had opened.
-func (j *job) hiddenPurpose() seal.Purpose {
-	purpose := j.pinnedPurpose(j.spec.ChangeID)
+func (j *job) hiddenPurpose(change string) seal.Purpose {
+	purpose := j.pinnedPurpose(change)
 	purpose.Path = "hidden"
 	return purpose
 }
@@ -205,15 +205,15 @@ func (j *job) sealHidden() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return seal.Seal(j.deps.Keys.Recipients(), j.hiddenPurpose(), raw)
+	return seal.Seal(j.deps.Keys.Recipients(), j.hiddenPurpose(j.spec.ChangeID), raw)
 }
 
-// learnHidden registers what a plan had opened.
-func (j *job) learnHidden(sealed []byte) error {
+// learnHidden registers what the plan of a change had opened.
+func (j *job) learnHidden(change string, sealed []byte) error {
 	if len(sealed) == 0 {
 		return nil
 	}
-	raw, err := j.deps.Keys.Open(j.hiddenPurpose(), sealed)
+	raw, err := j.deps.Keys.Open(j.hiddenPurpose(change), sealed)
 	if err != nil {
 		return fmt.Errorf("what the log of the plan hid: %w", err)
 	}
@@ -237,9 +237,12 @@ func (j *job) learnAgain() error {
 		if err != nil || !found {
 			return err
 		}
-		return j.learnHidden(record.Hidden)
+		return j.learnHidden(j.spec.ChangeID, record.Hidden)
 	}
 	j.learnBuild()
+	if _, err := j.learnLive(); err != nil {
+		return err
+	}
 	_, err := j.openState()
 	return err
 }

@@ -163,7 +163,7 @@ func (j *job) obey(ctx context.Context) error {
 		}
 		return j.decline(ctx, verdict, what, remedy)
 	}
-	if err := j.learnHidden(record.Hidden); err != nil {
+	if err := j.learnHidden(j.spec.ChangeID, record.Hidden); err != nil {
 		return err
 	}
 	// These are the bytes whose digest the order was checked against.
@@ -224,10 +224,14 @@ func (j *job) judge(ctx context.Context) (_ order.Verdict, sealed []byte, record
 
 // planRecord is what this runner wrote down of the plan of the change.
 func (j *job) planRecord() (record order.Record, found bool, err error) {
-	if !id.Valid(id.Change, j.spec.ChangeID) { // it becomes a file name
+	return j.planOf(j.spec.ChangeID)
+}
+
+func (j *job) planOf(change string) (record order.Record, found bool, err error) {
+	if !id.Valid(id.Change, change) { // it becomes a file name
 		return record, false, nil
 	}
-	if found, err = datadir.ReadJSON(j.deps.Dir.Plan(j.spec.ChangeID), &record); err != nil {
+	if found, err = datadir.ReadJSON(j.deps.Dir.Plan(change), &record); err != nil {
 		err = fmt.Errorf("record of the plan: %w", err)
 	}
 	return record, found, err

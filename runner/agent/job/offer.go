@@ -33,12 +33,12 @@ func (j *job) takeRelease(release jobspec.Release) error {
 }
 
 // admitRelease refuses to work on anything that is part of no release which the vendor
-// signed and the customer accepted, no matter who signed the order. A probe is code of
-// the runner's own, which only reads.
+// signed and the customer accepted, no matter who signed the order. A probe and a look for
+// drift are code of the runner's own, which only reads.
 func (j *job) admitRelease(ctx context.Context) error {
 	info := j.kind()
-	probe := (info.Component || info.Resource || j.spec.Kind == jobspec.KindProbes) && j.spec.Operation == jobspec.OperationRun
-	if j.deps.Offers == nil || probe || j.spec.Operation == jobspec.OperationBuild {
+	looks := (info.Component || info.Resource || j.spec.Kind == jobspec.KindProbes) && (j.spec.Operation == jobspec.OperationRun || j.spec.Operation == jobspec.OperationDrift)
+	if j.deps.Offers == nil || looks || j.spec.Operation == jobspec.OperationBuild {
 		return nil
 	}
 	o := offers.Order{Mutates: j.mutates() || j.spec.Operation == jobspec.OperationRun, Destroy: j.spec.Destroy}

@@ -95,6 +95,11 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 			return err
 		}
 	}
+	if result.NoChange && j.kind().Drifts() && !j.spec.Destroy {
+		if err := j.keepWanted(ctx, &record); err != nil {
+			return err
+		}
+	}
 	if err := datadir.WriteJSON(j.deps.Dir.Plan(j.spec.ChangeID), record); err != nil {
 		return err
 	}

@@ -40,6 +40,10 @@ func (j *job) prepare(ctx context.Context) error {
 	if err := j.bringPrevious(ctx); err != nil {
 		return err
 	}
+	noValues, err := j.bringLive(ctx)
+	if err != nil {
+		return err
+	}
 	if a := j.spec.Artifact; a != nil {
 		if err := j.untouched(ctx, *a); err != nil {
 			return err
@@ -77,6 +81,11 @@ func (j *job) prepare(ctx context.Context) error {
 		}
 	}
 	spec.Fence = j.order.Fence
+	if spec.Drift != nil {
+		look := *spec.Drift
+		look.NoValues = noValues
+		spec.Drift = &look
+	}
 	raw, err := json.Marshal(spec)
 	if err != nil {
 		return fmt.Errorf("job.json: %w", err)

@@ -265,6 +265,19 @@ func (s *Set) Changing() string {
 	return ""
 }
 
+// Changes reports whether a job that may change the resource is under way. The sandbox is
+// under all others.
+func (s *Set) Changes(resource string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range s.jobs {
+		if r := j.spec.Resource; r != nil && (r.ID == resource || r.Kind == "sandbox") && j.mutates() && !isClosed(j.over) {
+			return true
+		}
+	}
+	return false
+}
+
 // Held are the attempts whose leases this agent needs: their engines run, or
 // their reports are still to be delivered.
 func (s *Set) Held() []runnerapi.Attempt {

@@ -38,6 +38,13 @@ func (j *job) allowed(run jobspec.Run) jobspec.Run {
 	if (len(run.Metrics) > 0 || run.MetricsError != "") && j.off(egress.Metrics) {
 		run.Metrics, run.MetricsError = nil, noMetrics
 	}
+	if run.Drift != nil && j.off(egress.PlanDetails) { // the same objects and fields
+		counts := *run.Drift
+		for _, object := range counts.Objects {
+			counts.More += len(object.Differences)
+		}
+		counts.Objects, run.Drift = nil, &counts
+	}
 	if (len(run.Outputs) > 0 || run.Error != "") && j.off(egress.CheckOutputs) {
 		run.Outputs = map[string]any{}
 		if run.Error != "" {

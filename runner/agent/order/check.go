@@ -45,6 +45,9 @@ type Record struct {
 	// plan changes nothing.
 	Pinned string `json:"pinned,omitempty"`
 	Blob   string `json:"blob,omitempty"`
+	// Wanted is the artifact that holds what the engine pinned for a plan that changes
+	// nothing. Nobody can apply it: it says what is live, for looks for drift.
+	Wanted string `json:"wanted,omitempty"`
 	// Image is the one of the canonical plan that an action's steps run in, "" for
 	// none.
 	Image string `json:"image,omitempty"`

@@ -41,6 +41,7 @@ var (
 		jobspec.OperationPlan:  {Artifact: true, Leaves: true, Starts: capsule.StartsOfReading},
 		jobspec.OperationApply: {Mutates: true, Pinned: true, Artifact: true, Starts: capsule.StartsOfMutation},
 		jobspec.OperationRun:   {Leaves: true, Starts: capsule.StartsOfReading}, // a probe
+		jobspec.OperationDrift: {Leaves: true, Own: true},
 	}
 
 	ofOthers = map[work]Rule{

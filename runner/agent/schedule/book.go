@@ -71,6 +71,13 @@ func (b *Book) Begin(action, cron string, now time.Time) (time.Time, error) {
 	return begins, b.write(next)
 }
 
+// Last is the last tick of an action that was run or told, zero for none.
+func (b *Book) Last(action string) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last[action]
+}
+
 // Retain forgets the actions that have no schedule any more. One that gets a schedule
 // again begins then.
 func (b *Book) Retain(scheduled func(action string) bool) error {

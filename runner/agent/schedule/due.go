@@ -143,6 +143,27 @@ func (s shifted) Next(after time.Time) time.Time {
 	return next.Add(s.by)
 }
 
+// At is the schedule of these moments, in whole seconds.
+func At(moments []time.Time) cron.Schedule {
+	list := make(once, 0, len(moments))
+	for _, m := range moments {
+		list = append(list, m.UTC().Truncate(time.Second))
+	}
+	return list
+}
+
+type once []time.Time
+
+// Next implements cron.Schedule.
+func (o once) Next(after time.Time) (next time.Time) {
+	for _, at := range o {
+		if at.After(after) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
 // Parse reads a standard expression of five fields, in UTC.
 func Parse(expression string) (cron.Schedule, error) {
 	s, err := cron.ParseStandard("CRON_TZ=UTC " + expression)

@@ -87,6 +87,20 @@ func Open(ctx context.Context, path string) (*Cluster, error) {
 }
 
 func connect(ctx context.Context, config *rest.Config) (*Cluster, error) {
+	c, err := clients(config)
+	if err != nil {
+		return nil, err
+	}
+	asked, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if c.Version, err = serverVersion(asked, c.Client.Discovery()); err != nil {
+		return nil, Explain(err, "ask the cluster at "+config.Host+" for its version")
+	}
+	return c, nil
+}
+
+// clients are a connection that has not asked anything yet.
+func clients(config *rest.Config) (*Cluster, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -96,16 +110,10 @@ func connect(ctx context.Context, config *rest.Config) (*Cluster, error) {
 		return nil, err
 	}
 	cached := memory.NewMemCacheClient(client.Discovery())
-	c := &Cluster{
+	return &Cluster{
 		Config: config, Client: client, Dynamic: dyn, Discovery: cached,
 		Mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached),
-	}
-	asked, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	if c.Version, err = serverVersion(asked, client.Discovery()); err != nil {
-		return nil, Explain(err, "ask the cluster at "+config.Host+" for its version")
-	}
-	return c, nil
+	}, nil
 }
 
 func serverVersion(ctx context.Context, d discovery.DiscoveryInterface) (*version.Info, error) {

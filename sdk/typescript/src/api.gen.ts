@@ -996,6 +996,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/drift": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List drift in all installs
+         * @description Episodes of drift in the installs that the caller may see, newest first.
+         */
+        get: operations["listDrift"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/events": {
         parameters: {
             query?: never;
@@ -1219,6 +1239,52 @@ export interface paths {
          * @description Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
          */
         post: operations["decideInstall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/drift": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show how an install differs from what was deployed
+         * @description What the last look of the runner found at each component that it looks at, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
+         */
+        get: operations["getDrift"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/drift/looks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have the runner look for drift now
+         * @description Brings the next look forward. Nothing is changed; the answer to what it finds is in the drift of the install, with a `began_at` not before the `asked_at` that is answered here. A component that a change goes on with is looked at once that has ended.
+         */
+        post: operations["askForDrift"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3886,6 +3952,45 @@ export interface components {
             /** @description Nothing was wrong, and of a part nobody can tell. */
             unknown?: boolean;
         };
+        /** @description How a component differs from what was deployed. */
+        ComponentDrift: {
+            /**
+             * Format: date-time
+             * @description When somebody last asked for a look.
+             */
+            asked_at?: string;
+            /**
+             * Format: date-time
+             * @description When the last look was due, by the runner's clock; one that failed too.
+             */
+            began_at?: string;
+            /** @description The change that made what is live. */
+            change_id?: string;
+            episode?: components["schemas"]["DriftEpisode"];
+            found?: components["schemas"]["DriftFound"];
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it ended.
+             */
+            looked_at?: string;
+            /** @example api */
+            name: string;
+            /**
+             * @description When the runner looks, in UTC.
+             * @example 17 * * * *
+             */
+            schedule?: string;
+            /**
+             * @description `suspected`: one look found drift, and the next one decides. `failed`: the last look failed, which says nothing about drift. `unknown`: nobody has looked since the last change.
+             * @enum {string}
+             */
+            state: "unknown" | "none" | "suspected" | "drifted" | "failed" | "not_looked_at";
+            /** @example helm_chart */
+            type: string;
+            /** @description Why the last look failed, why nobody looks, or what is wrong with the schedule. */
+            why?: string;
+        };
         ComponentOverride: {
             /** @description Values of a chart, as YAML. */
             helm_values?: string;
@@ -4131,6 +4236,128 @@ export interface components {
         };
         /** @example sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 */
         Digest: string;
+        DriftAsked: {
+            /** Format: date-time */
+            asked_at: string;
+            /** @description Their names. */
+            components: string[];
+        };
+        /**
+         * @description `human_edit`: a person, or a tool that one starts, made it; `real`: nothing explains it.
+         * @enum {string}
+         */
+        DriftClass: "human_edit" | "real";
+        DriftDifference: {
+            accepted?: components["schemas"]["DriftRule"];
+            /**
+             * @description `defaulted`, `controller`, `human_edit`, `real`, or `unknown` for what cannot be told.
+             * @example human_edit
+             */
+            class: string;
+            /** @description JSON, cut when it is long. */
+            have?: string;
+            lapsed?: components["schemas"]["DriftRule"];
+            /**
+             * @description The program that made it, as far as is known.
+             * @example kubectl-edit
+             */
+            manager?: string;
+            /**
+             * @description `.` for the whole object.
+             * @example spec.replicas
+             */
+            path: string;
+            /** Format: date-time */
+            time?: string;
+            /** @description JSON, cut when it is long. */
+            want?: string;
+            /** @example changed */
+            what: string;
+            why: string;
+        };
+        DriftEpisode: {
+            class: components["schemas"]["DriftClass"];
+            /** Format: date-time */
+            closed_at?: string;
+            /**
+             * @description `clean`: looks found nothing any more; `deployed`: a change was deployed.
+             * @enum {string}
+             */
+            closed_by?: "clean" | "deployed" | "not_looked_at";
+            /** @example drf_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            /** Format: date-time */
+            opened_at: string;
+            /**
+             * Format: date-time
+             * @description The last look that found drift.
+             */
+            seen_at: string;
+        };
+        /** @description What the last look that did not fail found (`pkg/jobspec.Drift`). Values of secrets are left out. */
+        DriftFound: {
+            at_once?: boolean;
+            change: string;
+            class?: string;
+            /** @description The differences of each class; those that a rule accepts count as `accepted`. */
+            counts?: {
+                [key: string]: number;
+            };
+            digest?: string;
+            /** @description How many objects were looked at. */
+            looked: number;
+            /** @description How many differences are not listed. */
+            more?: number;
+            objects?: components["schemas"]["DriftObject"][];
+        };
+        DriftObject: {
+            /** @example Deployment.apps shop/api */
+            address: string;
+            differences: components["schemas"]["DriftDifference"][];
+            drifted?: boolean;
+        };
+        /** @description An episode as lists over installs show it. */
+        DriftOfInstall: {
+            app: components["schemas"]["Ref"];
+            class: components["schemas"]["DriftClass"];
+            /** Format: date-time */
+            closed_at?: string;
+            /** @enum {string} */
+            closed_by?: "clean" | "deployed" | "not_looked_at";
+            component: components["schemas"]["Ref"];
+            customer: components["schemas"]["Ref"];
+            /** @example drf_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            install: components["schemas"]["Ref"];
+            /** Format: date-time */
+            opened_at: string;
+            /** Format: date-time */
+            seen_at: string;
+            /** @example helm_chart */
+            type: string;
+        };
+        DriftPage: {
+            items: components["schemas"]["DriftOfInstall"][];
+            next?: components["schemas"]["Next"];
+        };
+        DriftQuestion: {
+            /** @description Only this one; left out, all that the runner looks at. */
+            component?: string;
+        };
+        /** @description Accepts differences until it expires. */
+        DriftRule: {
+            by: string;
+            /** @example Deployment */
+            kind: string;
+            manager?: string;
+            name?: string;
+            namespace?: string;
+            /** @example spec.replicas */
+            path: string;
+            reason: string;
+            /** Format: date-time */
+            until: string;
+        };
         /**
          * @description How a `failed` workflow or step came to its end when nothing went wrong in it: `denied`, somebody denied a change; `expired`, nobody decided in time. Absent when something did fail. A retry plans and asks again.
          * @enum {string}
@@ -4666,6 +4893,8 @@ export interface components {
             created_at: string;
             created_by: string;
             customer: components["schemas"]["Ref"];
+            /** @description How many of its resources drifted from what was deployed. */
+            drifted: number;
             health: components["schemas"]["HealthVerdict"];
             /**
              * @description How long it has to be healthy before a deploy is done, where not only the app says so.
@@ -4726,6 +4955,9 @@ export interface components {
         InstallDecisionsRequest: {
             changes: components["schemas"]["AlsoDecided"][];
             note?: string;
+        };
+        InstallDrift: {
+            components: components["schemas"]["ComponentDrift"][];
         };
         /** @description Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones. */
         InstallFieldChange: {
@@ -8954,6 +9186,41 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listDrift: {
+        parameters: {
+            query?: {
+                /** @description Only those of this install, by id or name. */
+                install?: components["parameters"]["OfInstall"];
+                /** @description Only those of this app, by id or name. */
+                app?: components["parameters"]["OfApp"];
+                /** @description Only drift of this class. */
+                class?: components["schemas"]["DriftClass"];
+                /** @description Those that are over, too. */
+                closed?: boolean;
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of episodes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftPage"];
+                    "text/csv": components["schemas"]["CSV"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listEvents: {
         parameters: {
             query?: {
@@ -9406,6 +9673,66 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InstallDecisions"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getDrift: {
+        parameters: {
+            query?: {
+                /** @description Only the component of this name. */
+                component?: string;
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The components that can drift. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InstallDrift"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    askForDrift: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "component": "api"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DriftQuestion"];
+            };
+        };
+        responses: {
+            /** @description What the runner was asked to look at. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftAsked"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -71,7 +71,7 @@ var never = map[string][]string{
 // untyped are columns with a CHECK whose words have no type here yet. Most are
 // words of another package: of auth, of the app's config, of the runner.
 var untyped = []string{
-	"accounts.kind", "grants.role", "install_recipients.reason", "install_roles.kind", "installs.approval_option", "installs.stack_kind",
+	"accounts.kind", "drift_episodes.class", "drift_episodes.closed_by", "grants.role", "install_recipients.reason", "install_roles.kind", "installs.approval_option", "installs.stack_kind",
 	"keys.algorithm", "keys.purpose", "metric_series.kind", "policy_reports.answer", "policy_reports.side", "resources.drift", "runners.switch", "runners.trust",
 }
 

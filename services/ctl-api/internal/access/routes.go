@@ -138,6 +138,9 @@ var Routes = map[string]Route{
 	"GetHealth":          {auth.InstallsRead, WhereInstall},
 	"GetHealthHistory":   {auth.InstallsRead, WhereInstall},
 	"ListRemediations":   {auth.InstallsRead, WhereInstall},
+	"GetDrift":           {auth.InstallsRead, WhereInstall},
+	"AskForDrift":        {auth.InstallsWrite, WhereInstall},
+	"ListDrift":          {auth.InstallsRead, WhereList},
 	"WhyInstall":         {auth.InstallsRead, WhereInstall},
 
 	"CreateWorkflow":       {auth.WorkflowsWrite, WhereInstall},

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/alerts"
 	"github.com/berth-dev/berth/pkg/verdict"
+	"github.com/berth-dev/berth/services/ctl-api/internal/alerts"
 	"github.com/berth-dev/berth/services/internal/model"
 )
 

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearanceapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/csvlist"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/driftapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/healthapi"
@@ -46,6 +47,7 @@ func (s *Server) Register(router gin.IRouter) {
 	s.Numbers = &metricsapi.Numbers{Read: s.read, Now: s.Now}
 	s.Health = &healthapi.Health{Read: s.read, Now: s.Now}
 	s.Alerts = &alertapi.Alerts{Read: s.read, Write: s.write, Now: s.Now}
+	s.Drift = &driftapi.Drift{Read: s.read, Write: s.write, Now: s.Now}
 	s.Past = &timelineapi.Past{Read: s.read, Snapshots: snapshot.Reader{Sealed: s.Installs.SealedNames}, Now: s.Now}
 	strict := apigen.NewStrictHandlerWithOptions(s, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,

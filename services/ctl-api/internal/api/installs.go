@@ -247,7 +247,7 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 	view := apigen.Install{
 		ID: i.ID, Name: i.Name, App: ref(i.AppID, r.AppName), Customer: ref(i.CustomerID, r.CustomerName), Stack: apigen.StackKind(i.StackKind),
 		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), ApprovalHours: int(r.HoursInForce), Labels: labels, ComponentToggles: toggles, State: apigen.InstallState(i.State),
-		Health: apigen.HealthVerdict(r.Health), OpenAlarms: int(r.OpenAlarms), OpenAlerts: int(r.OpenAlerts), Release: apiref.Number(i.ReleaseID, r.ReleaseNumber),
+		Health: apigen.HealthVerdict(r.Health), OpenAlarms: int(r.OpenAlarms), OpenAlerts: int(r.OpenAlerts), Drifted: int(r.Drifted), Release: apiref.Number(i.ReleaseID, r.ReleaseNumber),
 		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: optional.Of(r.WorkflowID),
 		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt, HealthObjective: i.HealthObjective,
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearanceapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/driftapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/healthapi"
@@ -37,6 +38,7 @@ type Server struct {
 	*policyapi.Policies
 	*healthapi.Health
 	*alertapi.Alerts
+	*driftapi.Drift
 
 	Store    *database.Store
 	Keys     *keys.Ring

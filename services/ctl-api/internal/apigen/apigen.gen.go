@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/footprint"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 	"github.com/gin-gonic/gin/binding"
@@ -480,6 +481,36 @@ func (e ChangeState) Valid() bool {
 	}
 }
 
+// Defines values for ComponentDriftState.
+const (
+	ComponentDriftStateDrifted     ComponentDriftState = "drifted"
+	ComponentDriftStateFailed      ComponentDriftState = "failed"
+	ComponentDriftStateNone        ComponentDriftState = "none"
+	ComponentDriftStateNotLookedAt ComponentDriftState = "not_looked_at"
+	ComponentDriftStateSuspected   ComponentDriftState = "suspected"
+	ComponentDriftStateUnknown     ComponentDriftState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ComponentDriftState enum.
+func (e ComponentDriftState) Valid() bool {
+	switch e {
+	case ComponentDriftStateDrifted:
+		return true
+	case ComponentDriftStateFailed:
+		return true
+	case ComponentDriftStateNone:
+		return true
+	case ComponentDriftStateNotLookedAt:
+		return true
+	case ComponentDriftStateSuspected:
+		return true
+	case ComponentDriftStateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ConfigState.
 const (
 	ConfigStateBuilding ConfigState = "building"
@@ -720,6 +751,66 @@ func (e DiffObjectKind) Valid() bool {
 	case DiffObjectKindStack:
 		return true
 	case DiffObjectKindTrigger:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftClass.
+const (
+	DriftClassHumanEdit DriftClass = "human_edit"
+	DriftClassReal      DriftClass = "real"
+)
+
+// Valid indicates whether the value is a known member of the DriftClass enum.
+func (e DriftClass) Valid() bool {
+	switch e {
+	case DriftClassHumanEdit:
+		return true
+	case DriftClassReal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftEpisodeClosedBy.
+const (
+	DriftEpisodeClosedByClean       DriftEpisodeClosedBy = "clean"
+	DriftEpisodeClosedByDeployed    DriftEpisodeClosedBy = "deployed"
+	DriftEpisodeClosedByNotLookedAt DriftEpisodeClosedBy = "not_looked_at"
+)
+
+// Valid indicates whether the value is a known member of the DriftEpisodeClosedBy enum.
+func (e DriftEpisodeClosedBy) Valid() bool {
+	switch e {
+	case DriftEpisodeClosedByClean:
+		return true
+	case DriftEpisodeClosedByDeployed:
+		return true
+	case DriftEpisodeClosedByNotLookedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftOfInstallClosedBy.
+const (
+	DriftOfInstallClosedByClean       DriftOfInstallClosedBy = "clean"
+	DriftOfInstallClosedByDeployed    DriftOfInstallClosedBy = "deployed"
+	DriftOfInstallClosedByNotLookedAt DriftOfInstallClosedBy = "not_looked_at"
+)
+
+// Valid indicates whether the value is a known member of the DriftOfInstallClosedBy enum.
+func (e DriftOfInstallClosedBy) Valid() bool {
+	switch e {
+	case DriftOfInstallClosedByClean:
+		return true
+	case DriftOfInstallClosedByDeployed:
+		return true
+	case DriftOfInstallClosedByNotLookedAt:
 		return true
 	default:
 		return false
@@ -3780,6 +3871,46 @@ type CheckOutcome struct {
 	Unknown *bool `json:"unknown,omitempty"`
 }
 
+// ComponentDrift How a component differs from what was deployed.
+type ComponentDrift struct {
+	// AskedAt When somebody last asked for a look.
+	AskedAt *time.Time `json:"asked_at,omitempty"`
+
+	// BeganAt When the last look was due, by the runner's clock; one that failed too.
+	BeganAt *time.Time `json:"began_at,omitempty"`
+
+	// ChangeID The change that made what is live.
+	ChangeID *string       `json:"change_id,omitempty"`
+	Episode  *DriftEpisode `json:"episode,omitempty"`
+
+	// Found What the last look that did not fail found (`pkg/jobspec.Drift`). Values of secrets are left out.
+	Found *DriftFound `json:"found,omitempty"`
+	ID    string      `json:"id"`
+
+	// LookedAt When it ended.
+	LookedAt *time.Time `json:"looked_at,omitempty"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// Schedule When the runner looks, in UTC.
+	//
+	// Example: 17 * * * *
+	Schedule *string `json:"schedule,omitempty"`
+
+	// State `suspected`: one look found drift, and the next one decides. `failed`: the last look failed, which says nothing about drift. `unknown`: nobody has looked since the last change.
+	State ComponentDriftState `json:"state"`
+
+	// Type Example: helm_chart
+	Type string `json:"type"`
+
+	// Why Why the last look failed, why nobody looks, or what is wrong with the schedule.
+	Why *string `json:"why,omitempty"`
+}
+
+// ComponentDriftState `suspected`: one look found drift, and the next one decides. `failed`: the last look failed, which says nothing about drift. `unknown`: nobody has looked since the last change.
+type ComponentDriftState string
+
 // ComponentOverride defines model for ComponentOverride.
 type ComponentOverride struct {
 	// HelmValues Values of a chart, as YAML.
@@ -4083,6 +4214,94 @@ type Difference struct {
 
 // Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 type Digest = string
+
+// DriftAsked defines model for DriftAsked.
+type DriftAsked struct {
+	AskedAt time.Time `json:"asked_at"`
+
+	// Components Their names.
+	Components []string `json:"components"`
+}
+
+// DriftClass `human_edit`: a person, or a tool that one starts, made it; `real`: nothing explains it.
+type DriftClass string
+
+// DriftDifference defines model for DriftDifference.
+type DriftDifference = jobspec.DriftDifference
+
+// DriftEpisode defines model for DriftEpisode.
+type DriftEpisode struct {
+	// Class `human_edit`: a person, or a tool that one starts, made it; `real`: nothing explains it.
+	Class    DriftClass `json:"class"`
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
+
+	// ClosedBy `clean`: looks found nothing any more; `deployed`: a change was deployed.
+	ClosedBy *DriftEpisodeClosedBy `json:"closed_by,omitempty"`
+
+	// ID Example: drf_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID       string    `json:"id"`
+	OpenedAt time.Time `json:"opened_at"`
+
+	// SeenAt The last look that found drift.
+	SeenAt time.Time `json:"seen_at"`
+}
+
+// DriftEpisodeClosedBy `clean`: looks found nothing any more; `deployed`: a change was deployed.
+type DriftEpisodeClosedBy string
+
+// DriftFound What the last look that did not fail found (`pkg/jobspec.Drift`). Values of secrets are left out.
+type DriftFound = jobspec.Drift
+
+// DriftObject defines model for DriftObject.
+type DriftObject = jobspec.DriftObject
+
+// DriftOfInstall An episode as lists over installs show it.
+type DriftOfInstall struct {
+	// App A thing by id and name.
+	App Ref `json:"app"`
+
+	// Class `human_edit`: a person, or a tool that one starts, made it; `real`: nothing explains it.
+	Class    DriftClass              `json:"class"`
+	ClosedAt *time.Time              `json:"closed_at,omitempty"`
+	ClosedBy *DriftOfInstallClosedBy `json:"closed_by,omitempty"`
+
+	// Component A thing by id and name.
+	Component Ref `json:"component"`
+
+	// Customer A thing by id and name.
+	Customer Ref `json:"customer"`
+
+	// ID Example: drf_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install  Ref       `json:"install"`
+	OpenedAt time.Time `json:"opened_at"`
+	SeenAt   time.Time `json:"seen_at"`
+
+	// Type Example: helm_chart
+	Type string `json:"type"`
+}
+
+// DriftOfInstallClosedBy defines model for DriftOfInstall.ClosedBy.
+type DriftOfInstallClosedBy string
+
+// DriftPage defines model for DriftPage.
+type DriftPage struct {
+	Items []DriftOfInstall `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// DriftQuestion defines model for DriftQuestion.
+type DriftQuestion struct {
+	// Component Only this one; left out, all that the runner looks at.
+	Component *string `json:"component,omitempty"`
+}
+
+// DriftRule Accepts differences until it expires.
+type DriftRule = jobspec.DriftRule
 
 // Ended How a `failed` workflow or step came to its end when nothing went wrong in it: `denied`, somebody denied a change; `expired`, nobody decided in time. Absent when something did fail. A retry plans and asks again.
 type Ended string
@@ -4583,8 +4802,11 @@ type Install struct {
 	CreatedBy        string           `json:"created_by"`
 
 	// Customer A thing by id and name.
-	Customer Ref           `json:"customer"`
-	Health   HealthVerdict `json:"health"`
+	Customer Ref `json:"customer"`
+
+	// Drifted How many of its resources drifted from what was deployed.
+	Drifted int           `json:"drifted"`
+	Health  HealthVerdict `json:"health"`
 
 	// HealthHoldSeconds How long it has to be healthy before a deploy is done, where not only the app says so.
 	//
@@ -4672,6 +4894,11 @@ type InstallDecisions struct {
 type InstallDecisionsRequest struct {
 	Changes []AlsoDecided `json:"changes"`
 	Note    string        `json:"note,omitempty"`
+}
+
+// InstallDrift defines model for InstallDrift.
+type InstallDrift struct {
+	Components []ComponentDrift `json:"components"`
 }
 
 // InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
@@ -7993,6 +8220,27 @@ type CreateCustomerParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListDriftParams defines parameters for ListDrift.
+type ListDriftParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Class Only drift of this class.
+	Class *DriftClass `form:"class,omitempty" json:"class,omitempty"`
+
+	// Closed Those that are over, too.
+	Closed *bool `form:"closed,omitempty" json:"closed,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
 	// After Only events with a higher number; 0 begins with the oldest that is kept.
@@ -8102,6 +8350,12 @@ type RunActionParams struct {
 type DecideInstallParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GetDriftParams defines parameters for GetDrift.
+type GetDriftParams struct {
+	// Component Only the component of this name.
+	Component *string `form:"component,omitempty" json:"component,omitempty"`
 }
 
 // CreateEnrolmentParams defines parameters for CreateEnrolment.
@@ -8653,6 +8907,9 @@ type PutInstallApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
 // DecideInstallJSONRequestBody defines body for DecideInstall for application/json ContentType.
 type DecideInstallJSONRequestBody = InstallDecisionsRequest
 
+// AskForDriftJSONRequestBody defines body for AskForDrift for application/json ContentType.
+type AskForDriftJSONRequestBody = DriftQuestion
+
 // CreateEnrolmentJSONRequestBody defines body for CreateEnrolment for application/json ContentType.
 type CreateEnrolmentJSONRequestBody = EnrolmentRequest
 
@@ -8868,6 +9125,9 @@ type ServerInterface interface {
 	// GetCustomer Show a customer
 	// (GET /customers/{customer})
 	GetCustomer(c *gin.Context, customer CustomerIDOrName)
+	// ListDrift List drift in all installs
+	// (GET /drift)
+	ListDrift(c *gin.Context, params ListDriftParams)
 	// ListEvents Read or follow what happened in the org
 	// (GET /events)
 	ListEvents(c *gin.Context, params ListEventsParams)
@@ -8907,6 +9167,12 @@ type ServerInterface interface {
 	// DecideInstall Approve several changes of an install
 	// (POST /installs/{install}/decisions)
 	DecideInstall(c *gin.Context, install InstallIDOrName, params DecideInstallParams)
+	// GetDrift Show how an install differs from what was deployed
+	// (GET /installs/{install}/drift)
+	GetDrift(c *gin.Context, install InstallIDOrName, params GetDriftParams)
+	// AskForDrift Have the runner look for drift now
+	// (POST /installs/{install}/drift/looks)
+	AskForDrift(c *gin.Context, install InstallIDOrName)
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(c *gin.Context, install InstallIDOrName, params CreateEnrolmentParams)
@@ -11338,6 +11604,73 @@ func (siw *ServerInterfaceWrapper) GetCustomer(c *gin.Context) {
 	siw.Handler.GetCustomer(c, customer)
 }
 
+// ListDrift operation middleware
+func (siw *ServerInterfaceWrapper) ListDrift(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListDriftParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "class" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "class", c.Request.URL.Query(), &params.Class, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter class: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "closed" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "closed", c.Request.URL.Query(), &params.Closed, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter closed: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListDrift(c, params)
+}
+
 // ListEvents operation middleware
 func (siw *ServerInterfaceWrapper) ListEvents(c *gin.Context) {
 
@@ -11955,6 +12288,67 @@ func (siw *ServerInterfaceWrapper) DecideInstall(c *gin.Context) {
 	}
 
 	siw.Handler.DecideInstall(c, install, params)
+}
+
+// GetDrift operation middleware
+func (siw *ServerInterfaceWrapper) GetDrift(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDriftParams
+
+	// ------------- Optional query parameter "component" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "component", c.Request.URL.Query(), &params.Component, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter component: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetDrift(c, install, params)
+}
+
+// AskForDrift operation middleware
+func (siw *ServerInterfaceWrapper) AskForDrift(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AskForDrift(c, install)
 }
 
 // CreateEnrolment operation middleware
@@ -15337,6 +15731,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/customers", wrapper.ListCustomers)
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
+	router.GET(options.BaseURL+"/drift", wrapper.ListDrift)
 	router.GET(options.BaseURL+"/events", wrapper.ListEvents)
 	router.GET(options.BaseURL+"/incidents", wrapper.ListIncidents)
 	router.GET(options.BaseURL+"/incidents/:incident", wrapper.GetIncident)
@@ -15350,6 +15745,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/approval-policy", wrapper.GetInstallApprovalPolicy)
 	router.PUT(options.BaseURL+"/installs/:install/approval-policy", wrapper.PutInstallApprovalPolicy)
 	router.POST(options.BaseURL+"/installs/:install/decisions", wrapper.DecideInstall)
+	router.GET(options.BaseURL+"/installs/:install/drift", wrapper.GetDrift)
+	router.POST(options.BaseURL+"/installs/:install/drift/looks", wrapper.AskForDrift)
 	router.POST(options.BaseURL+"/installs/:install/enrolments", wrapper.CreateEnrolment)
 	router.GET(options.BaseURL+"/installs/:install/freezes", wrapper.ListInstallFreezes)
 	router.POST(options.BaseURL+"/installs/:install/freezes", wrapper.AddInstallFreeze)
@@ -17766,6 +18163,65 @@ func (response GetCustomerdefaultApplicationProblemPlusJSONResponse) VisitGetCus
 	return err
 }
 
+type ListDriftRequestObject struct {
+	Params ListDriftParams
+}
+
+type ListDriftResponseObject interface {
+	VisitListDriftResponse(w http.ResponseWriter) error
+}
+
+type ListDrift200JSONResponse DriftPage
+
+func (response ListDrift200JSONResponse) VisitListDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDrift200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListDrift200TextCsvResponse) VisitListDriftResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type ListDriftdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListDriftdefaultApplicationProblemPlusJSONResponse) VisitListDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListEventsRequestObject struct {
 	Params ListEventsParams
 }
@@ -18389,6 +18845,86 @@ type DecideInstalldefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DecideInstalldefaultApplicationProblemPlusJSONResponse) VisitDecideInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDriftRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  GetDriftParams
+}
+
+type GetDriftResponseObject interface {
+	VisitGetDriftResponse(w http.ResponseWriter) error
+}
+
+type GetDrift200JSONResponse InstallDrift
+
+func (response GetDrift200JSONResponse) VisitGetDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDriftdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetDriftdefaultApplicationProblemPlusJSONResponse) VisitGetDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AskForDriftRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Body    *AskForDriftJSONRequestBody
+}
+
+type AskForDriftResponseObject interface {
+	VisitAskForDriftResponse(w http.ResponseWriter) error
+}
+
+type AskForDrift202JSONResponse DriftAsked
+
+func (response AskForDrift202JSONResponse) VisitAskForDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AskForDriftdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AskForDriftdefaultApplicationProblemPlusJSONResponse) VisitAskForDriftResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -22042,6 +22578,9 @@ type StrictServerInterface interface {
 	// GetCustomer Show a customer
 	// (GET /customers/{customer})
 	GetCustomer(ctx context.Context, request GetCustomerRequestObject) (GetCustomerResponseObject, error)
+	// ListDrift List drift in all installs
+	// (GET /drift)
+	ListDrift(ctx context.Context, request ListDriftRequestObject) (ListDriftResponseObject, error)
 	// ListEvents Read or follow what happened in the org
 	// (GET /events)
 	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
@@ -22081,6 +22620,12 @@ type StrictServerInterface interface {
 	// DecideInstall Approve several changes of an install
 	// (POST /installs/{install}/decisions)
 	DecideInstall(ctx context.Context, request DecideInstallRequestObject) (DecideInstallResponseObject, error)
+	// GetDrift Show how an install differs from what was deployed
+	// (GET /installs/{install}/drift)
+	GetDrift(ctx context.Context, request GetDriftRequestObject) (GetDriftResponseObject, error)
+	// AskForDrift Have the runner look for drift now
+	// (POST /installs/{install}/drift/looks)
+	AskForDrift(ctx context.Context, request AskForDriftRequestObject) (AskForDriftResponseObject, error)
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(ctx context.Context, request CreateEnrolmentRequestObject) (CreateEnrolmentResponseObject, error)
@@ -24101,6 +24646,32 @@ func (sh *strictHandler) GetCustomer(ctx *gin.Context, customer CustomerIDOrName
 	}
 }
 
+// ListDrift operation middleware
+func (sh *strictHandler) ListDrift(ctx *gin.Context, params ListDriftParams) {
+	var request ListDriftRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDrift(ctx.Request.Context(), request.(ListDriftRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDrift")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListDriftResponseObject); ok {
+		if err := validResponse.VisitListDriftResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListEvents operation middleware
 func (sh *strictHandler) ListEvents(ctx *gin.Context, params ListEventsParams) {
 	var request ListEventsRequestObject
@@ -24527,6 +25098,77 @@ func (sh *strictHandler) DecideInstall(ctx *gin.Context, install InstallIDOrName
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(DecideInstallResponseObject); ok {
 		if err := validResponse.VisitDecideInstallResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetDrift operation middleware
+func (sh *strictHandler) GetDrift(ctx *gin.Context, install InstallIDOrName, params GetDriftParams) {
+	var request GetDriftRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDrift(ctx.Request.Context(), request.(GetDriftRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDrift")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetDriftResponseObject); ok {
+		if err := validResponse.VisitGetDriftResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AskForDrift operation middleware
+func (sh *strictHandler) AskForDrift(ctx *gin.Context, install InstallIDOrName) {
+	var request AskForDriftRequestObject
+
+	request.Install = install
+
+	var body AskForDriftJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AskForDrift(ctx.Request.Context(), request.(AskForDriftRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AskForDrift")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AskForDriftResponseObject); ok {
+		if err := validResponse.VisitAskForDriftResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -27057,980 +27699,1007 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P2Lkhu3liYKvwqCf0fY7s6iWKWLparYMSPLdlu9bcstaW/PtKUhwUyQhCsJ5AbAomiPIv6nOQ92nuQE",
-	"1gKQyCSSzGRR6ulzoju2VcwbLgvrvr715yiX60oKJoweXf85WjFaMAX//O4tXdr/FkznileGSzG6Hr1d",
-	"MXLHlOZSELkg2xU1JKeCzBnJV1QsWZGRhVRk9nJx8RM1+Wo2HmUjna/Ymtq3mV3FRtcjbRQXy9HHjx+z",
-	"UUUVXTPjPvt8YZhKf3cm2Aczs581K0YqumRkzhZSsRtC55oJQ6SASwuutIEb7Me5ff4fG6Z2o2wk6Np+",
-	"n8JX4oGt6YcfmVia1ej68eVVtjfQDEf2d5z7/gB/5WZFZlvKzSwjVOgtU4RqoqUU9r8mWjeuyYovV0wR",
-	"s6J2xFwfHOfUPdgY70KqNTWj6xEX5smjUWYnwNeb9ej62WTy9eWzZ1ePH339aPLs2WU2WnOBlyZhXlwY",
-	"tmQKJ1YyZV5+m150XtgFp4JQe1cYZ0XNKhqmvTbKRor9Y8MVK0bXRm1Yx/JeXj2FIYW/k4tdVS+/faV+",
-	"hve3x/VcEFpVZL6D0SliR9E1sqo697j+ThWn85Klx2bXzH4bVo3cuXuvScmMJfGMFHzJjSZUFGQj7GHL",
-	"pWI6gx+ExMtIwR1T8u8867y+2fCyOEIDZG5v6hgVXDvrkF4APzk2JuQ6HYPCi+cdlRQLvkyN6jnJ4RrS",
-	"ZWYJc74DQoWt3aznyBK4ILMVK0v53x/OusYNLzr/uNX6MMECO+eaKLaWd6wYE3vRjoFp9/tio1lBttys",
-	"5MYQbroYV+4+d2jIiUFutJFrpg4cfZK7e3odf3/zWZfyW75YvJXplZTG8nUpWOa2GkWVWQE9SFHuiD39",
-	"SA1di2fkwfGyD3RdlfbGx8j3h41e0a399/7Sllp6yWVHvVS0WtlZUGLYB4OT4ZqUVCw3B2Rr4T7QGLKw",
-	"4ue3kX3RKBsV0v7vmqk15cXofXqYu9ebhJz9Oy15QQ2DQ+VGC2S7lZuyICtaVUxkji0QIc2Ki2X3UHdT",
-	"tWkK1oIt6KY0o+sFLTULQ5tLWTIqYGzf3TFh/spFoffH98pusVkxzcitvSMjepPDMs4cq1pQXrJiBgQx",
-	"20p1uyjldvzPM9CbaFkiXxNyI26IZndM0ZJQxQgtDVOCGn7HOvUF+8nGbLhha90i8ieP9hYcyOgl3vu4",
-	"1hKoUnQHU/5eMfYHS7O9BVzD89hxDvGWs57ClwVbV9Iwke/+ynapcSlWMUsYVjOzBK0tl7tlOyCduSx2",
-	"ZMmMjjRGr7YtKRc3zUfgJVTg8YZnW+yQPJo8G78TfvqoSNcLEI32wg73XjNfgGbdoSRbvX1mNUsDM3AH",
-	"gWsyp3asUozJrysmCAeO7qckBWygkNus9VhzkpdXZFYplktRcPvVqaPmQ1N3lsBAWfBSaEPL8qAWyPGe",
-	"XqLA3XtWGvyRzlnZyQOkZp74gG3OWQlSYXbLdn+5o+WGzeoTvt5YAixLspKoYwUu/9vIfu8vORVU7Syz",
-	"TB18ePvRk3/1+Im1t6wmat/xv377X395/y9/Gf/zP40OcoTLJwmO8CNfc7M/9x/klqypsGKOra3sADtt",
-	"ZcWIIWupOzWGEt6X5MSWIwXz5vFkElk0l0mL5idmxeshLWINd/QiHLz1rHTzEzOK58dUW80Uj1h9e1T2",
-	"FWcd1avF86o6SM1geluuUVVZx9q1DViwv4ac+1cLd/J7jcSd6p6jqXnAkBG93ghhqenwbim4q2O38OJZ",
-	"d+uNoYYtNuVrpuVG5R2mqKaimMsPdmEoCb6erBfhK//m8w6bVUcJ37CqY0z20lnH81beMnFsQMbelJGZ",
-	"kbfT//v//3/NMqtYgiKvWa5Yl6UOj511tL/SLp5bSrEEye2UmDXdkTkjK1YWZE7zW7IRhpf2DgViXcs1",
-	"A92YGEk03WWo6f+rJMVGUeP8e45nk9mTiZ7VbjZFZhM9c58Czi5FziIdoHXutrTF2msT5uFEN42Ypw0J",
-	"9eWXTyb/+7fLi8fv/9tvk4tn77/S//vLJ5PJpPHjn5fZo49frfVXCTlmF43NV1LeppXXLV7sdyLczefd",
-	"UmcBHKPBYCl0DM1dPuPYPtpX6UoKzUCR+EXJecnAhZBLYZgAUqRVVfIcKOZBhXf8y+8aXaT1l/9JscXo",
-	"evT/e1D7mx/gVf3Avxe+uL8A3v+wpRqOnWbqjhWon4MmrulOk+1qN4b1dG8FX3JunK+2UrJiynC2b7H9",
-	"ua/5rBgtzWqar1h+G90QTEC7AdUGPeZBzTo0QxzIS/uQfbqpS2WjkmoDdmiv11iz+KPf9/goueOY0uUs",
-	"20wYq1Y7QgXDz2LvyfZYjeLLpfPVD5j7W3ws9caNsMddFJZgUwcAZSfRhiqjrdkyBx8KKxdECmTC+YoV",
-	"m5KhE5UbYH7Oggl8bkye5zmrDHd8UrGSUQ280P5ZsJxrLsV4lDT56zP1G658k1JbNNOYVLRmgXD8jtSu",
-	"Dzn/neVAHTGxDCZdTxV7F+oJ/HnS/MIN3UP+hS7Z/ogDkQyglhSZCPbBHHv6Z3tPezr43e5hOzdTc9Q0",
-	"sI5e5wuJbcqL5NrnilHDiik1jchNQQ27MBwWu/OZ+S75SqaUVOkrH7iZ5rKIySDYRtlowQXXq4GDwXlF",
-	"K6HEdHL5e3H14et/PPtDPd0+vHt8+2T9SEzMckWTb6h1+kMb+JotwPQE40Z3OKvBd6rRxcEN2Spp0N0K",
-	"OhDVpJJcGA1Os1tWmRvU1gQpuTZNdndwLBuBdlqKGt0Ip2EfWtFA8EjaIbGFIXJjfNSya/CiQAmWssPd",
-	"p+xUDtjb/s3+pfiJLXOLEL06oga5MV6Q0QI9OrT8JToJqEE0T042+nCxlBfuRyvrx6/p9iemtWUAcPrW",
-	"rOCgEkwtG1zjwPc/H9/Iu9h/fU9YNXBcEfdqIhfJdVOskmrosfOiZOBTVjYNf8YkjLbZPzZsw4rZNWwk",
-	"5UbfgGNYCuZpCAXiF5rIrYhk3wxocebVIWrsc+N3YrbmWrs3amJ4fksqquMwDhivSIStlwBFeuc9jszK",
-	"go0QzsO/yXPGUMqhJ3CUjXIqclbiv/HbCRe/XQDF6LqLZzqZ2XG03IITbq4t9W9omZFcSZE1yAWMXmAG",
-	"fulKvmAk3+Ula7jYRvbZ1CZ5rTo9yragKUZZ5GJwIqSeit/z+tg12HxDThwUV+cTtE6X/Jyy9jWq890s",
-	"x8VdWvK4qpS8Y9OkX+g5Xowd194/pDYpjS7iYBf6llcXssJxXAC1WLKzjK+h6KcH2wysPH788EnWqUPX",
-	"i6FkmTj6rzcCUwLc0GXJwL/FaIHzkZrVjn1aVXBKx+S189BbNiHk9tq56q+uyGwjboXciql91wwOOAgh",
-	"RpW1qCDsu10x0VCIC5aX9joREmNX9uGMsNK7s92b9aZCBjvLiOYiZ3CjJit6x+yzbLFguSE7ZtAxcNjR",
-	"1ndLPnbS1tuaYzRpJxBvh3ImxdRz0f1NeSnI396+aHKLf37wmPwz/l+KadjT40RBQnthHwwyYceS/KeD",
-	"d2W74iXSsg9vcDR8S34HbKuffMEf/jzK5FonGK4mD3Dxg8zfwGyOnt3mtNXGLrD9+6bOMNiIMXnLPpiM",
-	"8DVdYji3KikXBCIjqL1Z+V5SA+kxuvb8ImeFW+x6HNjt/fUPlxvKxFxuzJj8CivPjR2d9rFjJHxkK05v",
-	"C++4cfH+mj1Gpuf4bDRvRfDdPXlQcyW+E3dcSbG26+DziTSme1QlFUSv5BbsYo7+MO0mE3/2cjI5oBke",
-	"46trJ8MSDi+gB78LXIBrruBLpk1muZVihIklFwyoyOr1lSz0De5TrR+5wKV2SSrxTkyuHp2+FbebOXP5",
-	"OXvD/1d+ByOnec60JkbGx/gLTfJyow0GCU6WSPb7SjDD9BS8cB9Mv3Hw8HkvVDJQKhsCJd7rsxCuSMbf",
-	"QIermKxKRnLgcGZMXhqNW25PvjXVWJE49WSGL3rw8/Ofvps1+TJ4CjeWG8YxzucX/0Ev/phcPHtf/3M8",
-	"vXj/5yR78vBjMvSpmdDc8Ds2PffB+0kqr8evyRamFvE7F02w53DnfqAlK1yaq33I/WyksqsjCiLYHVNw",
-	"XsUN5hc1Sc4dBlkxAQd6HZxkht4y/Ck2UEu5DHqCU1OD+D7b6U9TLcSrnJywpgomZZRcMOCqoK1Qoles",
-	"LMfkF6QezZjPmeEm5FuVVGRES3AFbrSBmDqoMyFaEwfFn1xdPnp0xBmejayclRsz1ZD8oBsB6od2MVo6",
-	"6cJ4Rc4+6QSNNrKqWDGO83UfPjkS0R6gGjUkuV3kpCQvKSYCtlRsKwQ7zir7QHNT7q4JJWuarzjktxHF",
-	"cqkK+6/f5bx9FO0l8vDr1PGiudVKS1YsB9rMjQc7PGM53eguloPZYbj+Z/HSFcxQXh5zn7Q0ykJnwVtj",
-	"jxrKNh0Nqq+jZc8vV64/qV8O0suaOuWKcjGdsxUmniWcMFQn0+VXO38kmDFlx5aAMb/r2EwjSSFRdXMy",
-	"fv95YH79jXeXPocnwZNSGEb8vrD1x612e9qe14S79nGz/sZv70W8cX/i6WOFZ4hSLa32Yfeqxfx8Ns3B",
-	"EGW8Tm4snTM9i28CGNRn8ktA6ULC//8pWVQp9dBwAD4yZ4G9ea+c3es7psDbtpSCJX1tSymLKRjp+1T0",
-	"Bmx3cAM4Y3PLytJnQXJD4NvaOwqoISV17Krf2FesLI5vOVPmB3tjkq2ZwWwt5wUTptOr7G8IVuCclVIs",
-	"ra48Ph+fPDrjv9obLWFLkw7bSZBXg0hFsZJWOhEuhFiBXBi30VvqdnohFSnBTsByJEbyklFFtlwUmG+Q",
-	"8tyDs+joYQQx51bFcc+7uoQqoXjfMcXNrtfivfE32weP0jZyxq2SmA4+0El/fDBwp31kg7wlLbQifwM4",
-	"0xyDduR1DQUtLL/NmtlaFFxrLZe1v/xgy+ZJB1BSyf7VOWDCQnS80d6zERjV3h31GsXSM+xh7e+O8u42",
-	"XrVxpQC4cRHVdjLp+8lQf8LSqzFnXCxJYe3hWKG4j6CED3ZO5gfHE/cFupA+vdxYqyUqvgNX6p6/KyES",
-	"jJRTRlVpt2C9MSAarE1kOclWqtukiID8sL5cpjVXPwb/ls5p/9UxxmM06SYSE6DjHpqXdvMzyCnjYjm1",
-	"k7WsexRFa0Ioin2ouPNYoKa6ET4saFU4xRdm1AxDhkcFY4WG8KWAYabWDOb008YkNJ5PEPNvi8X1xnwW",
-	"bb+3FKv11JQmL+8GCzJ8pmM5IkZ7VmLmWMYIU+kO0B0ldUsW51GGPY19RoXYfu/EQJ3Xp/dLdoGHQZrl",
-	"tYsDRMKQawKs6obMHJVivGpmqXCG0YA685u5t5kVE8fdlU3K71dFchMVOWJ6hvtzBl+eWaFsh2ZNLFCb",
-	"8SW612jucbIGiaToILQ5LmpEDCrUfJbvwwkp6E4TumK06KsktQgLP5gdthOZMmc7Gp/zWLyJ1NN91Xqj",
-	"ltai8HShY0mWK254TksQXAqyJzoFyhuvdPqHwYBCW2DkTcGOx7X8llnLphh4bBsJbLF7Z3lYxBwldYwC",
-	"T9HHdWxPvsW72rtSD679vuROYRFLOyroIza9zZXT/IGH0zMLrquS7qb7ybs/sLKUvXLvqmqY0IfSsKNn",
-	"6Ue8K5lYvOoa23ArMCVrfb5pvDbt9FM3iePetqo6C2epqs/FV6rqF1nyfHcgbyGZCBmSQVCKLqS6IcIa",
-	"MK6MeFhat0vo19MFLzvisvYKJoBwiNSVTGeRU6hZTJp0omDYNuZst7s7poQE5kaTLO3IeLw2UFVkIUvM",
-	"naEG09d02pXTmSLtMybSZnsp5a0mNOVoTudPw01h0lm8nW5aB+nhR67NIT7WlRjrlwTvvKkzUIEuEDnF",
-	"+PRUFz3cibzhgY8cPYPPjaPmj4mS0d4n4jTVs8V8I9H0aPIsGZptceOjwuxUVnqQX9h7kiTUsTh/qwqn",
-	"H/wXXpuP6bl5bJ2G/PmzLkhc+mIEimbhb386XTpK+4lqT/no4/somh/WZgNLiKJ9dDW5enIxeXgxuXp7",
-	"Obm+fHw9mfzHqL7HfmZESw5eKojVj65HbHORM2EUKHTBofnw457XaU+WhjmkQmXe1k1wIHtVRzFuwbZM",
-	"G3fKM0JLLV1yjPGALlxjQgCkAMZOUMVEwRSe+L7H2u/Ma6zuT4iQaJlTJVPxmvdVp+I9aAYEcDv2HnD7",
-	"s2fkubrFBQmDtEIKw69xYcD+C7vwvl7IjXDgET43TC7AEgz5VJFwusFMACuec0i6RDGaYrlpYVIvbj2m",
-	"xvo0FrgmpveHz9mZdKVwbD+bztQix70phEi1UzRcHXQshusU7fcHtIRY8eZHRb9zgR9i3/XIT5FxjUMW",
-	"8k9SaQa/rphZOSgfOBagoYUUo1+DdyNDrpAqfOs8UG/ZBxPXBz95RP7Kv2n5PtIZUa0Vww90rJWSd7T8",
-	"QW6UPlD07DHAsFoC1ZxQzudTp5DxFUxwVozJc/+IU4QAkK20Z2ZHbhmrfEkgLSD7yKvZkBWJ2VCBLL6+",
-	"ilJ5nn795Ag4RT2tV0EYp/fNcxU7OjepiiktBflyVim5rszsKyIV1HKQOaR9rTUrHTiQp3u805J6lECf",
-	"dB24YXUZI1xMF9LBDBzhBvCe19Y+QLFgBj9zf1lxxMXrJ3OI7nAl7lOuQEt9oGDL5T9CuryRxG1QA9Iu",
-	"UFlMZFdHSWyVPjGvFk7/vyYrf3gs5ScozR+fzEpH79oMplVIjUbXrc8gjchv0IkQcqpZuZj6RUtbN/4q",
-	"4tRJQvWtq3mwZ9WHfkghGWbL51ZAZ+BoBiMHwBggnUGu7WS5Wd0rDxeKHTowSsL228EifoyGQcNm16Vc",
-	"2tdM1JpblPMPM7jBWP1KQg5kAc491OXYujK7ISqcJS/1WqKYrtF9HrZk9onphjXJHzpUeMT3023i89Kb",
-	"oPuJgLRdmyK6ffGHZ3SKy54oDjGWDPGDa8zQtSdM7Oay2H2hHUDGNZlF3HfmT3qoMMCM3AbNaKbueM4I",
-	"zXPUMwtZE3VaUnfQ43eWSgK0HBzVmpBOpp6Dpn29mX5UieVur+0hounYetBspGEe9tcVHGlDIaoRwYMG",
-	"D5WlOgkwaMpvQ5EIqSeNMKlZtElhJ/r72NZc6yTyYhAJQENUWeuOFV0eGby2/5aJy+HCBQD27PDs3EQ7",
-	"DA7IPuowPGM26+Jga+T/QV6lUi/vzUWTq32DLO8TE3M20pv1mqqWyXlp6ekqGtKXVIivbsglbhpuClko",
-	"uSa0WHOBEEFzmUzNuZOpvLRXC8JovqolHUxwX6DthpBd25z01bpgMnqKrM8pjKxegu5TyZ6X5Wm6kc/E",
-	"OeKDuldBYLzDkRUIO4ORNEWNVNYc9AixSaVYGb6gnclcDhGZrGnBsmaurWJLro3a7TOXYZEwLGPX3Mg2",
-	"QUq17I4DPYCQzYOkyZqNNP+DTec7gwPaQxI/4pGIBpSNDsXhjGHa0LSV85xAbtjauWW4uDDS+GxuK0Pd",
-	"ysOy2nUWBXr7NV9C9Ys9CDxfoVGr2IIpVfu+/dOgvRq7G37IaL117cjeeeRQ0Sf4giFwYb38ekWvHj+5",
-	"frZ4+qSYPL18+vRR/nXx5PEzerVglE7yx49pMbl8TB/OF48Wl/Or+WT+9OoqLy4fF0/yy8fzyWIyoZOn",
-	"qe2pFCt4Tg2bHo5IaLrT1wQoXVCRw/K8+fHNc0CWpYK8+eXb/0EKmW/sKjdHvzKm0tcPHuhS03HB7h7U",
-	"b3lwd5mkma60Rqub+yXaq6m8bmzHFxqGBjfJBejBVUmNJUCX5wa1f8mFfjJ5OHlI2dXV/Nmzp0+fXM5z",
-	"9nB+9XTx8CFj+eWcff34Kb26fJg/fZI/e5hPvn5SzNmzxePHT/PLy/zrx1dHXTetVQ+kXU89ReTfgHvh",
-	"e8rLjUp40hb1hUOn/S1fs5IL9p0waufztQc/pDe6YrnRHRTj+jOQOTNb5mq+zVZmDhjhlpUcPMp0o1kE",
-	"QN9Hor7BLx+VPmGEyaUs5TwBeDSQXTZ5WyAjlDBDWV1NAvVbu4aOQ9BD4zL1U71Wup5oBM86mUyOLLz/",
-	"THLwgNyfMsl65gnSSEoe1Lv8ffaZWjjozmItsdRet485+r6UzaxYEJa2sfzR1aghp7EyGhJ6ySsIEIPM",
-	"DjAFYoDeGAm0jycazX7mLB3qgQLszbzkOaBOgzgDJdfV3H1XXD1+fPnMrsKcavbk0X10b8RpmTp8vaG5",
-	"qnGZfQ8iOSWbphvk6iwoVvOyGJg/+ztyqEPT/Tc5BxkuS55z1kXbLiz0hSb+RvCrOfUFpCBWZ1tbB4wC",
-	"LLyR0lpjIGNvMOYXyc3giNt5R3dfygYW0BG4709PtQ6RCpet19xkxEhZYtjN7hLiOoRqtYDU7k/7CSWR",
-	"R2rltlTXJm1L0QCwWy8m0xFaf1I6UpIV22hWTK0VmD7baC9g3XdgaSE0aKS8JdZuSYYia5jfo1v5Bm+9",
-	"LzLV8e/4opfOMOlrHpWOMVT6vcO5kWHaJZEx0b/XaAAcN5lhhijUceTPV6bUsdSQ8d0APQ7bfTTzDM/Q",
-	"GeKpKI8/TyQ1PvhpTgVKOtyASVUxi2p1BWrpD+B8Oor9Cq9+jveCWNm4fLfjT2EIvplYlpjB75sC2pIF",
-	"7uL2XCNoQN3QJJ0BsODgTNOdvdAKnhsfGzHgyV1SLrSJWbkLUWgzULHGiX6PQ0jRhB/dtGQLc8yziODP",
-	"NPipA85G2i1YBbqImCToWRcwrTTSbJQifcTgwtdHGXKOZAIVRIvfnmknMZ8cr9tfvG/aiNCD4JOzg/mb",
-	"gLx7Q2YuL2EWAlnuhzFBx7215DF5JZXWeTQpK+7qMjlbnKd79d8EGbWXyprsFrHkpq4F2YIuoGV5xwpi",
-	"5A0eHoQt9Pg/UpG3z//1v3/78l+/e/PWAe9bYXJjhYoy1+Tv371+8/LVz+4OPHn4cN04MLfyH+5Pnvgu",
-	"f1Apc1peJ95IVb5y2FyJlymWe+9dYvIua5V7DDbvqAoTchlGynyhAyF2FpR4RycMdZTZT4w82BKUwCmT",
-	"dHQCC0qOb66oyFcZMXRpFx830mptW8WNYSLskrsBdqNx3c0jdI3cv6cTvjM5psy/EYOmVtm6IdHe1GsY",
-	"YRvhDrnYkF1tp/71SOfpJvZ2ncZwgMzUXtS6zN7sv5eu2ZX3PMMEXcXoVqpbsJchCDomLw20XREyJLLc",
-	"BExR1w0APXVhOPtCvA2BbNcSxkde+44WByA/6ufwQ7g+gdUdflEadyIbdRQVfbMpb7taYKytwAsFvly4",
-	"BjVRxVabW/VRQuwXaxXkE9R73sPITaY/Oh7jooLAOwu18xCZsV18O8QuHgD6NlAPLm+t8LqHRYpxHg/k",
-	"7U5pwapS7gAkzMO76M2adfDFdEXrgABnXSJz6iu6kIItNc9cLsgdU7s6CcZKUg+RKz0SnmuZ4G9CqEJt",
-	"eFkGEghJY+yOs62rqMbBFl3QIp2mH6g4jiNjBwePKxafvMOnvt7AlMkW1MQhKLrRsT3QvKpOeUKEOtdR",
-	"RTMGcIRyY3K5TqBPwjLtvfcXutF+KyytFdeWLYftwtYGHUo4Q92/Az8bNjZ90RFAOg/Mn/xr1zcRbgb1",
-	"Cv+eM2CWPRKU/QDrDzpiqYfXtQ3f89KkIZ4hsuf24Aap2zWrcYkcS37HRA3uBto5Fw2AuvPo+Hv07rCu",
-	"kulCIZh8hu8E6IKWnv8k62pYcoyh/gB3/R0t1qgoWh8Z7k2NE+mQaNGQ9ACb0RE/aJ0cMZdatsqaCx/f",
-	"SHVMGVaIA6y+Y9MckERrxA+vmiiS9OKP6ft/STcYShI3iK6EIZTKI3vlLBNshJOFWg20iOAQ3cfRX6PU",
-	"nSy5BwFHOO4YC92aSwB/mQKv6MczUnBwp87jIJ77Ca/p5Sr1HZ6ct3QvF9lj4/hl62KX53EulrefzbdY",
-	"3kbemP61rXULXZ/8msx2/SzOD6jUNMf9mJE4a+udLa0NWJHDtkBtANEtIMXOqx3cq3RAYDVstpahToHX",
-	"zUVi3W2IdluVVEylKBO+iV8AQtUOcr+T8ukp0x2xGVBIYLw+qwfAd3wdcRvy4gyqeJe0gwram7jAzoo+",
-	"zKsEI2pMgDqxHTBB2gj9OWhV9RDtB1RcR2up0/Tizd87wsUUfSm5XK/phWYVVVb99bDCX77+/gV5dPl0",
-	"8lXmLD9wrpEZdsO6ht7eD3J9N7smlGDvXqJcG2AByGPbOgppDx+kZP3t7fcXT8fkhSw3a6GhaCaGCwfK",
-	"kaqwiynYFovtLHMD7EAowGE+g5MSXUF144ox38bb0FtXyG7/d70pKZmzJReYt09mX8wQrNyNd/YjF7cz",
-	"8uVMsfIv74CZvRvNvgL/B5i8RaGYDsELwOCvwDGP5AbtaaPJEyOlx9J0OZI+EcGOHwizWQY04kVmZ57d",
-	"clG8U++EEqrbhs5ovmaZO+327pQl/4JW2rUkOIDVkSiyv2OlrDqK5r998+Y74m+xpozBdYZ/UO2VDpdO",
-	"YXdRM5F2k/4u553wir/LecgFAzLoAHi9ZbspLzpiK7ds5+MqOBw+MOEavnyMc7tlfqVcWWtFd6WkxbTL",
-	"C/x2z/0bck+gUcF854iqBf2+oly4w4FGJXw2uSp+CPstHOJmi3eiGM+ZMqsxzHN8d4l9F48xnBhNxe1h",
-	"vRGtj+8tR0Rffn2T3Cpe1O4UiHjliKaJbFmam3R/rWZm+jXkjGKxxBea8MIlGlr2qFxaYsHTNAie1CQl",
-	"QwjmupEwBFP2jIQrIrdp7/WRM9oGxUmaA66eIYA1xAULaXOR6UG+wgVzuRo9ovCOkrtmxLXeDPRU1vyj",
-	"O5wRQ9Cspxi/SGp6kB81RSru5Cb+wDbSw9Z0R+ScdfRe42K6D1u6/3JZFpYhOLD98F72geUbwyBbJ6pd",
-	"EOmPCZlMnfkJcPq5IUspC2y0m3q66etscIxd8n617Fp+qfiSd3dkQ1z+utESRYx+uQDgfQ3p8BgEBwGi",
-	"mFF8jzM64ub6yLRARwUGcey4VFxYZmIf8KuNESIhsakJshn2gesOtHDUD7tWxbfD7rx+AGw8G+mK5cdm",
-	"YO/xNGolaCSPu4Qwug4PeDIhzcpyR4yy+77Q3juM7DPtegTb4+iYIaMHA22+Ww+AVYQ9cIXmaVCgtjKM",
+	"5P2Lkhs3li4KvwqC/0TY7smiWKWLparo2FuW7ba6bcsjqdt7j60hwUyQhCsJZANgUbS3Iv6nOQ92nuQE",
+	"1gKQyCQymVlV0sycEzPRVjFvuCys+/rWH5NcbispmDB6cvnHZMNowRT885u3dG3/WzCdK14ZLsXkcvJ2",
+	"w8gNU5pLQeSK7DfUkJwKsmQk31CxZkVGVlKRxcvV2Q/U5JvFdJJNdL5hW2rfZg4Vm1xOtFFcrCcfPnzI",
+	"JhVVdMuM++zzlWEq/d2FYO/Nwn7WbBip6JqRJVtJxa4IXWomDJECLq240gZusB/n9vl/7pg6TLKJoFv7",
+	"fQpfiQe2pe+/Z2JtNpPLx+cX2dFAMxzZP3DuxwP8mZsNWewpN4uMUKH3TBGqiZZS2P+aaN24Jhu+3jBF",
+	"zIbaEXPdO865e7Ax3pVUW2omlxMuzJNHk8xOgG9328nls9nsy/Nnzy4eP/ry0ezZs/NssuUCL83CvLgw",
+	"bM0UTqxkyrz8Or3ovLALTgWh9q4wzoqaTTRMe22STRT7544rVkwujdqxjuU9v3gKQwp/Jxe7ql5+/Ur9",
+	"CO9vj+u5ILSqyPIAo1PEjqJrZFV13+P6B1WcLkuWHptdM/ttWDVy4+69JCUzlsQzUvA1N5pQUZCdsIct",
+	"l4rpDH4QEi8jBXdMyb/zXuf11Y6XxQkaIEt7U8eo4Nq9DukF8JNTY0Ku0zEovHi/o5JixdepUT0nOVxD",
+	"uswsYS4PQKiwtbvtElkCF2SxYWUp/+fDRde44UX3P2617SdYYOdcE8W28oYVU2Iv2jEw7X5f7TQryJ6b",
+	"jdwZwk0X48rd5/qGnBjkThu5Zarn6JPc3TPo+Pub73Upv+ar1VuZXklpLF+XgmVuq1FUmQ3QgxTlgdjT",
+	"j9TQtXhG9o6XvafbqrQ3Pka+P270iu7tv4+XttTSSy476rWi1cbOghLD3hucDNekpGK965GthftAY8jC",
+	"ip9fJvZFk2xSSPu/W6a2lBeTd+lhHl7vEnL2H7TkBTUMDpUbLZDtXu7KgmxoVTGRObZAhDQbLtbdQz3M",
+	"1a4pWAu2orvSTC5XtNQsDG0pZcmogLF9c8OE+RsXhT4e3yu7xWbDNCPX9o6M6F0Oy7hwrGpFecmKBRDE",
+	"Yi/V9aqU++mfFqA30bJEvibkTlwRzW6YoiWhihFaGqYENfyGdeoL9pON2XDDtrpF5E8eHS04kNFLvPdx",
+	"rSVQpegBpvytYux3lmZ7K7iG57HjHOIt93oKXxZsW0nDRH74GzukxqVYxSxhWM3MErS2XO6aHYB0lrI4",
+	"kDUzOtIYvdq2plxcNR+Bl1CBxxuebbFD8mj2bPqr8NNHRbpegGi0Z3a4d5r5CjTrDiXZ6u0Lq1kamIE7",
+	"CFyTJbVjlWJKft4wQThwdD8lKWADhdxnrceakzy/IItKsVyKgtuvzh01903dWQIjZcFLoQ0ty14tkOM9",
+	"g0SBu/deafB7umRlJw+QmnniA7a5ZCVIhcU1O/z5hpY7tqhP+HZnCbAsyUaijhW4/C8T+70/51RQdbDM",
+	"MnXw4e0nT/7F4yfW3rKaqH3Hf/zyH39+969/nv7pXya9HOH8SYIjfM+33BzP/Tu5J1sqrJhjWys7wE7b",
+	"WDFiyFbqTo2hhPclObHlSMG8eTybRRbNedKi+YFZ8dqnRWzhjkGEg7feK938wIzi+SnVVjPFI1bfHpV9",
+	"xb2O6tXqeVX1UjOY3pZrVFXWsXZtAxbsrzHn/tXKnfxBI3GneuBoah4wZkSvd0JYaurfLQV3dewWXrzX",
+	"3XpjqGGrXfmaablTeYcpqqkolvK9XRhKgq8nG0T4yr/5fofNqpOEb1jVMSZ76V7H81ZeM3FqQMbelJGF",
+	"kdfz//v//38tMqtYgiKvWa5Yl6UOj93raH+mXTy3lGINktspMVt6IEtGNqwsyJLm12QnDC/tHQrEupZb",
+	"BroxMZJoeshQ0/+LJMVOUeP8e45nk8WTmV7UbjZFFjO9cJ8Czi5FziIdoHXu9rTF2msT5uFMN42Ypw0J",
+	"9fnnT2b/55fzs8fv/scvs7Nn777Q/+fzJ7PZrPHjH+fZow9fbPUXCTlmF40tN1Jep5XXPV4cdiLczfe7",
+	"pc4COEWDwVLoGJq7fI9j+2BfpSspNANF4icllyUDF0IuhWECSJFWVclzoJgHFd7xr79pdJHWX/4XxVaT",
+	"y8n/70Htb36AV/UD/1744vECeP/Dnmo4dpqpG1agfg6auKYHTfabwxTW070VfMm5cb7aSsmKKcPZscX2",
+	"x7Hms2G0NJt5vmH5dXRDMAHtBlQ79JgHNatvhjiQl/Yh+3RTl8omJdUG7NBBr7Fm8Qe/7/FRcscxpctZ",
+	"tpkwVq12hAqGn8XRk+2xGsXXa+erHzH3t/hY6o07YY+7KCzBpg4Ayk6iDVVGW7NlCT4UVq6IFMiE8w0r",
+	"diVDJyo3wPycBRP43JQ8z3NWGe74pGIloxp4of2zYDnXXIrpJGny12fqF1z5JqW2aKYxqWjNAuH4Hald",
+	"H3L5G8uBOmJiGU26niqOLtQT+ONW8ws3dA/5J7pmxyMORDKCWlJkIth7c+rpH+097engd7uH7dxMzVHT",
+	"wDoGnS8ktjkvkmufK0YNK+bUNCI3BTXszHBY7M5nlofkK5lSUqWvvOdmnssiJoNgG2WTFRdcb0YOBucV",
+	"rYQS89n5b8XF+y//+ex39XT/8Obx9ZPtIzEz6w1NvqHW6fs28DVbgekJxo3ucFaD71Sji4MbslfSoLsV",
+	"dCCqSSW5MBqcZtesMleorQlScm2a7K53LDuBdlqKGt0I52EfWtFA8EjaIbGVIXJnfNSya/CiQAmWssPd",
+	"p+xUeuxt/2b/UvzEnrlFiF4dUYPcGS/IaIEeHVr+FJ0E1CCaJyebvD9byzP3o5X109d0/wPT2jIAOH1b",
+	"VnBQCeaWDW5x4Mefj2/kXey/viesGjiuiHs1kavkuilWSTX22HlRMvIpK5vGP2MSRtvinzu2Y8XiEjaS",
+	"cqOvwDEsBfM0hALxM03kXkSybwG0uPDqEDX2uemvYrHlWrs3amJ4fk0qquMwDhivSIStlwBFeuc9jszK",
+	"gp0QzsO/y3PGUMqhJ3CSTXIqclbiv/HbCRe/XQDF6LaLZzqZ2XG03IITbi4t9e9omZFcSZE1yAWMXmAG",
+	"fulKvmIkP+Qla7jYJvbZ1CZ5rTo9yragKSZZ5GJwIqSeit/z+tg12HxDTvSKq/sTtE6X/JSy9jWq890s",
+	"x8VdWvK4qpS8YfOkX+g5Xowd194/pHYpjS7iYGf6mldnssJxnAG1WLKzjK+h6KcH2wysPH788EnWqUPX",
+	"i6FkmTj6r3cCUwLc0GXJwL/FaIHzkZrVjn1aVXBKp+S189BbNiHk/tK56i8uyGInroXci7l91wIOOAgh",
+	"RpW1qCDsu98w0VCIC5aX9joREmNX9uGMsNK7s92b9a5CBrvIiOYiZ3CjJht6w+yzbLViuSEHZtAx0O9o",
+	"G7olHzpp623NMZq0E4i3QzmTYu656PGmvBTk729fNLnFnx48Jn/C/0sxDXt6nChIaC/svUEm7FiS/3Tw",
+	"ruw3vERa9uENjoZvyW+AbQ2TL/jDHyeZXOsEw9XkAS6+k/kbmM3Js9ucttrZBbZ/X9UZBjsxJW/Ze5MR",
+	"vqVrDOdWJeWCQGQEtTcr30tqID1G155f5Kxwi12Pnt0+Xv9wuaFMLOXOTMnPsPLc2NFpHztGwke24vS2",
+	"8I4rF++v2WNkek7vjeatCL65Iw9qrsQ34oYrKbZ2HXw+kcZ0j6qkguiN3INdzNEfpt1k4s+ez2Y9muEp",
+	"vrp1Mizh8AJ68LvABbjmCr5m2mSWWylGmFhzwYCKrF5fyUJf4T7V+pELXGqXpBLvxOzi0e234nq3ZC4/",
+	"52j4f+E3MHKa50xrYmR8jD/TJC932mCQ4NYSyX5fCWaYnoMX7r0ZNg4ePu+FSgZKZUOgxHt9L4QrkvE3",
+	"0OEqJquSkRw4nJmSl0bjltuTb001ViROPVngix78+PyHbxZNvgyewp3lhnGM8/nZv9Oz32dnz97V/5zO",
+	"z979McuePPyQDH1qJjQ3/IbN7/vg/SCV1+O3ZA9Ti/idiybYc3hwP9CSFS7N1T7kfjZS2dURBRHshik4",
+	"r+IK84uaJOcOg6yYgAO9DU4yQ68Z/hQbqKVcBz3BqalBfN/b6U9TLcSrnJywpgomZZRcMOCqoK1Qojes",
+	"LKfkJ6QezZjPmeEm5FuVVGRES3AF7rSBmDqoMyFaEwfFn1ycP3p0whmeTayclTsz15D8oBsB6od2MVo6",
+	"6cp4Rc4+6QSNNrKqWDGN83UfPjkR0R6hGjUkuV3kpCQvKSYCtlRsKwQ7zip7T3NTHi4JJVuabzjktxHF",
+	"cqkK+6/f5LJ9FO0l8vDL1PGiudVKS1asR9rMjQc7PGM53ekuloPZYbj+9+KlK5ihvDzlPmlplIXOgrfG",
+	"HjWUbToa1FBHy5Ffrtx+VL8cpJc1dcoN5WK+ZBtMPEs4YahOpstvDv5IMGPKji0BY/7QsZlGkkKi6uZk",
+	"/PHzwPyGG+8ufQ5PgielMIz4fWHrT1vt9rQ9rwl36+Nmw43fwYt45f7E08cKzxClWlvtw+5Vi/n5bJre",
+	"EGW8Tm4snTO9F98EMKhP5JeA0oWE//9jsqhS6rHhAHxkyQJ78145u9c3TIG3bS0FS/ra1lIWczDSj6no",
+	"Ddju4AZwxuaelaXPguSGwLe1dxRQQ0rq2NWwsW9YWZzecqbMd/bGJFszo9lazgsmTKdX2d8QrMAlK6VY",
+	"W115en988uSM/2ZvtIQtTTpsJ0FejSIVxUpa6US4EGIFcmXcRu+p2+mVVKQEOwHLkRjJS0YV2XNRYL5B",
+	"ynMPzqKThxHEnFsVxz1v6hKqhOJ9wxQ3h0GL98bfbB88SdvIGfdKYjr4SCf96cHAnfaRHfKWtNCK/A3g",
+	"THMM2pHXJRS0sPw6a2ZrUXCttVzW/vKDPVsmHUBJJftn54AJC9HxRnvPTmBU+3DSaxRLz7CHtb87yrvb",
+	"edXGlQLgxkVU28mk7yZD/QlLr8aScbEmhbWHY4XiLoISPtg5me8cTzwW6EL69HJjrZao+A5cqUf+roRI",
+	"MFLOGVWl3YLtzoBosDaR5SR7qa6TIgLyw4ZymdZc/Rj8Wzqn/TfHGE/RpJtITICOe2he2s3PIKeMi/Xc",
+	"Ttay7kkUrQmhKPa+4s5jgZrqTviwoFXhFF+ZSTMMGR4VjBUawpcChplaM5jTDzuT0Hg+Qsy/LRa3O/NJ",
+	"tP3BUqzWU1OavLwZLcjwmY7liBjtvRIzxzJGmEp3gO4kqVuyuB9l2NPYJ1SI7fduGajz+vRxyS7wMEiz",
+	"vHRxgEgYck2AVV2RhaNSjFctLBUuMBpQZ34z9zazYeK0u7JJ+cOqSK6iIkdMz3B/LuDLCyuU7dCsiQVq",
+	"M75EDxrNHU7WKJEUHYQ2x0WNiEGFms/yfTgjBT1oQjeMFkOVpBZh4QezfjuRKXNvR+NTHos3kXp6rFrv",
+	"1NpaFJ4udCzJcsUNz2kJgktB9kSnQHnjlU7/MBhQaAtMvCnY8biWXzNr2RQjj20jgS1276z7RcxJUsco",
+	"8Bx9XKf25Gu8q70r9eDa70vuFBaxtKOCPmIz2Fy5nT+wPz2z4Loq6WF+nLz7HStLOSj3rqrGCX0oDTt5",
+	"lr7Hu5KJxZuusY23AlOy1uebxmvTTj91kzjtbauqe+EsVfWp+EpV/SRLnh968haSiZAhGQSl6EqqKyKs",
+	"AePKiMeldbuEfj1f8bIjLmuvYAIIh0hdyXQWOYWaxaRJJwqGbWPOdn24YUpIYG40ydJOjMdrA1VFVrLE",
+	"3BlqMH1Np105nSnSPmMibbaXUl5rQlOO5nT+NNwUJp3F2+mm1UsP33Nt+vhYV2KsXxK886rOQAW6QOQU",
+	"49NTXfTwIPKGBz5y9Iw+N46aPyRKRgefiNupni3mG4mmR7NnydBsixufFGa3ZaW9/MLekyShjsX5e1U4",
+	"/eC/8dp8SM/NY+s05M8fdUHi2hcjUDQLf/nD6dJR2k9Ue8onH95F0fywNjtYQhTtk4vZxZOz2cOz2cXb",
+	"89nl+ePL2ezfJ/U99jMTWnLwUkGsfnI5YbuznAmjQKELDs2HH468TkeyNMwhFSrztm6CA9mrOopxC7Zn",
+	"2rhTnhFaaumSY4wHdOEaEwIgBTB2giomCqbwxA891n5nXmN1f0KERMucKpmK13yoOhXvQTMggNtx9IDb",
+	"nyMjz9UtrkgYpBVSGH6NCwOOX9iF9/VC7oQDj/C5YXIFlmDIp4qE0xVmAljxnEPSJYrRFMtNC5N6cesx",
+	"NdanscA1Mb3rP2f3pCuFY/vJdKYWOR5NIUSqnaLh6qBjMVynaL/r0RJixZufFP3OBd7HvuuR30bGNQ5Z",
+	"yD9JpRn8vGFm46B84FiAhhZSjH4O3o0MuUKq8K3zQL1l701cH/zkEfkb/6rl+0hnRLVWDD/QsVZK3tDy",
+	"O7lTuqfo2WOAYbUEqjmhnM+nTiHjK5jgrJiS5/4RpwgBIFtpz8yBXDNW+ZJAWkD2kVezISsSs6ECWXx5",
+	"EaXyPP3yyQlwinpar4IwTu+b5yp2dG5SFVNaCvL5olJyW5nFF0QqqOUgS0j72mpWOnAgT/d4pyX1KIE+",
+	"6Tpww+oyRriYr6SDGTjBDeA9r619gGLBjH7m7rLihIvXT6aP7nAl7lKuQEvdU7Dl8h8hXd5I4jaoAWkX",
+	"qCwmsouTJLZJn5hXK6f/X5KNPzyW8hOU5o9PZqWjd20G0yqkRqPr1meQRuQ36kQIOdesXM39oqWtG38V",
+	"ceokofra1TzYs+pDP6SQDLPlcyugM3A0g5EDYAyQziC3drLcbO6UhwvFDh0YJWH77WARP0bDoGGz61Iu",
+	"7Wsmas0tyvmHGVxhrH4jIQeyAOce6nJsW5nDGBXOkpd6LVFM1+g+D1sy+5bphjXJ9x0qPOLH6TbxeRlM",
+	"0MNEQNquTRHdsfjDMzrHZU8UhxhLhvjBLWbo2hMmDktZHD7TDiDjkiwi7rvwJz1UGGBGboNmNFM3PGeE",
+	"5jnqmYWsiTotqTvo8RtLJQFaDo5qTUi3pp5e077eTD+qxHK317aPaDq2HjQbaZiH/XUFR9pQiGpE8KDB",
+	"Q2WpTgIMmvLbUCRC6kkjTGoWbVLYieE+ti3XOom8GEQC0BBV1rpjRZdHBq8dv2XmcrhwAYA9Ozw7N9EO",
+	"gwOyjzoMz5jNujjYFvl/kFep1Ms7c9Hkal8hy/vIxJxN9G67paplcp5berqIhvQ5FeKLK3KOm4abQlZK",
+	"bgkttlwgRNBSJlNzbmQqL+3VijCab2pJBxM8FmiHMWTXNid9tS6YjJ4i63MKI6uXoPtUsudleTvdyGfi",
+	"nPBB3akgMN7hyAqEncFImqJGKmsOeoTYpFKsDF/RzmQuh4hMtrRgWTPXVrE110YdjpnLuEgYlrFrbmSb",
+	"IKVad8eBHkDI5kHSZM0mmv/O5suDwQEdIYmf8EhEA8omfXE4Y5g2NG3lPCeQG7Z1bhkuzow0PpvbylC3",
+	"8rCsdp1Fgd5+zddQ/WIPAs83aNQqtmJK1b5v/zRor8buhh8yWm9dO3J0HjlU9Am+YghcWC+/3tCLx08u",
+	"n62ePilmT8+fPn2Uf1k8efyMXqwYpbP88WNazM4f04fL1aPV+fJiOVs+vbjIi/PHxZP8/PFytprN6Oxp",
+	"ansqxQqeU8Pm/REJTQ/6kgClCypyWJ433795DsiyVJA3P339v0gh851d5eboN8ZU+vLBA11qOi3YzYP6",
+	"LQ9uzpM005XWaHVzv0RHNZWXje34TMPQ4Ca5Aj24KqmxBOjy3KD2L7nQT2YPZw8pu7hYPnv29OmT82XO",
+	"Hi4vnq4ePmQsP1+yLx8/pRfnD/OnT/JnD/PZl0+KJXu2evz4aX5+nn/5+OKk66a16oG066mniPwrcC98",
+	"S3m5UwlP2qq+0Hfa3/ItK7lg3wijDj5fe/RDeqcrlhvdQTGuPwNZMrNnrubb7GXmgBGuWcnBo0x3mkUA",
+	"9EMk6hv88knpE0aYXMpSLhOARyPZZZO3BTJCCTOW1dUkUL+1a+g4BD02LlM/NWil64lG8Kyz2ezEwvvP",
+	"JAcPyP0pk2xgniCNpGSv3uXvs8/UwkF3FmuJtfa6fczRj6VsZsWCsLSN5Y+uRg05jZXRkNBLXkGAGGR2",
+	"gCkQI/TGSKB9uKXR7GfO0qEeKMDeLUueA+o0iDNQcl3N3TfFxePH58/sKiypZk8e3UX3RpyWucPXG5ur",
+	"GpfZDyCS22TTdINc3QuK1bIsRubP/oYcqm+6f5VLkOGy5DlnXbTtwkKfaeJvBL+aU19ACmJ1trV1wCjA",
+	"whsprTUGMvYKY36R3AyOuIN3dA+lbGABHYH74fRU6xCpcNl2y01GjJQlht3sLiGuQ6hWC0jt/rTfoiTy",
+	"RK3cnurapG0pGgB268VkOkLrT0pHSrJiO82KubUC02cb7QWs+w4sLYQGjZTXxNotyVBkDfN7civf4K13",
+	"RaY6/R1f9NIZJn3No9Ixhkq/dzg3Mky7JDIm+g8aDYDjJjPMEIU6jvz5ypQ6lhoyvhugx2G7T2ae4Rm6",
+	"h3gqyuNPE0mND36aU4GSDjdgUlXMolpdgVr6AzifTmK/wquf470gVnYu3+30UxiCbyaWJWbw266AtmSB",
+	"u7g91wgaUDc0SWcArDg403RnL7SC58bHRgx4cteUC21iVu5CFNqMVKxxot/iEFI04Uc3L9nKnPIsIvgz",
+	"DX7qgLORdgtWgS4iJgl61hlMK400G6VInzC48PVRhpwjmUAF0eK3Z9pJzLeO1x0v3ldtROhR8MlZb/4m",
+	"IO9ekYXLS1iEQJb7YUrQcW8teUxeSaV1nkzKiru6zO4tztO9+m+CjDpKZU12i1hzU9eC7EEX0LK8YQUx",
+	"8goPD8IWevwfqcjb53/5n1+//Ms3b9464H0rTK6sUFHmkvzjm9dvXr760d2BJw8frhsH5lb+w/3JE9/l",
+	"DyplTsvLxBupyjcOmyvxMsVy771LTN5lrXKPweYdVWFCLsNImc90IMTOghLv6IShTjL7iYkHW4ISOGWS",
+	"jk5gQcnxLRUV+SYjhq7t4uNGWq1tr7gxTIRdcjfAbjSuu3mErpHH93TCdybHlPk3YtDUKltXJNqbeg0j",
+	"bCPcIRcbsqvt1L8B6TzdxN6u0xgPkJnai1qXOZr9t9I1u/KeZ5igqxjdS3UN9jIEQafkpYG2K0KGRJar",
+	"gCnqugGgpy4M51iItyGQ7VrC+Mhr39GiB/Kjfg4/hOsTWF3/i9K4E9mko6joq1153dUCY2sFXijw5cI1",
+	"qIkqttrcaogSYr9YqyAfod7zDkZuMv3R8RgXFQTeWaiDh8iM7eLrMXbxCNC3kXpweW2F1x0sUozzeCBv",
+	"d0oLVpXyACBhHt5F77asgy+mK1pHBDjrEpnbvqILKdhS88LlgtwwdaiTYKwk9RC50iPhuZYJ/iaEKtSG",
+	"l2UggZA0xm4427uKahxs0QUt0mn6gYrjODJ2cPC4YvHJ6z/19QamTLagJo5B0Y2ObU/zqjrlCRHqXEcV",
+	"zRjAEcqdyeU2gT4Jy3T03p/oTvutsLRWXFq2HLYLWxt0KOEMdf8O/GzY2PRFRwDpPDB/8i9d30S4GdQr",
+	"/HvJgFkOSFD2A6w/6IilHl7XNnzLS5OGeIbIntuDK6Ru16zGJXKs+Q0TNbgbaOdcNADq7kfHP6J3h3WV",
+	"TBcKweR7+E6ALmjp+U+yroYlpxjqd3DXP9BijYqi9YnhXtU4kQ6JFg1JD7AZHfFe6+SEudSyVbZc+PhG",
+	"qmPKuEIcYPUdm+aAJFojfnjRRJGkZ7/P3/1rusFQkrhBdCUMoVQe2StnmWAjnCzUaqBFBIfoLo7+GqXu",
+	"1pJ7FHCE446x0K25BPCXOfCKYTwjBQd323n04rnf4jWDXKW+w5Pzlh7lIntsHL9sXezyfpyL5fUn8y2W",
+	"15E3Znhta91C1ye/JrNdP4nzAyo1zWk/ZiTO2npnS2sDVuSwLVAbQHQLSLHzagf3Kh0QWA2brWWoU+B1",
+	"c5FYdxuj3VYlFXMpyoRv4ieAULWDPO6kfPuU6Y7YDCgkMF6f1QPgO76OuA15cQ+qeJe0gwraq7jAzoo+",
+	"zKsEI2pKgDqxHTBB2gj9OWhVDRDtPSquo7XUaXrx5h8d4WKKvpRcbrf0TLOKKqv+eljhz19/+4I8On86",
+	"+yJzlh8418gCu2FdQm/vB7m+WVwSSrB3L1GuDbAA5LF9HYW0hw9Ssv7+9tuzp1PyQpa7rdBQNBPDhQPl",
+	"SFXYxRRsj8V2lrkBdiAU4DCfwUmJrqC6ccOYb+Nt6LUrZLf/u92VlCzZmgvM2yeLzxYIVu7Gu/iei+sF",
+	"+XyhWPnnX4GZ/TpZfAH+DzB5i0IxHYIXgMFfgWMeyQ3a00aTJ0ZKj6XpciR9IoIdPxBmswxowovMzjy7",
+	"5qL4Vf0qlFDdNnRG8y3L3Gm3d6cs+Re00q4lQQ9WR6LI/oaVsuoomv/6zZtviL/FmjIG1xn+QbVXOlw6",
+	"hd1FzUTaTfqbXHbCK/4mlyEXDMigA+D1mh3mvOiIrVyzg4+r4HD4yIRr+PIpzu2W+ZVyZa0VPZSSFvMu",
+	"L/DbI/dvyD2BRgXLgyOqFvT7hnLhDgcalfDZ5Kr4IRy3cIibLd6IYrpkymymMM/pzTn2XTzFcGI0FbeH",
+	"9Ua0Pn60HBF9+fVNcqt4UbtTIOKVI5omsmVpbtL9tZqZ6ZeQM4rFEp9pwguXaGjZo3JpiQVP0yB4UpOU",
+	"DCGYy0bCEEzZMxKuiNynvdcnzmgbFCdpDrh6hgDWEBcspM1Fpkf5ClfM5WoMiMI7Su6aEdd6N9JTWfOP",
+	"7nBGDEGznWP8IqnpQX7UHKm4k5v4A9tID9vSA5FL1tF7jYv5MWzp8ctlWViG4MD2w3vZe5bvDINsnah2",
+	"QaQ/JmQydeYHwOnnhqylLLDRburppq+zwTEOyfvVumv5peJr3t2RDXH560ZLFDH65QqA9zWkw2MQHASI",
+	"YkbxI87oiJvrE9MCHRUYxKnjUnFhmYl9wK82RoiExKYmyGbYe6470MJRP+xaFd8Ou/N6D9h4NtEVy0/N",
+	"wN7jadRK0EgedwlhdB32eDIhzcpyR4yy+77Q3juM7DPtegTb4+SYIaMHA22+Ww+AVYQ9cIXmaVCgtjKM",
 	"RNlgN03Y9dZRj0UY1t7H+nS8ZVlD8AWmH1N7gwSaW9ZajbDwMedrMOEk78icPGtLgBSZe/bs+UJSzFql",
-	"4jWkz+2riXNZdGSYQjcHdxzqLpErqlesyKLE0pqLsIeTvyShvaleJVCXf3h+cfX4iSdlO5CMrNiH5js/",
-	"RemETyUclu/G/tHgmZdXwzPF7TvccmS48s3BHNm9REmstUam6fV9aTTsFixqxOtE3d5ddGFwwWvdjFvx",
-	"mgZ8FNg5OIMbMul4ex+9YZB7KibofghS0YyyaM061lukPGiN4uM+OAXgUvba2HRPmdvvCXBCgnwuhe6R",
-	"Xf3CRRxeuNtPxi0E0MjBz2ifv9+veME9kbLVCr5YsFSR9zeILY1l/1Z7WHBWFrrlHs+sICoZqP2l1AaS",
-	"hvzG9k63+xYGAWw3MUTc6GHNXrARMPg0sPlM5nvp3OwlEnEdqrUADTtqkuWI7YR86COmRotV51RIwXNa",
-	"Ov1sPCwt3+m7A7P8G5ZLAqfWhUYqqe24RKGjxrVxkf/5jZ6zlBkcxVBNgBVXG6MTjRL27bGeEZnf5bz/",
-	"MXUlDG3y7wNajCzWoxZbpeZohmtJxRtXbXy8biJUS1jDYrmhqlCUl6F4wh561P8D6qE3AQRrVE8MzMB9",
-	"DaDx96mNgNdM5R1TykFJHP/qK3+3w5Ub3DXmpC4dHUE2TMkrac463HUx1EIoaXDGHwAVgXEIdmGH+dWv",
-	"wuG1u8+Nt1cIDumy7tEBuvzB86UNq7psuT4VCb+6qPI9m0jHz9aDqntthAYbDY7RnmEsrGtR69jC0YyZ",
-	"6FDvh7MohBFm166Xrb2iXV6u6ydMFeCYsMrUBXrt/oQ3ZLaQaskM9j3H21HPJD593Xnc23Euw6gq5BYm",
-	"jd1prZVln0eRsGRgrgHs2VTvRG4VdMXo7XRZUq1r8xIBpJKBMlyBc8RfHSHWDO8zBGJj4t/bwAsyqxSr",
-	"qJ3q7No1QnHNQm7sNWQ7s+skts7NO3ER0G2KWUZmqALYl2VwoeTwsMRC/C3dYVSxkILhw0JOkXM4GgJX",
-	"Dddo1dyQGZayza6JlmsGia6a8oIIiY+7obru9iGlCoAvsYst8B3fDhLUBysS8Gm9qZjSrIAXUIj5qUYL",
-	"cZc+6nkTcSywINzgG6wqUii6Fe0RWOU0ZNaCXppTIaQhSwlJuogA6YZhddfZdQjzlvyOEWh+4Tpr110t",
-	"wV+j0Q8N3wBt19e2vBPEOyFr4Ls5W1qR6EG77EN2+UMjUK79hrumXzAmp1i7XXEvRU3WzqKQAB0IESK6",
-	"07FuThyDwfdsRM6UodwuEBXe77emO3So+5aMN7j8uP0LbrdJbkzzzAdCHdXysIa2w34vjvrwZ0t8CD6E",
-	"e1r3wQGWKPByTQSW4fr9RCZaxjkpUQp3mNUBfvGmxpE5Jb/Yakb3yy8+xao7Yi843JMArxgaBg+yEj6r",
-	"wn8OffzcbXNaenJTtzvUwgyYMOZpUm4sY9kHO+urG56kbilZlnOa305zkJ5HH7YqCC1fwM0na2v/lVSx",
-	"o8oUy2/T/XGwvzUWB7tcMGwLjRWMiTqFOMiYSqlRcs5uandeU7BF/eUclI6VKzBQ/KxcDCyIbH/UvwzT",
-	"PMAMQyDrHVBw8Oi4ApacCmJYWWZoomkctLXaxsSVMNQ4iT7VFljDSpYoL6wWbN8LTfQcVGsvvayrxHJ4",
-	"p/Mo9AbpNrrDT+2ce/t2FGaYuP3PfB7SsLpRoLJXLp8woWWeamvRne7EI9KNkYOWloUNcyHsOfYViuHQ",
-	"0UjQK1ld1/RxTb4F/R58Yfbagy2bX5Pnd5SXdF6yazJ5cHWPjFjsItctgeB6zsjax143AlDUB3SO5G03",
-	"08HbXR3xwBTuNFa4f1fcXBHIrZMfvaoTdluu8QGag7xN51erjeji3m5VE7GISFeFroCoaUpMFFSmzTJS",
-	"kJjtulW7IPI2vQh+pV9F/pkB5cOQnYAJd/tz+Tsm4nk4SmUA9OJ/Pv/pxz542QOa6i+md1QlBxAB0lPy",
-	"lilFAXNrLYtNyWA4P7z40bLkf3vz6udzjupjn8U+gJl0hMvtbVu7BVO0+JqLZRlJPUxIgJw9x5+4APCN",
-	"GlvSd5axbG9M3obwNhbSrUGk+V4KgKDValFXVa0swT9HWzbfIxjwq/Gc6mvyEMh2TT/EixAnvSaW8a1c",
-	"LsvDi7h/KFMFN/XSoP/OQxHrLTf5ikFt6Zd2W79yh3FBvoTj8JXLim28wIn8mYHhWfqbwXGdY3cKqEYL",
-	"PYy8cgBX0GOkm8vfXsg1M4rn/kD2XzTfPmcvzSyNRIVFbH5D8a4x+dF7l+PeET3zEgcgRfVG4EJ4xOlQ",
-	"rLS85Ae7MX+CmtahQ1wwS3rFgRxC3/ZJyluEX2WlZqh2xGU0rsfRka07qCLiUL7nCdTYAZU0bWt0cVp0",
-	"qEsN8xUEWK1o7jPhl/ZD37IFF/yemGfhc4moQcSPC1ZZbiogwoMK7z2Gj2f9nhXEWBHQ2LKH5+qH3lXX",
-	"C7lJXCxnoUpf+xxUKBRxQckbMnNfLWYe+tmr0xALA7pf04LdkBk6rsJ9iB6AP6IzIYYBaDjd/Gjq7KjI",
-	"ETaoILjGggJA/oCeC1joLl3XT4DjyHslmXQjPrndi7A8m5yyyQKTJcYDKosjgttPxoJ8s26fWJyE3HHx",
-	"BFiuBkjfkU42Vieoj1/jgd9GxdzOuH/m/W06WOTiQ1jwREnARvEBoyZwhzasQp0V5S5RG0F4o1I93dbH",
-	"fSZJnSehqO0n4huvRE9RiT6edR+Nz3mMPM5svOyNzMR437sJ7ixhKdSLPlM8KqqSvn/T9D2ButHTz90g",
-	"leZ9+4o7E71vO9N2eldahLqbvoDoU+ErldDbl3lN2uemM6gvNHspEtE9oacF5PmRGYLGNyNBOVUQ2Of4",
-	"Doi3SR+qCs45ulSM6RTo9pAt7kJKFbFyXlcL+TK3YcVCuo3mE6DyAWugDhgluYrhqebiTfg1GGFo92NX",
-	"Jp13bWQ5sPXRkG732Wi72qXxMRtbxx1QJgYbArKopskymnY6rBOkIDb9fA4R+FmYmOcrn5eNnYY495/f",
-	"StQ1Cj9vVuzhuqf/ougHEZ5BS6GBSC6wxp3cqLpzB0Z40WmZaOoS+lHUkWv3pk+MgHCgFPAQ+kBI3E05",
-	"TqRqCcMiKWX74YH6L0WIoKcARx9NyW5rDQXLB2oNvo1Jog4o1bF6hs37ZjfNZlDZfr+eGzK7ZZWZZXX6",
-	"iUuaiIsAXX7HTZxAk4UcDyNdUxwwEmkBVf7wMYiMtdIqYGStHoHZ6BZTqOLkifCqBHEmrTAP6Nkud/Fl",
-	"MApVZ1jLo8pQizYSS1xSMYUUlhnxeRy6kU1w42qWWOVCO3XSiY+CJrtIutxSuRXNpXMrhsrBztfxwBCS",
-	"59dP4USU0lInIBFfNdpFxllLIRcpeLPhZwcAh03jMyzsD+C4dUL61gftNGNiTJ6XpXs5Or5dcgmoByIU",
-	"xPcD0i+1dNKnjdNxurP0RPayxyr6+SXP3MQoG5kVE42eruBiGe156gNEOm7izNLdDNsckjnDnAFPA4ZV",
-	"Y3T9YFql/ZcTSp5RWOp3yAoOHtATzZjM7IjxSa6J/aOy+20fh88hSAcUpkJwwD0x9Qat0e2HHW6Gj6/4",
-	"F2QBGU5Z2guvg6ACJnraYTsvAIKSsPxW+3hCY2gRiC5aJS7TTpN6XNfk0eSZ5ZxmCs9CdKJ5st3q28vu",
-	"P9G8jrO/Ds7XwdZKqljxss4yOsgT9hJHfJwGQCwWHPskuU7/zjte4De0y3xPa3pTGVrS9tH3XAPb2M00",
-	"NXUsqlfgzseu9tCSB4X99ADsNZ9nGCEzxBZPAX0I9ordQoEOwLf5bBQPZArd1j0wOr434A+Et3s4jBVt",
-	"B7PAfXCRS1UNx5iugwFHPfkYCr2Pw+O47QFmNOY3HewXZG/C7Lfe1gpfLBoqWwD0s6qc/fdB9Q2nMIK2",
-	"aLWdokfXvznfbDheTtm5HtWNIFyuuSvwwvozeJIugIWP3o2er+Tu3chavKCWwW8/2I/BjxW1+7fnNBzf",
-	"UaXHBszO995p2vAUumHTisMdvrEETPlo5MjHLh6CT6Hfc/PouccfP2YnNwUKC/xn/9K7V2G392Du3cR7",
-	"x1Zwvj1vTyCcu0/Ci+rJdBHmq9AbLeH1TzW/C+Mhbdh33/4b5Sb2LoKwppZrhjKblZrdC4crDyZ/3Rix",
-	"cLbn2tujjvrfpwMFcB5Om5eOmjlpJ969aiDhHs2M4WKp7zVJf0wT3oZt1A4tBuYIGi+KAYBrXXvElZ5p",
-	"hKz0HpXeYZFfQ9O8LE57cKI7R0C4BsjbmhlaUGMPeR0BUR5IG1mwkw3TpZKbyv8VKmFaERPUraAprwLA",
-	"K/ijWSYT+jWojZhLeVsnx+opgLXbB6jIVzEIw9Q3Fr3dzJkSzDA9zaUAnpeNjOLLJYzZvcn9Oy83RboS",
-	"x4uiribH3lGJohsldzPjMBn8SuG+B2d9MH8dSXVxAVc5vN8E0D7W8pG4E1BbxHszXUrTkfEszPHcZfym",
-	"uxtflh62N3s+RWfLSJf5+rIBp+q+8dvk4hm9WLz/88mjj/+UWoTvRLLV8Q9yS2gU1A5VPwpt+xwg3yUw",
-	"GyacQhfqXyCRWEH3ewHYUb7GKKtrjPCX0ED6hsywaqEAJ4u7BSxYsJt4pBXCx2puXXAMtI/Jc6iG3PlC",
-	"SFFgoAUrIlvFba40xX00eRS+E0qWaybMac6Ew8WcHiKpriICpB7BbnyrY5imPWArahdZSd9B4ESOnUoV",
-	"DFN8g0xr72idgnrVdv0xoQa6/uKlS+a7HsIBCjNplXms5NbS6BbNc8yQ8LWyETY/E1P/Vy8XXIydE1h/",
-	"mECjGCfFIL67c2HHlh64SAJ3Q1AuwIhsQyWwc1asaFETVF2QJhfgPdek5Ez79qQ94UVo1VkaMijC6LBy",
-	"+gM7vCx0hgHIDDGQnGMCHP83fgMRhdM36bMSGBy+sA9eRcKyBUyBMFKWJ4A8eCOzE50twUPfGLrTka/Q",
-	"ysw7hkNidw6DQu91DmZ3Zvpw/oRN5o8f5YtJ/qh4yOij4nJ+OX/EntDJ4llxdaCG6hjiWxsJONjVt1AS",
-	"GByZ0PEZUvRDUlhc4WV59jgqEezC/NnH1XHky32/OsXo2o9BquUpCUmITYNHJnOO8SgNBGiv8+ydIzCK",
-	"hzihj66lSuOEovqEkSvEG05l2FudUPM0zvH/lBuMdWvm+1Pgad9UVjKjMwXW+ppUVIMfkWoyg2WanZT3",
-	"5fCAwpjc/FJLG+dyJswYcKLVHd2gtEjzIs7sdup5FoG0hS6HTnOP0k73fW6ISNsCOXRdud0v41yuH+gV",
-	"Vax4gLni4x1dl4dbVvVMq01OHMH9yjBNn1oLvlrIteCm7uDt4HGZWoISZGTrENbf37L52Mj0yG/Zrhuv",
-	"sfHlGzLD5K0ZfhTWvS0fcZ2mdha/Td6PwdTAHiFn7oIPK4jDz8JuZr07RseGYrd0PTWY4J1Q7XX9tzev",
-	"fs7I7EvNhD0jd+yrmd3O2ZdQhkPguwQQI7+a3Sfkjv6uRgMoZ30eaQlon0svV+iCsuf+xrtcfU3wP8Tt",
-	"Ko6XHKZ6QImig7XF/fddZJCVLSvzSKXax2zE7joTulzJ35YqwcXStdIHBgkF+5pUskgXXcvgiKqHkqik",
-	"SwJtyuJAaZ/9okforV9dyYJs2fzi8eJZfkHnecGuyQtF9epHKatvaH77arG4JnOa317IxYI8mkCDP2Ot",
-	"X7H06cf2jFLe0Uyss0LMymorQB12t1XBNhDD8vuL0sZhE8Q+tU5x1sai7O76/72UplJcmAN1CR43n23L",
-	"HUa6Muhag3oi+2BVE30dK8EuAIZAE6Fk0jXtNDU4hjPAJCrU3CAUOuhBEJnVUkFlOEDdSm3IgqoLxcCi",
-	"W2JeveuGSg3ecDmZECYQqcfeh290WQcuIpzLO6Y0BO8wu3y+MQTgX7SetQp0/aSc3xSL1D04DBAx9A/F",
-	"gB14N9FMcQpeIeHYWnJrl/3guhXofTfgrZDVOBKYmHR2PXoplgD5HpG8869zvAIOdcWXK+N8+TATK4Wp",
-	"ZeToNrseCWZcE6zx7VM95tL5hXRFc+a+b39iW28n1LW1/lNgaN0xNdeQdANZDvYTYItV1OSr0fuP7/ec",
-	"7XkpN8W0szQJKK0u5sNgqpFkbnW2Um49OIAlA0vBwKv84OKibLbt79/0hP/Cju25G1oKK8/vU3LUPlAN",
-	"RGm5JBKB07KGj+Y7+7WNSvpcl4omu4y8hq2vLQp3XvGIGhm6kob4s11KiR5qPXyI/2qHkRrfSuo0gK+O",
-	"y+h0JW+tdilB4VxQhZ5ianwMPJQnDxuW/UxqVK7Bb18LI7zv5ZqmXd8lW5ip3BzqUew5EHK8LfauVFKu",
-	"W80647Ibd373Sl7tYbP0/tfgdo5sR8xght5V/oDg7l/v1SSyrc8qCL9zQ0qa355AA0ByqcXplHJtabKm",
-	"KEvInNmTEpI59pSZYQP7m/t+CnL1kCti4V8wriVirCXyNcDmWQUXI6BLblabORg20LrgomB3+K8H1e3y",
-	"QXgffDnNbA7VboZZR97sf+jrF8Bx/33DNknnT3s3utLNW11EEAY9CGz3q31ZGshcyTvu2iGEsNsWRI2U",
-	"SzAm6B8blQ57JDpBbPVU/0NP/5GeVVux9h8PVSeQme2X7n3fbW7sxCfY6cDIO5AI9jfFss+M2I+HzsJN",
-	"HfXRo4cP3r74pbuuoL71DVN3PGcH1eT9Tsu0mM5pSUUOyytkwaawFnYQhilByynkENmR+iteB8lGS2rY",
-	"FjLdlNyAWiArJqYLrtgW8zCrzbzk+bS2Md0PGkdb/wARwfc9Y1vzXf9dD7vyCXYc5WL/gmzH2ZVPB7vB",
-	"/BzwvcyszJ5BHg9RsmRwG2KG7oYVg3SxAG9rqpaijloDT+Pl8kb72ToQag9gXwag82RLn1/RVWec3xkw",
-	"7LxympFZXm60YQoSfyslf+9C9DUy3WJlyQz6fLb+O2BPaTlsNe22dMu2HUhabOgpRUic8huI29ds/Hm8",
-	"AIULz+Pg471JHcnxE9A5KFr7CSLpKvmVTGKvYdMxOxy/I9DP+lAf9daywIuHHf4f8JGzLwhqin1XhPu7",
-	"9xmy1Vymde1oykeEaSW+Az3YGhG0Y6g6tSonNOpF/1kPH4HvrD9kQV+6Z86+oqheJlhp7jzNe7wDliVS",
-	"iVfUpeHaN8U+hzH51SHw8QCLUu4woThOTEHbGdTjUa3Wphias6/TmRyWbzdTLHNpeYR9Jt06p7bIO5qf",
-	"+xdtV5avOMaYfpc15VPMP7B8u0xCRo5HH6BC0yUdKokht+K6E++c0x2wUC3g7iPMtkWf+Hz08d5UisT0",
-	"Caj0b7Wt0+vke+FxmLHBXcPOoR/IGeeoGPuDnaes+QiOChPF/bIeFuqPwbgj04V0BJwi73Sn/IO6S+SV",
-	"hYKbsqwBTCIQpWbBTQTK+L6zI9Jp9bMJJDiHGZzZ8YC0FQRWoT8S3JaxW2yxehCkEu5yFARkzzp6jYHU",
-	"ssuFvSGa1s5aisxsGLm6up5MLiZPricT8t3GUuODb5gqueiXNYJbFnY12nw3smHIGDitH3lKBVoo+QcT",
-	"00N7ICRZwBsIoFLhBgSOjna4Xf0bLzVcvpdw+fvbAWCxgwLr9Xb16FTTvTAx6lxHeeVZsJlwEbv7m3We",
-	"4EEF5u1Aafiof09EVr4OsBf9+GU6Nd/NT6/dT/hgiUVrNu4t3YM8bXCD2fmJszmJPZ7CwPovW3AAtJMw",
-	"rAGYhaq0FZqDS4ji+rIujhmIPv0pg8SMuo92stSpszb9WA7V4QQmO9qjpRH2nr2lsT92LEy1SkFjBr8v",
-	"hjp9USYGgOC3/YkXim6TAXQrUQz7ELcZ9X1V75MBwIoh4QOY6ndFR+SA7pKNoX52vXQdILnVo8E/Dr2j",
-	"IVtnvoP/ZkAk8BqX4gDJXFb5GBNs0BRqfjGW7+SM2O/z/FuNOfQ+c7hIv7mc8i2bj96/T8mQox6SPbgK",
-	"WQxdPksXRyURvtdvT1jbTvKDPUmJ7HWHP8dFIcP6Hk+997xs4HRfI0dJraVsmVjzHjKqrvXxo+lck59l",
-	"SlKvAJl3IH7vvjs5BWh1qA6ix+I2upa2kiiQuS7ttEKSamCdKdlxHIEMwMdeLTxyNDyHAKLFVGIN3z4H",
-	"8iWsK6o93GjRBCkncrG4Vz3QfgjlUE/hNLJyDNzVSR+vg2jeT2Z16AzYH9jjD6TyA32CXjKfjlY8nU/X",
-	"fzU6ANqgrQh40KPiLY+MgDF7l8ANGZ319kCjlhrHbBZ5JYmWgELhEnZnobcdDR1jISdH35CZKw0KI3B+",
-	"mjp2i548WLtmyQT2It9DUwufhROFdUep85QoT7pH/l3JBUu0ler/gnrYDRoYi40U45oSxsV87FDvxxt1",
-	"Oj2kQkQp+v4hMLl2IwKW3w5pgsTy20Ow9P1f5dmMG1kK1+s/AYi9RmB3KxNPrXthv9kUS9aVIbHJV2Qj",
-	"UMxgW+eoxwK/axegk5LRO6a9mgz51lCmtK8TY7LQVLNcikL3bI0I+RzRI+2mnaXckj+YknVWdD1Srsma",
-	"awfr1ONb4ckOh8gKu1WgGxYyWd3yYMgIc6LcyoFFUTGVtysbnj0bP4u9BHIzj2tsXFG0NYb1wMVK5hVy",
-	"QI1pr33r7a1l7qac7yquk2rJgRYh7Z590EzKbo/H34K+UZnH5kTyTXcEcfpgvxOWCjb+WGMR8pJhio0r",
-	"6zjJ5SDXBxbrB659oKhdru3P3/Gj785q/+5A+NgvFPOt7svp/Hvuye3u49jxzSW8U6fulNOH18EEkpyu",
-	"Lp20FImI/F2sC7OseclNR8De88sOHpGRiWUPl4mGoTgEruvMusAqJuNnz5497MUsGB5M3e1dhqCjCNzp",
-	"pHYvTSaQSsd0w5jaaR7DqXQZx9i3RcA/Sq5No7oz4s5u6APlhyWqKr1nW6m0IU6G2j0DhCpo++GTrGDr",
-	"ZFmEpbohM/T9zhwLibvdhahcnR/mwwnwTBSqDNOB3/y/3/fIGgt3D1wI9+X7SJT2h1OD2f+Q34OISNuE",
-	"0n18/16rSX4thy/hD7Is0kikQkbNqripe1Fw7ZBnCzisQm4zYj8gN8uVPU1ruoMEaIeSNybQk6oJhOaq",
-	"QjyOeiuXQq/ccW/7PDp950PUem8aBpgp9Jdmo4qC5J/vpndMFFKlac7ZJc0F+74jFkR91ATbYyGY/NXk",
-	"6snF5dXF5PLtZHIN//8f1+Sbkua35HvFC0hFOyVCRua7qBLmBHkSggItI60mvZci50W6HnmeTC0O6bMh",
-	"qggliVxYw3UtRUfFWlfuHy2ZSudqO/aJNziUpwy5Vcgb3smN68rQgfvrwHUSiadVVdeHAD5+Ug3Ly8EN",
-	"ottRYS6GwmD26Xb43C6Lb3YI6Y1HVxKn67oH20fSSyahd+in74mNRfSHeqVodseUU0OOrsUbf3My+Oob",
-	"CvqbMkfegQCbixivwqFT823AwW3bf34veoI3MpUuGYhO52EwMnfffs6euxAmemg65yiMrofyWRCj2w1V",
-	"9kYfwB/TSUzXTVC6MflZGpRXWGDlqzoRaSBdIdh4b7JBj65Kupt6B3N34lYPn/RSMea68SbOoV+yVDpJ",
-	"mEv6cnDmere5l8Sh44e92drPHLIXf29GHw97eRtL0FwxP/2QRh8ej4fcufcAwdc/nuJh+RFEAt2v9t5G",
-	"BwwoIvOEk40sYRyMGPwfuREZFm53Zu/tIzK62sF+ZJ/eZ7eFLvhTTzS6+fBOHuy5dqyFXlerOteUbky+",
-	"Aw877j3HGlf7YOYrPUVRd2vVoXNfVCsZTt81wBOO+jZJexkwJaOXOX76m6dWR3gOoDA66PVCu0yHiILc",
-	"L2312e29H2X6E7TiU6y2r7+ABZfRB/CH1kK/j3oSXe1XWd4Xd/T8yX1DhVjgLAkx1tmNaeIMAi3XqGVp",
-	"ZsbHbc26NdIROaf/VhUuXDggEWYjNHrgwtTbgKh7qxXDR5+OH1137+wNpPoxOfXgDDwVOTPA8a7kRvXu",
-	"vvAD3Bw//p+L5nv+UxED/PZYxhMD8vjY1JrM3eENa6aUACAHll4zwuAjpCEphWtSgMQKrkXMYIr7W7qa",
-	"mrrJXETKe762ae+ACF+zKN4R47Y0hnxaIGTfeNSndDJMmFVxnOkTNWcKNhRVqdaEz+H3GnkDkWiwzhYQ",
-	"J/JbIbcl843Z06Zpp537HB0FCKQQqo277VzwDh1bhF/gJuDXK0aVpuXxo+JvPNUwliXTU9mRqQxXPdFF",
-	"QNuNLA8pQiPeG5fZV7vjaq9fcMudvc3qUMTqnnkwThKEXnzw0GFa3wi9qSpA7zjgy3LeILuioXu65SBY",
-	"ps51qHMqJENPJ80NLDP40aXIeyx0/2YOvyJKTbLuz7ldO8OPHujmkHt2PKixGtYHBFFRg+G2xeKenI2b",
-	"su1JwLo1pBMrTfbRdsi0GFt784clzztCOtiDJ6nhQX8Dh/xfYFls3SzAMTTE+4LyqRsnGSASRkspWGxn",
-	"BtSSDap1llprhPT4S0nzbigcuJv0MTxlVplUVptd/Qg7gxl3ONpTHlbG2l+0iKSf3uNGbalw2aZbR+9+",
-	"6ZxU9iUO12QGhft222dkznLL4O0bEF1yS3UGaVel3NWXhazPE+gm9Bac9NqZxxlxRA2Z1N6SITtmWl2B",
-	"/JdrAPz3HVOdNm2oRNWqH2XWTOqLNokJuVmubuK6P9qCsjgPw0/7AgIAtidUR1w9DqS+rxey2Yjt9GKS",
-	"9rhOK0UYelIPNPPBagT352Uqy/msTXSSzc0OLlULhW+fcK32N5NlMXOVRqwsHDCNQxlHIC24TbDtzHfD",
-	"uSGCcaxucxLViuzaUyUFMp+jQOHOpXXIkerqVff127ILgfiAR68DRvyYbxNW8zweebSfP5dDHr52Yjeu",
-	"VLiu0WumGV7E3iODO7zc256Pu7p1cOdaymQ+dA7FmI2mYrRW1O7XfQI0iWl3v57nRdFsnXOsH8+9RtOv",
-	"bdB4r2HP/wt69dQiPoUOrUyjHxhSQHikhXYyfOGHG6n+mDZt1VSdPlpFRtbDBRvTbScYsDdthAG0RcaJ",
-	"bU3VQdy7x9GeqXKIP7nasp4QOZAy4JqlNZOCv6hNRthNtRHeEnRpl9A0Y5ha3IooHrBaNd3p2Ad1zxqz",
-	"w6HK4bUQXvNttj3BDUoXDaRB2557iExkT3UOIYFWjVuOSnxOhVUj5iz2hXjnIVLkBw8/mIaUSDdDqdvJ",
-	"QO8Y16FixXXdm6wFIZhMcsSuZIpVlCeRWRtOjCQQQBeUXWDrShqYqXA9pncxFklYFN6u/Rm8wSEptjsD",
-	"s1F0VNJQUB6nhYqG6dW/pjyUP813aZileKqN72PH9Y3Gfgqm2evdteiAtUNsCly5+6zUkTwv7My4WAzP",
-	"9cpGrhqoA3Uf+pLWvY/szQFQqybJP/8kWALDC/LxYydxdhRvuexEP5CQaOMr0XlX2V/Ehs+o42I18H2t",
-	"va7OKLmseEfacejn4mqro1aIWG6VRWWyQIt6J/Leycg4ohey2t3DKRucSV0JcZEoWwEEv+OuCIGMx9ae",
-	"VAB7YlSVnCn/hE6z0zMLsgYsf7LjOcQcM6JpaVhhz1R8wpMvXNOiQ+mJGINjoFhgaKUQfOewCInLZacV",
-	"1XorVZG2NlmyJdPPdcJ8aOlWNw9CkO4D49DM9J1X9C4Us51vHBR9tPd3MmhmoFFUDTTgxvIlVkbabSHc",
-	"fAW82OXitHJLa4/0fnKt7pANCOt9V/ezxQ4zwXm2xeRSV0SJyOZuPQac1L/pYYkDLwBqsCZgHbc2JSta",
-	"ZGQSqzGhlCGsxtXRLIOQeuW4QKA7dwQylxtSe9T9Ih5llWfk4I733p+HO8ypuvezm7/XSN2fIfYATZt2",
-	"CDvebCtcU1Uj/rQfG7B0NYNgkFeBgq3EihuykluyZWUJCNhW6nNNZvj9GXYyc0YZXHB/QZRBaMNo0fQl",
-	"C7YdReYm6iSlz7Vyz6KfuXlP9APcsJBqKUF6H5nyJuWV7VeoFbmgSnq8qcqvzj7+RnGMieKeTE8Jp1as",
-	"o83Frw2Ui63clAWZ22lf28WHD80yQh3QoatkqK3aGzJD58MMWMjMRQBmWR0bgSjBfNcIH4SYwF7djJ9c",
-	"cGpkIx8q61Mr41pVHjP84a6wrtCKp3t1rKCDMBtZMyoA9imOn3Cx9KVBUT1Iw52RRbdPQ2/BACUFxwA7",
-	"cPgYpSVhDMGkn6PYQJSWhImiFohRNyR78JY1zIg/L9JMm4TfOhft7w0/TvWDw86YX7qBx2Iv1dvXCoZd",
-	"ran/EKeEo31OFo684rO6m09KjNvPCutISfItKyNQGwq9KiEnoNHPEdtM3pAJHH8dmqc6/doh71plN4Om",
-	"w+Trq4lzkPG1pdSnXz/BGA/+Oemoavk/IB/t06V12eVztfaIUiFj3MJ6qZ48mhxdq0+U3pWRxxNCjR2m",
-	"lQV+u5tF+XSL3X32E7/CHJ49Gz979iw5iTorbJjD+kAO5YnxS1/qNST8CkpmJPcPpZR2sLKDJ16/ZtrV",
-	"dZyaFVqo3VRtOnxuYZ4tMF3IIPcZHzWgZki46m0ptHNQhtgLiNPlUh3Q04f6C8vcAbI8avZycfETNflq",
-	"djzhBz3nfkWyXjnJ/ybnKZC5ijPs3WDlmgcTc8YdyGYPN97uRmCtro5KarkwtWNxRUHyy03TBLpMHX+m",
-	"FKI91najCf19AHH5mrAP3PhuV5dJMAaXN3WvOsDf5XxgHWDo+L2/JtAFPwMc6cwBR0tlF7mNDlaVyeJT",
-	"aHExbD6Acjj8GdOoZcHvAggHRYVKb/Lc26FBf1JsscHLORU5K8uOFCjsJTrlRUfIppRL12/Ud5Ujjsx0",
-	"s9a9sWxQcnNor95np4JHQ15dva91Dpyn/sac4n3qOIBvPvEK/5XtUuWNS6m4Wa3jD7Pi6vHjy2ejbPQB",
-	"//E+Ow/Eavsg3bLdYJjlw41y2S6ZTunRELFxJhdE86WgZqNYqzluwTW0HLu4XEzyq3QrQOwn4lpz1o/+",
-	"9EJuv/n3//ntX6/+vn2+++75v86ffffi1/V3fyyefP/vc/XNfzzbfl3q1b+v/iG3Rs1//Pb77SP1P55/",
-	"+I/Nd39Jf0dV8riJ/Fe2+8XdCRRqLIEO2JVkjS0uYz2GLCKUxgoczc+0wzuDQWKJ9/OYIdF67vuFPHnM",
-	"gIA0AVw1tHs1M4aLpc5qn4O7yfvV7RWQnb4JC/zxhSZQZcvNLiMzzWgZYcCJKPyAfbFdE0NGS0iIzMjM",
-	"O09n2OaEqQv4bNNmrl0Sfgqh+zm4C2mZjrbX5Phj0Fx71PRdPT5e0fe9Yi7RFNYPvaVZhN0dahgXvDSu",
-	"rVxUc6eweC+ngqpU+d6TR4nd/YkKvmDaWAU2UWE8sFFwOzZOleELCtBmOFPE1VvwZaO/fBPTtk+J8JTr",
-	"aV1Ye6x7UajUXTbdn/Ey7Drb6yLoSyIQ6f06mGu0Yx2hBbno8EH5kMt13IrW0jz677HZLkYayc/Pf/pu",
-	"1mTNh8ulaZfigAiALqcf3GDYpsKHrD0mSoBVWKc/OwbgjR4wHSDt5QKACXQToTTaANaqIKU5nF5giAXk",
-	"FxzBmvCFnwWN+zj+9qfDWh7RYs0FlHe6zp4bDWe9lMvpRpWuofb1gweXV1+PJ+PJ+PL66deTKzt2tQzD",
-	"kGrZZxRccMNyRBiUt0yAELb/PDyHYBWNJuPL8WS0V34arUoPK7BuZtkXKTcNbtA+1m7lfEux1NENq5qO",
-	"KMfaq+Xflkxcl9nQagcWLt23GDekxwrUi/9nErwxbYPaY+LLYnzq4DdMmVUPY9NtUJ0uoJajsBPRgGI7",
-	"1C9W+mCAq+QsXUIKrum8HPgQWzsckAS2w3nIq60FHz3qR9vs9SDQfdniVIKLuTSDiojcRoctPqIA4oae",
-	"Qwd0pPF51ED82Blzn19FsPxwwryrqZlGezS9sjsld+8LdUC++Rny2i1BSO+EdnJxbsXRYYRj0tD6HnWb",
-	"bD3GGzLwhq/KJzgRA/OXfYuDoAuC/PUuAujjccfZFoZ1QNE+CK3d2Q3hJ2YUz/sXv9VJsC5NQm0EQlIz",
-	"ws0NmeHND0ANc1ES/CnkRHrEQSEPwm6lexs60Fu1ES51HpIdESutBXx7kFmvWJlG22nzWM3UiTy25RON",
-	"A8cwfj901yxhxbWRSwWC3lqFm/WaQt9mK/YhE0ZCAwVnq+FdS7pZskarOHcZWqBulg5IdFd1uHbKo7ZZ",
-	"l2+rJqH94wD+p2mJNJ9UuvOkpfDWJ8Z5ky5G7cxc7DduoxG4f4+y+kSwvEvf0Uwlk/x+hnRKURBcNkI1",
-	"+UUBrCrbaJ9cuW8IxMvxJ/zxl3cjywXfjT6O+mP2vG1k0x+d8QFBHCpy3USjOj3HL3AIcAjDSnWzj/PI",
-	"aGBEn0tGw7AlT4IeHmM8wGpCQ1VtWEXmbMnFgNzlYJx04PQ5rup4m0sotV9K4xis6Yeep2Btbe2et/K+",
-	"d9ZHKVE10ubUY/I2NByAOjjkcACH3ZphvyMBwwjbAfzDdZSLF23oeQHKx88eoaDzUT8S5Gc6AlxrLpbf",
-	"lHKeyOla49X+wd7g2ToY+vCvTQ3o52TVxY9yy9RFTjUjJTNW7mWk4EvukLoKqldM35CN4P/YhD2Xanms",
-	"sOzJw7ZeVlH7evvN//UbvfhjcvHs/ZfuHxfv/9n/9NV/+6cUff7Mtq/Q1m7xksKdoh4meA9j3X7DG+vH",
-	"7n1rb/KplG2sfLC1vaKJr0vuSbLg/heqAYyVajKDjPYZMdDUui6vqeiybhsoRX0y7YX7VFLUeX2JqDN6",
-	"TLGNOOawoz1gKQWP+X7Iua3vKVYO1PccA4nf8uhoJi6KY3wytfKv4F+drtYO7Rwt6owgmERGFKtKaFle",
-	"sJIZlowPB+CJfQ3ctcZPR86hL/7BCmrk7v27Ph4ApTgFC/os1e5+DYKKlNws8T3l5UaxzgzTkBmJ2Y5Q",
-	"BoLiDjKiMCQLORzU54+NyUwbWc2uMaIDGoFLQkDe56HYBdt6/QM7/XCxYbNr10oIvoEFRk4QB/wawVxh",
-	"lv+8YBmZb6Lu0NBlxTesZqK4aZauQp9qn8oZ6hSgSMRIUshmJMnOxrULsiNM2iNJJnqOgPExd3QPI9+7",
-	"qoe4vI64uF6p5Tm0By8WPr3W8EotT/RseUGYsKhcBhU2nIUbW9K7oMO9Kv0LtjvKiGHA6TXgS5zLwfmn",
-	"vPkUSr7Afi0LpiLs2bojp1RFqC+2eux2Jf1T3Fyje51oI5VjA3olt5hmDWUseGR9MT93meatzdiYlVQd",
-	"6nS0I7lcr7n5QhN8oLkrz4Vo7spVlNM3WK7jp9JDWnLjhlI3LHMLCI0129XlTx6dPo4109qdyGiq+jbw",
-	"RGhk3p73PSa+lgVf8K6KPDfNFS0CaESA9oFOmm5h7gEZkHLpQMnfr1FK+idvvN6VltMDBt+P08PIrT08",
-	"714SBqRuz669I64WZJjTjWUMdTs8WlUl9zmWc2lWbg8AbUlA4h3qwUvKxQ2Z6U3FlGYF015o1++yCyi1",
-	"O7LRuyATUpMt3fkM53hgN2RGK6oMjnnnnwnCNjRcaAhamA0kffnxACwCVemKpkbPpIT20ph5KsP1jIiB",
-	"x/H//G47AMBDQP8ura4LFK6mlBSX/8VDQ+6VmLbR3qBiD5qLEOw2kspr7X9QOg5IZxvxlN9ivqu7gXdO",
-	"7v/Qft+/lFRgLeSBjn0UTh+osmOCCSbo+C6wMrnOwXeI3tjNsd4weBwQv1vJQQ6Qz04BjSZIxxdymjtb",
-	"zK2KeyPc6MwsuBOSyScBzy+FjO2+kIKq9J9MXYvGkEpWBz7Tw5Pf+Np+WrtjfRjiQTwCOPEZ0bDwUPqy",
-	"ZCYja3kHFuWmWipaxFa928z+Jz8s5t5xi/cNZ5/2gIYtSM3TJfi3oHjg30geKylv63pba2qlv7IJJUbH",
-	"Cm3DXmUJiEc/2LDfOMR6HbrOhe+R3HZ8rGWxgT7uBPooWFXQkb+VEVY3lMr+Ro1RfL4xzENPJVhVh2vh",
-	"Vdyu8Jr09zScqhhF3ocDI4Hto24Brj3WhZGybIJdnDyKhcFTdeoLsLypS5CEDbmGTgOZd5lF0FyIiyfu",
-	"5TXLV7wsFPoMe1mUgdhOl+YrXhRduCSuwJ062G5A8rsmAYCMrQHfz4Pj3QsPqx3fR0qJuili4j3uQjcc",
-	"0RQIYYrFFPv8t/94hnZzuZ83q+4kcvA0g7KqJcblPeOwUrVp8jV9f2dti+wWpovxvYFo+K5DQ/VZv4rV",
-	"oJCoIYBygH3ahHSJ0B0Cf3JM4KM6AZmSnknWLD1wqwMOUu8PtS9AtjJ6B8053o1GNaMYvRv9wMpSwo8V",
-	"teoUVoOPPr7/+L6pbHh5dHk2JWMhpakUP545+X248bhqIqSZwsZM5zvDDul1duNAr+YaG+c6nKgs4PA6",
-	"za/G/xTljmwqaz09JT/xb8YEXS11u1PXFhl6vIBwYB+Mbw5wE0Nj3TJWofzYrmTJUHRqYreRFFyx3Ei1",
-	"w/AlWyzsGcFEaZLLO6bAFDTSOT2P9ZocoBt5uuvrDIwjB6ez70gl+6zee19m3w+9EMFxDyt/zG5OHzxE",
-	"d19nQ8iAVQTqBQJ1ofvtXthgn0in7GKlbxU71tA6na7QS2lwltsZeMLzAKQFjPy8Z2ogcZ9BHVJSnuOD",
-	"aTRmzJNuEAjug/9ukhgAh+C50NtUTigQ+0KWpdzqa+9xygglW2xMkDVBB7nGzKyQh+FcVbwOZz13XpIa",
-	"AgGtOsRrNKws8VZtvxLhU1F926pJgvbuo2xkh2Jlr74FshdpKHWc50GXAhU73xhZh87IVi+x4gbHuqR3",
-	"iU7ZobQ4IUmb2eCNriO6wyC3JNTVwyKgYu5fhHU4zkAqRN6EgYXFwxm4T9ff6SaY73mAi+no+JVugCjz",
-	"zdpdrDXKbwHzwf5uGWnV1SE28sp3AGYePEwxoaPD06EGhHbBySXZX4tIMd+U7LgzLkw6fLR7XX33s1Qg",
-	"AGLIFVNaClICtJDXQOyeEkRLA0LlDA7cLmnYS5Xm7ie48zvdkfdrfo+DzOqmxQ1/Lb75+BKe5tnEFZ12",
-	"gQvCLrjAGLK04BQHoETUV6W8ZYULSR1YtDiYORnqPG0O9LCjF9blNascFFqLJALvH3J8zqIqxDz5o+Xs",
-	"Sy660id+3xRLFlc9uYKgUM9fUrHc0CVLt2ZdIMPSneVLyPZBGAFsEgZ0tInkWOZjszFYQD9J3mCaiSi9",
-	"Hx62hu+WT2sH/KfQ0DUrKhCTk2vT1SyrJzSbS0DDdR7EBmTEtI6vQmBxVgjCL01pIORFpfgdLxm2vznY",
-	"DXr/Yu9xvHFj0IZVzREc7VXe6r10+KDGylkEzcUBadEtQKD9zB/HSHkLpNsmk3izjp37c2SYNPjI50k1",
-	"ibYqBR4KpSfYB43t7EFAwzyXwihZgs3ACBPQ8EdHMbovdBbb/E3w57iQAm8/Vtz+i5Lzkq27QIJAlQCN",
-	"Ev5UcmMQWBc8HND27svX378gzx49/jojM4g454AL8qDCN//L71qK2Vdj8oty1SFzRQU0HCOzXBZsduP9",
-	"X4BTOiugH7lDJFRszYrdbEyeC8Jdq6Y5K6VYApaVRzY0TFBhsJWVpUFWkJLfYv5JM2eMfeA6mVOSy6KL",
-	"f2/Bo62kNRq0ofOSEZorqWOAg1JumZpqQW9bPSFyKRYlz0266bZvvX7wq7jYloXFIAHNz/iI7jvIFX43",
-	"IrS0y7nDCetkvafdW53GqddcLEtGAHcUxBQEje9oyQuiUDvJmh0rB0oVJA4AI0jVtsC2d3kwJClkaMGY",
-	"+VhDJ2B9vpL2tHlawWCgVGSjWYxzja/oXi437WShgBWP7ky427ztX8plyIZyNXnN0Sn2D8jXneQPb79e",
-	"dwEQbTqk/w9v3/7iYJ8ar300eZaSp4abkh19kx07pHE1R/riACWnvfTPyy3daTKDvbqel1TcztBjCbap",
-	"XBDHJAAtFphBK3OufvCo6u3aduMUw6pleLCTDDqiwUSJpqN+p7ZZNQ0cVH5jgfdJZf+k2DquBlJzaU/j",
-	"nkwGy0xKx6qsGj5X8paJA1zFmXYOiSahxJabdRKj2f4eaBPaBDTyDi6b3WZTNGTnmsqpN6s6EbIMy9Rc",
-	"jYSioh/Qio+NXJepiZRJrfpHXtfH2I8dnMTlo2TFUSpPzq0qQCW9g4COrnL2bnRNCl6QndwAhmy4RO21",
-	"/5ZEMPLOs/1Q97+9efUzcdcJFy5pynMNS1XNhXqASLoPFFtihdvhU+DnlSL414wW62T8vaJL5jhqnR20",
-	"T74rs05Iqzd0gU11LD+2E6IdVRJQ6KVui2R3lNdMFFZwZz4G7lKSfNnVtYcsWcmyANCSH97+9OO4E7Ft",
-	"2h/0gTmAYJ8/0XaJx54qXizZAD8oLvmv8NTx6iK/OBmudP259py6d9d9KlEU6ELEw4plkzXAjZ0xK7a+",
-	"wSh4mg7cfqKO2wxd1i38k4W5IcJ9HG+iWgVvc3foA4xj7TNKfIM+u+qbdNVeWqpZ+jF0GV4AokGxBf8A",
-	"akVOy9L+LBVZM7WmvOjgfBc5TfVSSIu1aP/cHNM0kKwrwjhiVEvkMiAPVxLRqrpvyYHvbde34CA9pyXX",
-	"Ru3e+qKxltfrQ8UV04Os/pXUSU+FRtDzyiUSIGPGrzf3EPrqjN3f41wm9baqpFxMV8ZUXf3I8NVEV4ze",
-	"atDAbkKzLdQmXTOfNN6UYpXU3EjFO3NfMdp3ywSpNmWpr0n8DFhSW/yQb+t7esGJDh1n9qfqO4eMyRsI",
-	"egu5RUKErkngrmotsFpO/V/p1hgq3eWqsbCIZ0zF7iZMEgPnrkOGxBa4e3kiWLBxmGiBhhqbHA0rxjyL",
-	"NymLyfUosZ8bg8WDtOmAdbSPxNLutBsqObAk9SgcyZqLTQiHurYVTyZZF6J2TZ8ldbmsAVb666sYGPsy",
-	"WZKYWMCofWAqDCHipua0bliB5SdyAblE+8yxM8Pz16jJSR3vzV1BeF7KDao0vvMbIkKAOIelr6hZnbPv",
-	"elgATD29R8S3Kqmx/LT3F3/xD+wF7vyF94d2zA14j8NjDtF+N+9Yc1Ms7Q+ZQk/Gsdu98V2Vozdzn3sF",
-	"TcP7zwDiGQ5wLlXdY2a6qZKOtI4K/+diByr/OF740fXody3F+DXd/uT09f1YJ0CPhBS/7kr+1vrpgYVd",
-	"PkPZF0aQt05XI7esAjdGXjKqMqIlqnHrjcaUtGZGWsvQtXQ/jUDs0iOylLYHX3k1OT0Ru9lxvEvNHTCY",
-	"GOi9XvO9jrDhu46DHXnFgJoShIi8/6gHlbFgG9PP88GDXPyXiAclmoBZKqtrImhVAYAsNvKzEuwmVCF6",
-	"2861jnJVvyjrYq853VopvcytOKd/bBSDvBSRzqzda0E77Oj9FNoteH4fyaNr53W1k/LOzWhmtWyRAiqx",
-	"aX4bLBKrzJGXhljbMZSOtIWTQR0otN+0b/tCuzdB759V3WEMofktS4QXa2O1KLuudihLKX1jp9q2Q/Z5",
-	"/WdNTo75Xtt/XEwurx4+evzk66fP6Dwv2GIy+vhxLwk0vGOAwAu5W9izsBPUxbeME9K3NxyTFyuqXEXF",
-	"2sHletRKdE7UJargqMAidldnV9wrzfsewjYSUYOX6sDhS5V0tszolrITahqAqARjhfZkek1m8NiUQy/x",
-	"QFdyQeRG6RYgqCPZGzJbS7vUM+wSIFiBN+Kv2KUJYKgBMcNtkT8E1O/rDZlB4yR8wyzDbPEcKNp12nXX",
-	"xsR1YMROq1uJehnFKV9wEcbJVX2udCCARFhphfWnNYYALoKVEjCJEWYSugEkuYzXOg4XFwWUtU0FvV8A",
-	"pE5hJvAnqXYMq3+AN9c1SUANn2QcG6EYzVd0no5sWCbnizLM3savaPFJBrVd7VKOGCttmMhZK4x3zNKE",
-	"XMHVrkP9C/3kTu0h44C6h3SkOw2U1icm0bJ8tYA6gj6YTO+zpMnlHHlj8nYbgBjrUJtlI674HCqWN7ws",
-	"NFnRO1ZfxwGNU3Abw1F0Onrt2KMAHw9pmbWqSH70XaR5VMvZ08qD+SbjpwNq9y1nwXrdwKB2IgejBwaN",
-	"7GwtW8gxMW9CMdlzvB6Evj/sUDaSAa7iMIQI3IX58hJTEA45xZwPW/OllSo+YYqbLEa5xJj2/bfpdRjS",
-	"favL10yY/tMCn8MnmdEbP5j7TAhAQaZdcIUDGqnjizq79CL4CAKCWE7XcvYJ8d8dNM640+WY8lhjuylH",
-	"xlG7A3+qAseLRxhP+yi8jlvsF9JKDaPvw+OlWnZlPEYdSVshOdCSXf9g8Bd+OftdznXF8rEb2uyrG3Br",
-	"OSDENd2RpZLbg7XUPbwfbrR+jf0ID6xRuq1FaEtxrLugv+9jhm2purNDoxzxOFTC+yPpOohhPQOdLSrN",
-	"8lq0cxjvfEonqzAFB1vRAyKl85d7pu2cBPH4fCOOQ51X07hoocL0SHJg9ClXAuliVWEFs3oDDmzdT5EM",
-	"SeSgYfAq2KkBGc8OyiWBNfCz8dC5mtDQtI3mOauMjhpdAiCZa37Bkzwxoc4P7ZMyEEUz7tFyLFocmEt3",
-	"CqJb4HMkUHo18/PkTga5eUoABHW9fWr6BnXAKE+aCweLVBsJkYgI63I86HGgL+QQ36VXw1sYYyBhmuNr",
-	"hGlMA1h5eMSkraMkDJdaqaqTlGolgwYg9EQO6x1TfMEZFjD75mOJ8o6iGGhP4BPzVg52zo9L82z4OdZ6",
-	"c0BX8eUTbkkc7IjcYh5df02m7uJWT8j1pLt+srjMJ/TxFS0m84fzx5f5k/xyPikeLa7oM/Z1fnm4YCOK",
-	"jBhSApJTsga+k8uEzmihtKVek2gvsnojDxzsWn1MGcn+4v83Sa2Z0JCmtZwCdlopxZIpaOIE4i3qa4Fg",
-	"hHY+/3nUt6YmX6VSE14a1/7MjtSbkPsiHt2z21Tyw1EqjVaxHsgQOl2zgneww18bmkXB/YFn5cIl0UnB",
-	"yEb4DtHgMCZQ/EWwS+uOFb4Jc38Em6h1BSyVfUEaHuZj6MV5qGDUwbMw1QFJ5F8xTfU1a73F9RLDOQbo",
-	"VRcniGa6/5U5W1IxDIkPqlIGovfZ4aSXFEeHA4YErlldRFN3AQFXt5JzH9eP4337mfWiOCQs6vVZ0aJF",
-	"DvAxSI1gQm6Wq+sakxrbekftXzHrFXNe/2BK9j/pe+6udTHQ3eV9/cl0eCxvweUK6TWJV9wxZTrDDBDR",
-	"8zO1h8wKAkNvmSBzmt+mU6J6QfBFh9uh8HU4bH1uR2iZj22qV7vg0YYRCnv7uJ/TAAkxaljRap6rR82D",
-	"Fy1TdFYah+AI/zqP9l+zw89lAbT2KI2GycVydh1hpbjYVFwACWfHLSnG7Gbb1W7mE8GoGWN3UnwVYlrZ",
-	"e8FA9HAA74Q7gvlt8DHjEYa6/+2KQW0Jt1y5rAD8Gv/h0Drx3jnL6Tq03/cw2uGL43diphiAscCD3LSf",
-	"cNZrDawFkd4ZkOI0kOLs2ioHfho4jqwuwIbyLflOlFLejsmsULKqB9qUvUTV2xCSxnAuvqRz3ALuRPAQ",
-	"t6AjbFTkujW7mY0swTQGDF3bYRQdYfY6O6dljiu+aBTC+5J3F7TP8I6O9y6YyNmhXu2wIHy5gpojDwiB",
-	"Gik0gWs1bOqA9YBuTXb/jh2RH+Cuv2NBb/3YVHM3zr7ZrWVxvCraL+rbjRLpCIi+Z28+DPxnXd4pbOqb",
-	"RizbzJkSzDA9tQp+MqMbY4wQ4A1BRq5Jye8Y4SKz1Lr/Gg2FJnvGsxvhF2CyNb3DW9QrTwXHscOZeidY",
-	"VJqfKHS5Y9PDlelwC1aDxMUN+9QGN0Ze3d5RvRJC0klH+tsaEsVno8yZ5bgu9t1S1A8lhXc4S+Wx9DVM",
-	"PEpL6CW9g7SBmxp1LwbpQ6gtqsnsS2wg/dVssIvaNbJPWKxVpeQdayFcW17oCYwrYjZKZLU8gtSZQRWT",
-	"7fP6WQGqdIcIdux2FomyqoJMVvCobUwu18x3T4Zbb8hMqmpFBStmoROxc8UWeKc3a32fPZfadUNmYfDu",
-	"0Sgxwx39Fs4OtiHGEzGKJ+8UKIdrB+0jIsCUbOTHmGRPesutPVlM5WKRPik+n8tKUX+3R6THhSZysbhX",
-	"wtApHnwPtzXMdop4zVFRdwDO2iXGuxiBV3udZHSCeuSFctw01zOGxujTOiMekR+CtG3l4pwmhY9Au99f",
-	"3HkWmUCEGCD4jy+9m//xpfuF6kQedt91SMx/0KwretxdFo2zx8ThjYem/WrxsqtX6/MIqldjYIhYPdaf",
-	"cczQd26YkzNwota2PW6/n9r7WZXR+6uVwzBghpzKZEPRnnrYfzn1qpdnBEztV4tgcCXlzIqVa7tEypxH",
-	"wqTOb402gxkA4YAMFSc9RUZgAOfxlrS5yufymeB3zzmHzzz0ZAErVhCiMthuXtGAyQXne58Wef95pm3P",
-	"83pMph1aQ7AQUt0FI/6CkNJ1yjY6Nr2bMynNajDUGFplOXAlm210EslahirjlGWPVZUu8udJ500cjXU+",
-	"GufXwoneQMq5YLWRprNgh0A3JmfNDUg/O4DC1cGM4bvTRaqH1av94UVwpCF9ZUzChoaUV0ypRxRoe0Dq",
-	"Y0mcZ258CBKsOYftYmgGbIAWG970KIk7NoqG1n67W/VWcxykifTZqEGUEx6EpYQCeZrf1u1XAKY7l9ro",
-	"MXnu/EX2mnJZcQ5XykEf7NC1vID4AApwKA0JhJeqkXM4qn1QnV/AzQEOOg2JnyfqV1y5QzTDQgJErSYL",
-	"qjzYRgOT/CbAlgNED7SJkgsP4EcFuQSg8v41qWeC9E7GaL4PmfR7GIc3hBqyltqQp58gyb9Ns7BBh2jv",
-	"hd/vwwQIJEekyFkLh9ipguAHAet4XrJZBG08K6ih01Lq0L7L8jNfMwZnIyMzrhpP8wBgPGekgA6awatz",
-	"XZNGwE8zrCwx9YJW1RcaoHJmvwEewnuiZFnaOcwwMqldRTN6Zu3GtPwz9UgazpcwD7tp0XDTwQGZqvu4",
-	"IDNfUTW7JmsotJNqqW/eiQsyg96IvsNoaEXmytwzsmZWacdzBMXpmnCRl5uCFfi8PcXUSNV8xXxjGo+6",
-	"xmlAm19o9yZ8wR1nW2YfV4wW7jev4vpfsT80y3nBsD6KC5AM/r7mUob6sbotsh/lKBvh945hAb5229fV",
-	"bsNddhyFG2zLCkRrJNROUd+KNXSmw9okZ8QEZc1BGLoXBpNHLhYIAYSd7KIGsa5Yb0Wrigkr0mVcNzkm",
-	"r5r18+HzzQL6FHqsPjrbRstY9GwusF0uNM/Dt4zTrdCmmBaSSEaENpgQ0IUcfTieoYqV6lvtnMfU3MtN",
-	"mMv1mqaykLF/D6y421CfIstNAuyk3izXi7w7NbrfikbKSagRo2srmYSvK8Wd3Rtn1PE3bIsLh1+7Ehsq",
-	"LDuzH2QFEigtpWAtkXWuYi+rFgxyBGAQp7t/aQgx4424QEvAzUamAqGNT1K4th9fSqV2uNAKePd9MsZh",
-	"1DgPtNtVLVhTA6pQPF/Vu+0tvvASH2r5JEtwimtH050+rJt4nuny1ue+yhp+F9JkhAIgH1DwgHmhayf1",
-	"9RetExaH94M8X9E7doPADvY1bbCuT6szwcGpF3yP+ty6JpWqjfiJGcXzlJu/rA70aN3jTA6ak3fAb7dt",
-	"f4QatMJ0STdL1FzsQx2xIqYCUJVnqBBHnJaQUv4n/PGXd6M15eW70cfRIWiR2h6Vm3kc4HFFSEm3gRtB",
-	"8B8cQBIBy+Y87XILrquNfajDTn8D8g6hW7eSVErmTGumEVmEG9Asr+O27AAGYAU/Ny7P0HNDB5Ll4J4C",
-	"Umcw20JfXMWIg7pq9jg6OBNWyXx1IAFSM41g7g4ESIKG0jMxBOCYTgt5Q/6SR8FNIYX1DWvvuceE+qwu",
-	"+trXizWnSbc81WaqGRuWKZpwtnUoL1g+cRgz0pVQBuhIp5U4hxkQHajgLURi1F7BbvZgJFGPznpol+PH",
-	"40kyMUKUHb0F6qQzqsmcMUFWjCpEsUKDoQFm4LC50pmTVRcQONAbOpW4c4FYtQu0+LqM/dpp+iK0i7bn",
-	"2fkZ3XF22ZMR+SIoFisXrbPqsK+21th8JzqSR+XtQJ6kS3kwIfp3Odd1OoIBGzydtNyVD1ExALmfeQYV",
-	"WJPdICZQIY0z5twDLiHUJSnAzA5kHhw9Z8DH3+C94alpXQzSkW0bmiEhsidQsWbGAANOZzq7Vw8MChq1",
-	"SZX7zQp2x0pZrZkws2vcDr3CZhGMbHRdBEWXLdie6EmoTJEl7Qp/7qdO9Y+g+zCTO5JxlgLOKWyRpzYv",
-	"P47X+sKmfaN4VwTElRs0YyBcWPv2/yHvXXTcNra00Vcp6AwQOz+7W92+xFFj4/87jjPx5OLA9t4BTtq/",
-	"WCJLEtNUlTar1Iq2YWCeZh5snuSg1lp1IUXq0i25kznA3ohboshi1apV6/p9lfH7hwLE3ZK3U07/buo2",
-	"KKqDq5cNwvcX3w1tQufFi96wW17+Q43aUj2/qxFC1SxDZeRYVV29JsNqIbuy3VRG3F5puLlXemMWvck8",
-	"VuO7KfR0T93eNGJ+V6PPYsS0QAOv5sLhSEJSSVU31ujsoqLtLtaaLay60R106RDdazVWYFUQMimhgrxA",
-	"Z13D9y1b0ePBJdmXTms3qOY4z4vnaLWvZ7FTIcN/qJFv7dBGzLukUJtK8FlrE8t7ZG8IHE3atxGc3ptZ",
-	"Jz5bwkqGJV/rC+nFy7JRHxwk+++Vy2dK/8PzDjfyzzrsd/4YaolrBRpI1OUJxbawWuFWMC4pfVCJmTJi",
-	"wNI5X2iRJkwq6zuA/oCcD8+HSpYrAkPTAYtOA0zZJUu1UfOhVEuHcQaGrP1QM6OUvUDciir1yHXOtQYQ",
-	"xHpmBuj8YSTY8ovPBrnEZ/SIzao9kwAT849gad0/oFAvHNiC1Rx33bbGe1xJPp6SZUHI37zKpkTYHp6g",
-	"p/zi2fPB1+MXz/P+i/MXL55mX+XPn33NL8aC83727BnP++fP+JPR+On4fHQx6o9eXFxk+fmz/Hl2/mzU",
-	"H/f7vP+iAyLco/6FB5aFXPwx5LM8DhrElQ8T2VFB8TrXAbgcI303YhXF/+BNIcR8yhy8C/UxTUXomSa8",
-	"bBcl3DMcWfxLBFLcHYIgkUW+1R1u7M1gf0cJsAC7E0YST1ujamAnw5xk+ceitTL2DirKbY5tMB/btA/d",
-	"525QGWGXRBgXX50Db7sRlRWp/0vi/1v/5Gt+Mv7w8fnTT//WTtWiO9p0qHsfZK8hnY9cN//vWsnHjomy",
-	"0E2s8f7TF8++er5lB0U/eHJRe4ff+Mm/+idff/hfQ/+vf2vfWhtF10OTn/e/evLV0/MXF0+34m204mB3",
-	"ySjMYdtav4OSspdqvlqXvpGYdhqjWIoGTqDPHVH8SqolBGSkksIeDSuZDalyLXVZisK0B4tuREMLY1B5",
-	"QwiuVQu/8+jRtXK4k6wSuZCm4KXuuiew79THoKdqvqV/YX2ColorzTI1JxzXwB60dVHDaHyYAFmZgm6i",
-	"Fepe2L+3ATh2revrzvVsX6ydS4R3myiqk8uB+ZjwVu8wZTtPECiPGmDIHhDLV+zbd+9eMSEhPCTwuAca",
-	"iG54kDlflYq3TPw3XIvnT5uq6fmTF0/bFBPe5T2VT9cJcztOdRhQ/SDZQ5nfiBW6HtGzLrZx81J2gJh4",
-	"fhCr19/SaHZ9/4uLFy+2HdM4NLxt2yIHAKVzGG74Y+PZGM+xn/FebS5bRUryuZ4q04qnV6lbq3Y2VOhH",
-	"DX4EuMKhTkcTCsBORoAbwxU9sc2Q2ss87gCPgsRFDUCKTtwvdAR11ca860oUdnmL19Ihb+8YRQk/9AXy",
-	"d0m7u7DD7saXe/Cm+vbK50F3upP3OHfgHWvmkMYNEotL1geJkkq2ph6adOOm1itBixbPSxLJ9C4sYmty",
-	"ue68bQzrubjYuj6s1Fzpe4SVDkdlHP/QR2Hi8W2amG8LbPpsm5TdxfB9JURHPWxUULRjNkXdMdZM5RdG",
-	"eTyRzfrytdcJ9ZfXwuwXwROGvNf2Uof7UNT92qwZ0qLWFK6k0NsawTeZQn1MBECN2lJU1sI2O2zUYOrQ",
-	"G26eZ69D24+n4VQtKt0ekvfXqLlpT3NFpXpDoyaTcqcJjwzKtYGXfCTKrTL/I161seHVxXbjYMjtdklu",
-	"pOeac5A0Z84PuW0uNi1NNxTJLiAPm1Wn7+rc0LHZkrXYjgfRqZM712FHLIY9C03uVFjnJKITwnaL5blX",
-	"t6B7740i0FEl1bGqm5Ki3S8XUptdScaQv7xnhjsqtqNp8SlsGnvrbDhWl/tHdu/C4LjF+tjS45rdYNvR",
-	"sQR9PlVS5MOpmon9zJ2dDM+Gwbm9DKUwDEakmR3RlvITXI0cN0O+RxVFzJLLi62pll8JK2pTZmxdNAMW",
-	"RCRpW1kVYclfEvf2LozcnSyVlyyFcvgTqsbw4JUnJ0Bf7msQW0roz0/F6j/Os9myeFP893/+12n25B/m",
-	"x+Lp4rB7IoqHmZu9Qf2gcLLj2MdX7jq9NgjEZq0Tbktc7dE4dlvZHxoFhaXKuHWHAv6TFfA1Yq82sYY4",
-	"0+c08ZvhKpqXdqccLf09fnJXg78BAxDN7ZEgdeCJdsZa5h2SkO11OkB4BKmqaBIiDlsiSFLjCHinI/h5",
-	"l5PL0IAPeHS05cK+2sO9yChlC0PbmtuCae9M047Eprn3vVihdcmFNTxMITdM/AEUuTpqZtRJnY5k15jZ",
-	"+2ImrEHySppq1bapNg0XmGYrgbCJIDdUEBXEBTodY1npat+OVEHLk/JiPBaVDp3E9WnZ/XU3KpC7yOsu",
-	"zsJdjPRDCW3tTF/rBXGznnjB3CbShygoqW2Rz1NW8o4ABbpgoddr9O5XxReQHTa9BIriu8VsxnH3Acrx",
-	"tl+9gos8JnIX7EMuZCFyVhiPzUhhlpHKV9QFC3wNDtH8c9cTajPf05j6XY26NISDEIAAEva1YBNBwlSZ",
-	"H4Snqa12a/cWuPbqRmR/JHJ8bcR8wLg19ZFkOaE/8OUSShAmzAhe5WopEwIvT9h//+d/1fQuXtmOIL8a",
-	"BulcI4DmbF6J20IsL0OvoB1X1ECNuN1wkU/fRCAa7+kXCP2Jve7+gIgqaDW1D0m1vATYQUGsrPikgELj",
-	"pJdrZqd47lghd+R/Wd0bJGE924vT22X3ABRvC+lI3IaKFETwvsj+zG8F04ssE8Juy3Cu+Yf+5p6aj6yK",
-	"2714aF6pSSX0DmpZzH9x19aYLpoyuwpiUegaqGSMLxMlx11pGPUUtztKM5GvOti0/lyVsHaiAsr5Po75",
-	"XUpa66kVVw5BMTiQtIhApFni2nUW/hLJRIdlR+64q7Um1GbrwBeSqBoQHlzMXZGRUWXukX+gurcS1izF",
-	"7kMwgpBPSoz5ojSI9MAu+kx3NRa6ikqjACYjcaASyMWhRaZkrgNODPFznTLHZ1mJnGeGzjmqPo4/ts9p",
-	"JaVSdj060Os1oHqgLoMDpmKIV0hY6XXhBwsMXbj1+LSSYkP3FK/sm+JRW7tpK6tjJeYqEvgOlgRaVlgq",
-	"rS59TT0UJs74CjURbVR0RPbBbeI7jwCBGoj9FyEZdk3OmTbUoTdjWAU7cZes32gYdFi59aqai7ZptBPS",
-	"nml+7xoM6hhf0IIIu4uILBxHsj3SrYjzMqmTpmNECzB5dbNWa6mH+WgIqTY79TNeyK25GhhyQkJbW4W6",
-	"VJDAuSnsUg6eHWA9phlA6AMwvT+17L/xgI7DFZl9j7LsilIs9FxkbXUje9OXHCqOJMAX3ttxboVUB4VB",
-	"mwmUl5WBkpqKa9y4ULv51LETPBtY4yJhSzFqbYwQVhm3a46yuBHlCms+kxptAxS3abs5jGLn/X57RKyD",
-	"tgPuSJw0EHew7mKjAaeBuEmIIgVSLe6AyQdziCPw79gqpCuZRRndiCI/Rkz57WPMLUkVemI8BnGLXF+0",
-	"zGtwg8706WGf12hRlAanEriTo4ocYN8vpN7oyFApGHRK1+MB8POtzMiO1/dinc9/E0QMMnVjZRUwdOM7",
-	"XzJrGqycO4gHLFywe6lVWAAPidG2lbpQWV5HICwQa3SlBR5EQwtDWB72HZzB0IZRsuM44ZH3QnHZp5dt",
-	"/5BP0/TzFUjRCm/ZCy9jJtUOMdmpatVtkrUsmBTLlDChol4XIIhYCXPJUlogApN3jh5cQDwySvoyWyLx",
-	"rgjWizpB9SVLg5NKd1KyRKcDf2NtQQTcgxN3VHGZTakXnqwMJzKuuXe+ML7YFj1MGus6fD4YmEh0HqDz",
-	"p2DiDqAwEdywUvBbyEvFQEjuxJRiWQuvRV73lrD9XbG/O3gJG9rrDgy0JAz+CVuEEPfZ+nE+NqIFmvNK",
-	"sxR93bR+lnwvylK1AoDB1S13Iv+hMFO1MLBMIADBOeBRzRLIQ/2JV9P2gMm69z+phOiy6P0j2hJ+HSU2",
-	"/iedU9vOxJx1cel5EAu3+rA1uGSCV2Xhdx7tyIBO62TOEdVXoh4SjlYh6lJuXQfwEfNqBdTK0REEPzzd",
-	"CHa2k4rCTTh0AYVNk0APFqG+HtMJQhpQKlxanzQQwUbBl5aM7YagSLzdoOC0IWGEeb8hCHJgDmmqzfHE",
-	"aD5M0Ji9Lrm7WwcULyFaIW95WeTDuSqLrGjL7PxC3/hWuqJiQk4KKVglxgstNHskFfthdSsqqRJGeU9s",
-	"v1NjVi1KxLZjb8VEPQZveckr65/oU/YrKYKCYpgrmaHnb++MLRbs6cUFS3HR3XhT102KoHFjgE6RuX1o",
-	"DTZlf9jA0ULmpYhq2XhZvhmDmboLi+mHpMUjxXtGjC50btlj6j/evfmZjUo1Yh/Rixqwa6yaOMWfnd2e",
-	"X/cSNufZjR6w33BgEEr+8OmUveLZFL6Dvlq4UcI4M7w6nfwLXFs180/Gp36B86UTphVh10SAysjPUwq2",
-	"mJeKgyUg4AF2Xu3+L4s4jRb1Qzx/ene2KFjdatZB/Ql4q3alCWAonVcLKVJoHLaHuw9CXzJRarFFkqQy",
-	"Q3qeyNNTduUVIBIbSsXoa+hNR3nazIS9x4tCom9IBBn1d/2J3wQgTGfiuACbFJ6Gzs7EvaAxVVVMCrkV",
-	"uxivAl9m0RYAa8LscbA3nSVW1Cw0wLIBCksCV6b3TFyuoqh8vgRsUTE2Dus0F/NK3RaubwCALj3+aaRA",
-	"9CKbWvOhvvIDl5nAYqaZ4FKzXJTCiHuqiqgDo0VosaHaDxhKc5iLRwGmI0zCzM0AMbHP+HwucqjW3st/",
-	"euebOg7Byd44repKsfsc0ovSNFx9knTwoPl8vosDPgWjstbaAz/PxpPdHPAnoUrAI8lVq2G1kP4spHn9",
-	"Ldhn3pwKRlNvVG5hh12PXDQtHny8j1R0GRdrBsSnJBoaWni7D23UGBrGp5pDo6nwY1vIHYb1AXJA6hYE",
-	"40PSc0c5BXJyATcCE2CI3aCZKhczCeio9mCJYzj6jM8LYCaEuiqrZM6fJr0ZVQX5OwHY9jU1nGbiutcL",
-	"maheXuRspRaws/1F3F71v3ufPqyFYijUtleZxx58Rl0FMoDTHJvblP1Yq5kh6zalcaaOO28ptLmMUbfX",
-	"T4idFca3xXj8xu/dO4Zawu7ceR79puzyA+B8AwUOeehHqiK/YMZvxGPGARdkrXsvMvz9Pm+r43TEVTut",
-	"TsRmp2PTbbQiU8RB7F/0+0mUMfeRh0bDvyeRxfWNQ317JMrjmOq9o2R62JWkWZ8On+3yc4Kixys4zsCU",
-	"tEcYRAWnlMNp6a50L1l/IJix/nW9UeCoPRLPPOyXfvfZsl55W6/jnbouSfNtM4WgvqXN3rlsutw+9tsV",
-	"ziLZsjuBTB0yf/fC9P4Ua+od8y+/4g+2AnUQURXt7bAH3eDCvEWD6DIi3vkagj182VpQYr2cI0iPFzBV",
-	"sZSEK8UUIOakWaqWUlRndoufneVFJTKjqtX/qcQ4XYNraEJ1XDzdiMezi/9o7wipuY1GJYWECumJfCcQ",
-	"L50rXdjhBokibYPAN3c3djdELzYYhT4T+6Nqa5nhJQXg1l/0dzUiIm7DoH5uQHUB2U3E2jGuhMjbz4Ed",
-	"yv46sc/i5JihwYyE3ZGaGXXaUfLWeTv784h6qgNB0d6hrQnQ6qjWIJSdi06iPuTb2wvCMkbVC89/4z5+",
-	"v5qLqy7cvOVUtQaNQyoeQG9bm0P+DxYanJxvjZm5N/bTHWPEhVdOSLA2SiRZP+symeeu4KYtupdzw083",
-	"BZa5MVUxWhixJ7b1a6NZ+G3S0bdLnz1Ok5ACcZUigs7kWWtbr+FW/vMdwt1uBjZOn689aOrhhTS79NRG",
-	"m7GjqGbGJZ+I3NdwRPaG96ntzVrfNltUFZ0GG6sDaq8TlTrfNbtTirEZqoXZUCyEg9RsynN7zldKzdot",
-	"pVLcirLjRgv78nWQvZoYEHIj6BMdpwxogRK3ytggFGT2Q4ei2XkmQdPvRX6O87H+om/9wgMdEDecoifa",
-	"V0qDKVUW+zRSNPZ/i5l0JzZ2wAnCHx5+77otMLw/nWPQZBvBOlzfBtqygALc1N3np+fnp0+36ux47NuJ",
-	"HOsb8vtCW2Pmvn0Mnbv8MzQ01J99iK6Mhgq+O4he+7Sst0I5TLgmi8W/Av8i4EmgttmR/eHwFtgW2EsE",
-	"mikky0rBK/KpONO8pHoDX7rg0a+nvJ0WpbkLzVjv3yCx3VqMt11n+UEnzg6QLWhGB2G9eIL72Dg62oVm",
-	"N2JurKISt0UuqJbUnxl0mCY9vZiLSlMN4cbyiLKQgoR9QwlEa242Gl471LioCl4vKDu/2EnoiBDwngTN",
-	"9Pzwjl6teWRDb55GT2zdgsVMvInBYpsNrnZU7NHb716yJ0+efP0Y6wNCV92KAK7qmvmrulv6dAsOGo0j",
-	"VEm2VTC08bVC91KRd4no/pWh+wOm74MBEtXbwK9ONyT41bg9Q/farBHxAWkdggqTDlG1Wrmu+oS7Q361",
-	"b6ruDrjN3eta/LPtPbXDTgv0kF9Y9WDNLoQO31HTb8Ig31CM66Z5QzUuUcRpYRK/JZ4MmC7+Je6NUm5n",
-	"JUGQMdrcVPRKktG1m+0oD3LKb2v4PYatom6EbNv94DTsmv/4rDAo0SGs9oV8AKaPhe5og3j1B88gAc2J",
-	"PGj3xocZz8XQ2hcdLAl2mqmljOcCWlMIGd2Ewlq1MGVxK+pNoUidibxB7seN2u69p2HdUcta/bR5JcbF",
-	"H+2qAtt8simveGZEpRM7cZXI1EQWen2Qo8oMn47ff30YdqO2M5pK9mjMiZfhrbAAsAcOsoFhM33GjXu3",
-	"IjC39Qo5zFupFLFOcFCTTfzRKXvtairoLqzkJib8qkl6AIfxWNJPnj/rb0aRTnpIK9xOMOlZ8OAaaFkr",
-	"oFDZLr/fOWNVgR8uyvHp1kKe7g3R/N1Gk6qtgrRz5RAIuQ1c0H2+I0TP+i5zf7W2Z5G230GKm/0f8Gni",
-	"Btj6YqF1pyW5KNicUz+Zy3+fsnfoRRLBKq8EphHXIQvrsyTFskVq5QoK6y7ZrNC6kJNAT4/uBaSjTreD",
-	"kqgy3/vuPM93u3eLgZkSAFCeYj2fjibFyrcTeSXFwGEEQFg045JpDt0ilEj3EOhuhiOXDoZYy8sFY9iN",
-	"oNWvs+vW2Bxeak75vDilINjpoiq3qmq4GcxDmwi5btzWrb/EhnzXe77khdEJU5Itp2qWEPqXPTMTak/x",
-	"p2ep1I3G/QIKwzjF0OgsFTx38HXhZS/6F89Pzi9OLvrvz/uDvv3f/7uzXdBBKgxLJyjfbV+kkWaUDCEc",
-	"gXh1Z2c6JuBtN59DyWdACLru8Xlx3aNCyADu3P5kU63onG7O0LmboWd7zNBa5JCqoKkUmtajXVQwUd2J",
-	"cRbGVy9Naqlux1qlj1tInbGQqX0fxDVNrYGReuziafuxRxVQH/dowV9L0gKkmLtV68SJ0VSpm1a8Vb2R",
-	"ZMVeQF1f4BRCh81EGH0JlUgDRq7v7uUJ96fGaek+aAOz/1ZYy7ryJe0RFsliTmQ4gmlTlCXExXYmtC3K",
-	"Qk66aH/f+3Z4R6EPvTaBpxT6c7Xe3c9oukDL6c3diN82r7Sv9znoaluvuuW5P9iPfQPYvZ5wV2jejYY5",
-	"x9ZQ12m9XbZ4gRaoVeOBQm0HcYJSjm409RqwPcgPxmY8o4c950TOuIkah3YJ13QZncUEy6bp9S4x2EXR",
-	"IS41Uf3WTf2WaBPQrGwklYYrgKZiwC4cLS6rlIE6BGsXLWQuKrbkqy0ctRuLm1D1Ba481x6/lwJazPO9",
-	"lZY1jXbDFCE3Fm0p3DEJquZo70aIzh7GlmY5kqIkQgcAtdhNBVV7qw2nBsl6W8AYJX3PeaFfdZQJeIQ7",
-	"Z8OCvDt7FQ7zehnS/QAOfcy5HVQn5kSkBvp2bC47yK7w50HgufLydk+t3w2KLf4wmzFB7BX+tQvN8sUe",
-	"cbFK6LmSuuNsBDSMmkJDpRLqbM/ZD8U3ia+CBHMZJfEL7dRGh9L55y5aFNaqFjbgzBDyx06B7t21jts6",
-	"EVMnN4uOTpLv37//heEFLfPThZeqboazDj1bKjlZl2L7kx2QVEExebH24XEHZNhANtLbQ26NKTlE8K2p",
-	"oD5PGK51bduovnmeDrq0iIeqIdFGxqlC81Enfzodylh6a1V7mw6kwR1wdj/vrP7CCRV+nw5XcmL8W22N",
-	"/cWtU22IM7AK23sL7vLA835/g5XcdsfnT/d+g2PaxJUwRSWGXQbkt5WaYyYRStytIluqFrUdJ0kVkPZ0",
-	"3RHaJbEjBC+5jDplIOjh4Q7BmgQq2PYnkUlWow97ukOQt0ta36JNsh9j2xspnIG9wg5Bu5shdk2J/8pF",
-	"bLCixWVhd4JweIV+G9W9TIvJVFRR+cA646MLy/eT1qJN3rEP8sgq3Cr+i/mwDdn7vdONDf4uhMWJFhni",
-	"enhgb36Jdma+zcuHO72RL7ltx/CpYcGNBCDu0aC2nKd0xw+bRnOn9v7WCM4bqnLSGMFp5ExqDvY9leWW",
-	"Xiscg7voQOPYrEM7RwFXIDiigy0sDYrdv796z85wiboG9SdTw6TKmhkLNjVmDrmJSmjN1MLoIgddMq+K",
-	"W27sljIAIpmwhSztNaCsofzfKp+yVEtN2GSNPNpuurIFUsWOdYPgd1lQaCmlA4roO+sIMukEkO1xj3hV",
-	"FbdEVmimlRAs56taLsSd6knP3SjA4rVbUuKmXH1XCfGvfduU2lOsVtvZbzB9QYUAIzEpZF3m3IBnGI8H",
-	"1tkl1i9NF3bMVWENcI6VerJ18EEuv9pINxloGqLQ/sWg3+/V2YX7JxcffuuffP1h8Fv/5Bn+89+6qdqa",
-	"WxDb+/kKY6GJByUlLMgon5za8TQ6sPrP7zGgf7VielLJ3b883IJgr69+voLy8xFvIum9WtjlPftGVGXR",
-	"AIl4/nS/HQGikdR4KmCErdtjumo02YdudurAjhI3IZPVlb7C5vrpluZ6mJ96NirC33M4XYA0XHIpRU7p",
-	"6bVM0kKOsKUA+3/cDdnWESDkZ28tXdWjBqReNLSluhES8gJhLj59sBsDUdwR5g8Th6AczsMQ11rG9/SP",
-	"pquunlP/9Lac+HqKrnuI28TJPSjZ5FlNVy9bOYB+na5acqtVhPpnKKlKxvUUUAmxnx0uH1zLE5a60aYJ",
-	"S6ngMR0wzuai0soLkmZBerz3S5dfwn2stNgfUu6bBA276fDiCOa1iFDO3Xn+z4VY0L3GoLftiOYcir9G",
-	"q+GtkLmq0gFpHhoXFUdzhj9xI8OLv9AMfu97+vDuAAdvb44OyZDqA+wnrqx8iBxjFAHwxeZ8Pi8xawCh",
-	"sOwmYVoYLAGwt6I/zVRcS0Z9I19ohjfDh1eqFEM1Hne8SO1x+DsBZw5MoUJ8IrsUiDpxSTekhCmONzwb",
-	"cHoBKwdQV+ylxKlu4CZQggPDypS0pvAuo5pyDSV3E3tOG+WnFdnq/B0cQJivXkecZzo7llwz/MGKgniQ",
-	"QsA7CVmpcmaHY2USC2PVeGy3XvRJXuj5wog8+mheqVEpZrRsNAehQ7VSJQRv6OCaCl7lTI0TO2FAWQ4I",
-	"FtjPsFRsXqkMuq9AfhLsjnRZL+pvtcYYLSwOAaTYDombof2yPhY7syOIiypoPAdryH5o/DSCLk4HDscR",
-	"oO0zNaO85CUslalUObQKXHj7Kr5zqdQN3vL0Wl5L2PHUn+vMssRufFngv0LHQIoCVY44bWaPcucAEjIu",
-	"2UiwUaUWk6lh9kKEHQBgSOI0hcbnAYI4eVQg99TGB/Ya64ymybWEP6jcxX6HvOswRGz8HtoLeJaJOS08",
-	"bWEMQsAnvOTVDP8hKpAgmNGhNT+k3TMpe8QZpOcLzFVRhVNOQlHOH9fxJyN97irCqd/OmgJgYVrzpq6o",
-	"MMoK13hx9kkfp3Ii1PmG5rHPIk3h/hmoqmizxgyR9V0SPnCbJHxCeyR8ABILwWAQWLx/kLAYfhpFptlj",
-	"4gTGvk19wRHOpva3W276Z6htIo79pNe21GHmaKWhf5hXM/ivqIybybDM7W4BnfqdNShbTAY4ij8ltcKj",
-	"jiwMJJWFzHUoYIJjFXiceenKMRNH12EnGf76XY3sboYNa/8G0o+COD98CeFu2ZwpxPF0a8MVj/Le0LOf",
-	"xBxYoRneo9p7G2fnRk7XHfp+Ucn7AKHk7RXNRXs6b1sJl9W5Y195dYmwt1ENQGzAJHBOdjwId86Oc2sV",
-	"43Kqwhd2GD5dh4B+lYbPCsTzK2RWLqhK8XNOd1e1GiQA+UxEk3e6reasY3OQhgHZFu3VfgnIHdTNYpuJ",
-	"poJBMxV77ADvx7R2MKrZDO0bTnu1Ffxgd+enBXOhiwCBuDgI1VmbhRWS+sy21K1F3lQXvsMWFfbrVGGj",
-	"jXO9tv+C37SERIknwRcAUiGbHUR09w6XBm/ZRZp4Qyb2upSgkCS4Z4yyHgvKWgpWZur0cnradX5jlNZz",
-	"2YaD1zrPduNH0NLwp1XOAIlzIxbzrkPl1zZojbrOOXUmYkp0TTEuwIxn00KKyANJkRoKnTCrN9RS6ga0",
-	"cORJuxBg/YXCSzZOdFJy4V2xSrn99aglaz/KNxzakFDe1zMQyGQxpAW5Y0XhAasQH5QtLgom5PwzsMeh",
-	"1Tq0slMVeRc4Jl4VXB4A/DTMTMH2P2UQnMf4Arh2JCegzhy22E7nFoZp39Bo7nFyTUWZd5cDORwH0C8O",
-	"q9Ue77+rkf1gGevfQXOLol2eEJ0o5rQgvrKieAg3MY6/cy5h52+dKfQ36uQfzUeTn4gRDRyFr+O+CKHC",
-	"gQu9eNek1Srctibf22va6lfH5d71q8323/ryfCPsVPTRJoq4LKjXv9CeIG+ha/BYMWDdXoQSu9CwO63n",
-	"mNilMkXWRd66LMoSbeWYtw2SVWNe2f+4cx6BMl0UBMqp9AAKJ0vhNpoL7riwrDNQgPtlTNLUqOlUFGMD",
-	"bdoUJ7g5z2bipBJzXlR0J4zMrEMq+LBTYRehd3cYZYf0uo7Dt5BG5PZ0ixuwN3GzWqt+SDXZWyGR5Xd0",
-	"4Sc6xDsUHBr6C+l0qF+5Zlk1rqCfXzZWC4yKzVznCjdsJDIVkRKapdp5qXbSkm/saP1hfHclaW2AoV31",
-	"9oOZNtvQqMmk9CD0O4Cre3TF9/TLdph1uu+mPV5DXq6foYWBKwISc7RKp3fu2XcBjG3qw113TEJEt8JR",
-	"1aFobfOw5w9TVe5KuisB7F/ahRDvQ88KFL93F7FOXf+zLxUBEkNfEX/JqsIuq11jcPlCZgPA43es7tyL",
-	"P7KtZDIwBZHu8qWTrmRyjfY5bKe61VvTWEnMJt1R0d3qKpEwfFMVYtyWCA2mhLSmRGUGVHefum/SuBQn",
-	"5vBzWi9xv7DLkYaSRx+3SzxWblVDeTc+rtzG+vg/zUbfr/icmxDV66g6P0hh+f7m2F2Mn/sq1foM/T0S",
-	"N8eM7H1+d+Lan9qz0ucvl1wH4n7h+rOSBsC21xttYRw3JLCFDqugu8rlHQ9zkIOWoE4Xj38UZW8DuSFK",
-	"QFdMA0WWkKlBI8UodQNqFjqF70VFcW+92lCid1GBPzTQHr0ewu6S9r+GARPSs3iDBh9i94wd00pmw9CL",
-	"g+ZJPasR+OtdLiYkaRZyiMsCvS1IjRH9k44CTHMMEY1L19Mi9THG74H5GRrpptDMQQrGuyzLI1WM0+Pu",
-	"WDfZQdcVVurSJ7h3wpNoxKsaxyyFf61ecukRBxTvSbrZe48bX80g5+5k4F5bbxMnpaOwd6J66Z054oYm",
-	"CHyZBxhtj0VNH7g6Qh41mE+dwwrTx14Bw6Wqak03dioCqIB/10v3dG6AoxoyG6esLv8JOQHxeBuO0F51",
-	"rf37sSN0MRrRUVRnNYodfHjrmF3frfaheIimqsyHRMzdEXpAGdCXwNcMPUMe4sJTtFHFxkj4kovoII2D",
-	"UTks1lVY5qXDdvSpfb7SCQVr/Jd8PsfiiIi80ePHvHj+tN/fVqkeuE27IInjqr1nz548b6Wx61IF+AYQ",
-	"WnKd8fBtK5DrXQykenBiN385ClOsOcoRupqmFnRKE08hpmQP/kuWaqPmabO+/k5xgAabXMkxuqmnEMaa",
-	"z8uVC27eS5u54EK03jvNFXLc/h1PwvXpWnNVEhaf8thP4d/3ElPqXLNi3CIaTtQBccBxt5cFsH4VGihH",
-	"VsSiBdS6RLl2zLhJy/vhY7a8mY7YFNrfT0n2yK7NY6COHY+TiNyaol7wss3XxhChLyd0rJBqPHblXt4k",
-	"d4WmqIEcqs91E2GxERT2nQbY/BIrpbh/KDC+PFqbpMeJvxwc2olSedxx9Midm48TZKRzVwdu+Wi6plzv",
-	"QjKHnk/LG71dSHK0wW6AmKy9N3QPjZscI06lnrK3RI03hrq95SDiyHMwKfZeqS/Uk4JXdm7soRWBWFP9",
-	"Vi6y0n7fKAqE94/vrBdz5LpPXcrDXqjZlN8Cfxwy2bKVMIel3iOjtzOCVDOKL6nYM8LBNrWDO5TdGWX/",
-	"SMLaQpGFFVhsrToQRSL5AluOj6v8e5W9w0ute1WY6TAXcyHz3Qy9JLK3gNUHjmJMF4AI8JnIa/ZZi79x",
-	"6QiBakqCQheYGcAKwnt5jtgHPtxkxlZtYwNG6Obg0L44GEEKnPSbnBPf2+KcTqj4ccV0KBlL8nsjcIq4",
-	"ZA7z3O1tKgi1sagKs3pnJYPIFxzm21rTAyD1QbWSA9NLR5UZ/vd//hfUO4B0YbSDVzEQ1dSYee/TJ7Cz",
-	"xm0cIFQvzb780nrD+ssvGbYQENWRg77EygxOdDUJ8g9jgopfyy+/JB3z5Zen7MornKgUmBUSsDqj1OaX",
-	"X9Jm/fJLQE6zt3EW6ZdfJgRng1WwWDon2JdfkhNmH/QLZGspYGdF1jOR82tJ25/Kp+OMqr3YVXOLP3hm",
-	"IEHrsOGo+BmqZ7/88mdgr4VjLdenX37J0o98Pv+UJiz9SKP/RPUnH90zPqVY38slnWMcnalr+R5xehkm",
-	"iwKhXCXs5i94SWdqQFIPeHIVpJYxkSTyawlWCQw7gn0stBmwp/2nNPofC21gRSvB5nwCRcD/uyxmhble",
-	"9PsXz8G6JP46SlEV2r6Z9a6w0uZTeukAHa5laj+h6hSOrST+hEXr3z6VokF2tn51ZVxYP5jxCpB3UiiE",
-	"+4j1Q1YvJ8xV7yTMlfV8Sgf24LuW9iV3g44j4NWopsyeoTyHPrNrGZKzRLqkHIM3nH7p/7bD+tuTvo5m",
-	"x51Gf5Np1NCAk3UtcSz21VK6Dip8qHkX+6JkSn0KhJIBWtauL00XoDBCPZiaADSgmzhXb+3sUGBM5TRY",
-	"e+dX7/kkvQzkwPbO11JTMRvgMr4en/zETTZNY6bdR0/PLx7jvFn/FaLeaASAg6GNqGhsb8VccLeYr25F",
-	"tWK/vHn3nmK2dgyvczGbKyNktjr5QazSU7oMIuQUTRDMPuJapr9Qjf6l3c+Tis80G1VcZlM8bzRLM5UD",
-	"bxo8HLhR7IN5NnXyiTRFkqX22x+tKKfg/kJvL4U/qcSKlyW1AJRibA+zb8RK+YQ6WAFPL76mGMlbK3Un",
-	"V7Ah8CFoPikswMdad+RyxtYApsbXEkEcq9sis2fVQhrHAo8lv7BS2m4AXjIscgYjhJo8k3icE2G0vSFU",
-	"wcXvAmpC8GzqRhpevHCp1HHddnVagiYS8UudIkDQTiUzkbSjQ+UiSm/H6KVgDpRFJggjhthgr+Y8m4qT",
-	"i9M+dYziqaMHZ2fL5fKUw9enqpqc0W/12Y+vX776+d0r+M2npGcKA1Fx2MVRwmzQOyfmK8nnRW/Qe3La",
-	"P32CDYVTODDP0Jk/qRYS/p604RC8XUiaKKzvYVzfkFVtX7HyX0eVQpTjrSNQegqu13lv0LPa9Qoebx8A",
-	"o6r4TBioOehw/MIlZ2/GgSaytfcZxlWLWaBA1SimC3v5PxcCWsloQTxPPdqcO8TU7Ai2DBdErrfDhbCH",
-	"iIYW8YRgZS76fSy2l4aIn+AMzmA+z36nquMw4o02tJt1CH5/IqD6s0zf7n6Pl+/+gXZR0x6Ckw1o8SWc",
-	"geBsQn32KUaaxpxIlNtu79/5jJQdmnq+qdEKjV9ZXChIPXAg6O19V6pl74P9SSzZZx+rhfzUKd9XsH21",
-	"E1+UEqtOCesVokWV4LNhkadEyA85eDVZl+p/F0Goe59jDdtW4T2+ySEm/J09HTjMi51xyfzuaMz52v5t",
-	"iQrnaILD0GjvEUYubT3KE3lHA6mouvfh5g7kDyAHJa9m3coNLAVUWjo07NWqp7F+Ddt9/YFPgWHqFztl",
-	"V5LBk8A5ngvJnG0DZmd2I9WyFPlE5JfE767rzBPZ1B8RLWoS3+GQKvIqMNoGkNB4nN3aMVxT05Fe0Cjt",
-	"tE7D99dSknbOj6kgUTCPpCK5k5iwS4UwTjXCl2cf4b+fzqIVhUzojtuYBL5jJ7sWs4PtZcB6bAPu9K2l",
-	"tb0Z4EEL4xydFW1HLYyBLICLZlUiU5UrWmlsSeY7b6CBx2cWoOXGR2qdn4lTwt5EobJ4w1i7aAXRYRhJ",
-	"236/Cpdf0Rzut+sjl+IHsaJNAsbwNwphlbfsjwh3wQMg2PenTgtCmNdGVdYKtOY1YhkVk6n5QjMt+VxP",
-	"FUSD9thq0XtDw+enesjJN1gdc7t3naWwqklDPd5/p0av7LdT55YVlTmZOd7VjXbMMnDxws80VgSNVn6H",
-	"fKHZstDkEYWAQIeNbu/xEzx5yxkPZwqMkfyoSjB1i0HitqNkzqGf6H/wEUIzd8xjZIZ8ukc5RWa06k4i",
-	"4YU0Gnutyvj7NalD6eJQCxigTp/0ERGITwXPB65mOfTBJ4wDahUwoJZlhKMVfR5d7VLqEB2wT/dN/WSZ",
-	"2Y987sKaZ6iI7T/r2noqyhxH7vM/dhagxdHjMSB2+oiDtSgTuE2rMn8JBVpeDh5Ul/tGjx7V8GG2vreQ",
-	"VNoQA97UuhpmHsUEWGozIQ0U5sLaRrA7/fP3AFkEsDt7aH+aHVfPtJPmPz/8Lu3S/jNgx7r/lrLPoL3R",
-	"tqcaav7so/3PJ9xjpWgDCnslAXoI5NNjwmgsu8UQaGGCQK9LrxPc2gZQtxi+ic2UNbn+FkZ0YLmure/T",
-	"1rpNGt8hVuMVYN/McPRtCm5Xb3ZG5GktRjDd/cD+LAxxoz9baLasoKAJQhmkPCNVSG3yYl5olQvAnQFR",
-	"oLimFZSsVFpECAxUK4PpfDYSQrKlKMsYguaUPXJuMMRGwY3mGnFaQqmXynMCXOEB6KeAFI5ZJQAkoyq0",
-	"vl36DIrdPLAScAGBDX/6uNNjpm124KAiHW1o+mui3dWXLLXbLAWLJ3KqqSQecugliMtKmMSFIQVDddtl",
-	"Hnm0+3X76DcI6vY+7NiTArPhi65D/d+TdXLlbTCSXYN1Zcp+rLsPzFWChXFd9HccGAzJF5RCqqAwq84J",
-	"pe97ex1N79yv/pLm53EjGHYzHC2CsfWghBCGqMz20K63C/HIA/1i9VveHsAlWJzjrky3sykqc7jQLan8",
-	"nQ65bTJrf/j62158ELkl2BJF2vnOG8M8y6nykF9QVkfHWTDmA9AJM5VajErhbQb2K0DIaAcW44u+lBEJ",
-	"3mJrPAYn8uFseDtWss4dYicCAtpz1cVk9jS9Hzzwsm0vfIbAS8cGATEnnOmtqSNgDHOp5GrSEUxBcpv9",
-	"JOhPdajM53SkbDoYHPQ2plkPdSLg3PlVms83RCJ+ciUWAlow+Hx+yq6YXsmMqlWwd2rI5/PUUzo5AP1W",
-	"J34+f9Ctnxd6XvLVkGyZ70VZqmDaTOHP3Tf+fP5Q3vZ83rnZ5/ODuNlUPMZhwerS4jb0GZShbfKtXxvq",
-	"SJroxBXkYYLwllcFH5VCs4lyuWLyraltyuMZjCshQhky1gj3v3aUXwH1EZq6fXOxqibKGF+f5SuLpTJD",
-	"6roReeq6j1L6yGMj8fmc+m7ajjPy3O8gzC+p4Wc3Z50WFGsY7SMPorhx9F2rm+xgBM7nIb9PditVs0Et",
-	"Cy50u1UITzymYt24MQCx0iESvnrPJ103pMvO4Bq642HsyNYp39PQm89ff/umQjD/D1CJlLXwyL/0SIqC",
-	"jQtR5lFGAZgsL+NmC2u7rS8ZtrzcSW2Poejvnvp6vaV5xstS4EFGyKlK1Pqu99HfrqPnM1trf1opfelQ",
-	"s52seoioLafAGdYsQ8V7WWSrTmPvfa3Md+ngB4Vx8ME4CcGzgIQx1ywt5HCsqgxKMztUyxUN4hccw3GX",
-	"MH5Sx2riXBzMDbWem0O/ppbgGDGV6gmOoWAWpp08WkCdbXQC0/LZ8xra/nWoatfCnLLXxtWoQqIJ4qSl",
-	"VhAArSG/QnW2qkBZuXp4LAZVhmq4c8CWWQkHcMbzWSE1m/FVi7mQSjXM1GymXLtS6EyCviI0uNECcQ1q",
-	"0FWGjSAUhLQrMOMrN6I2Sfxl0SGJd1SBbmPp3uAi6Uk11KIcD92nLhoOL4Gk7bNCwpLfRZD3smf/wruJ",
-	"r+6+mRqKj+zbbu/WmUZQ4MKK2WxhrOWbUGuhyH0DWdRNiI0v7e7vS3riX9kDxnfY7gR77+Eo4VEqU7RP",
-	"OKb2bPWt3zvfejEvFc9FzkYLmZdiXQr8Ueiv5FU2LW5RSgujr2WpMl4yRF/GFmF3N9CuVs59tzzdFNsn",
-	"sLC/1AJwbjCrci3Bq8rFH/b+eTGhdgY8qrOpyG5EPojBJscCunGZvQc1X7jvruUtLwtgCnYMAla3wtrp",
-	"0Nfgj4NrCSp7XNgdUhbW25A5Q8Z9ADQELw4XbVjgzVN4Y4m9BxWXmirVISKBDRKuZcx6LJXAZj8dsPNm",
-	"C22AVmBRlOaUvWz0IzpwflQO17ISC8hOiYKady5DYi9XSa3h1SOn4wtCO8T70EEc+U1RX7H7sT39wgG6",
-	"kpnIoU4MlxhXkho2GleQkUW8KfiQRxf9/mN41IwwSNFkZleSCBfdHV2nnRTLeIT4gRucz8CBiUZqwSUb",
-	"OcE74AshDwSEjPJqNawW8m/2TEmhRSiuuMIzF+sDKYVKCpkGSwwjeTEei0pIa2EQomF9QgvJUvop9T7Z",
-	"T1wWN8VRXst6ezoRazkue+6Bx8buCeHlYaD4BHi7K9p+UQcrpDg5mxR2QYFkW1UrsB9G0WamJuwBRj1g",
-	"O9P+piDbzM4GCbl7PWPFzfWCcRNmH5YJ6yjt28GnrnHSIcvDLWjQaVYWQ983NgIs1EYPOsLKRLXcXN9o",
-	"bIt79M2rt++/H/70+ufhyx9fD//x6u27129+fhw3eoXQi32SWhjQBa1G/LuVzO7ian5braCGP/mssURU",
-	"sEPUj71BT0/5xbPng6/HL57n/RfnL148zb7Knz/7ml+MBef97NkznvfPn/Eno/HT8fnoYtQfvbi4yPLz",
-	"Z/nz7PzZqD/u93n/RS/pRUvSG/T6p+fQ1RRirb4EAvU9UXrR+wLDVQFEdfWBPe8/6T/h4uJi9PXXL148",
-	"Px9l4sno4sX4yRMhsvOR+OrZC35x/iR78Tz7+knW/+p5PhJfj589e5Gdn2dfPbvAjNVux7tdyQeyJfHR",
-	"2poGLZbFz3RoSbEMBW+c5RW0OiGwKpgXhwzXbh7SVaRlD2LcrmRW75/eZsIS0PYGn10ROkVcRhgbKkjW",
-	"gY5SDZOxNXnzHT3viFKAj7DP6/Im6KUPaks6xPLPbUv+irFwR0KGbTEQLGFSRZx7sd8MxZ9tvjtBIkJ/",
-	"GC8rwfMVFG6esl9KAM8CCxCNp7wqxoZNFLRPx6c1HXLOcx8gkMvMelkjKIWZaVHeEuIqI6Ya68dnIkGj",
-	"NEVwauBWMIql9gL7B2zbdAn8mukpIy5Ga6jyVeigzEplx6hvirkL6c/UzJ6F1siAYx5G9PtiRrEmNa7h",
-	"rqwg7MXMssiimUXCTeYsaWvPwo+h3Zk+Rbys1ix4nnvpf9A0GM1lo+o0Inv0JazflNY4/64qcsA182vi",
-	"f3p+cvE8+unOJwTOwgPlz2gJNmqGQygGfM6OgQRSHmcf8R8bE2uBRNH1egPLB9YYO09jLSrWIpJvAQ4p",
-	"lsrdslJB0zhApQNMFw4mIlM8jhrdbibiZIQinbBIMWH1EWKqGBQIDohL3pTxoeI8eIJSAm068LQ1vm6S",
-	"V+IaOAINuvYhvOovQS8K9R/EOQnihvB8FDwZm3VP2WtwsK9l5GH7poPCOF5H5FO2Tkjw8n2oF5o2vdsI",
-	"AWJWSOvAFhrwGdDHAX8S4q3YINZwAcFzeRN3OvjgBL0qnWQQU2SIxePTyT7lwAsMWCRstLqWJLosnVdq",
-	"NjfpJUP+7cQDxkM0KkABudABVUZVRZ4jOk646FrmyseZV3HeLeaZAEwzAEwCZARhcEDYSE0P/k0LYyCg",
-	"Aj/88Oj/MXxyRmW2Z35Ln2lhEKrucUigYH7v2l67Yo/SGzE36eNTBrl5TywqcyQUJawF8mvZz8pPcdjq",
-	"cGsQLRf/iSj2CKQb8HYGjMBaCMsCi5DtGnAZ2CEPERU4Ze8Evu61DCgoYNN4KIo6FkmYH4dX3AAnuZbp",
-	"vIKjHPAgh0Rc+ThQiMKgchUVZQOAyWjFpFp2+bevnQK5h5O7ro4b7yy8Q+NDQ0CXmjOjfF0vJg9D9Yub",
-	"mr0wGw7QS4Nv77brUEWggzOANfbzEWMbzoSpiszh864B1S7FyP5nKsrZ8JaXC/ujXiVgPHrAnsDJ45mq",
-	"sJvnJFPVvBeDgdo5A3CtQe9qqhqs/BV+kXFpT69PUW83HTL096RUI/HHPt6zk5EH8qDD47tc1l89xCsc",
-	"FnYHYz/+mjOBTjbBMx6sMCkC2YvPxaXjr6EDUiNdujMdXFfCmuUFiaViqwMc3uqLRtkLNGoA2EXVmbW5",
-	"ms9/cc+50+JFOwefCkQ1Mal72AC/fUh6Qk6Q0P1mdSsqqXpJzx7ndmfROM6kOplXxW1RionIT42alUEd",
-	"1L6LsNzsjsqmvDL7SLR7+VWXR34VCFcO6pG7V3UHAa3e3HqycN5CZxeYGdoc2FtvSJmrf9uQKYxyBoBp",
-	"prIbTITwZp4AMOMIOEyNcff5MbUL4Fv3/L9y3pBeYnvi0M32ETOHvqDxc4d7qCzXiwt00LkcT5QKIUYR",
-	"CQIFJubjCJdnKQlAMWHij0zMEdw2MnER+xBlzN2AUnx2uxL6IqTOIPTn8ScjKz6bKgiggB3Po0Jv+Na9",
-	"ACSmult/33rW64cLmeDb2pUdlfkmypMPiVfPT3bWj/SGD3Tgu/ntAkFyKS/uUJUpLHjwQPmWgUT5t0Ns",
-	"ZBSuaB9B3DGzUu+2xraYjS9j3qm5AVGvamaEvwFAjUIdnD0Da9CSAVyvnuK0a6DxyLSOGpi5ESRSWTh6",
-	"t1Zj5B9+6H/xTgr3ItvPhGiyD91WATjQvqb9WAdCl/SdfXT/3Bg1BGiREOQWs3nJjXC97FacXPY+tX8M",
-	"RyvvTzp0RlGWekAJAhC/AiBCpYLyCQ+0G+N2QW3npAOYy1fSu1W8Z53x8cWsSzm5FfCxqImSVFAD6Raj",
-	"cYcesoI/PHSTxG2t53d3waCQ1yOo66lDwq2l1IUpbsWlj/VNoBAJIUAXbqU76nOjRf4zLNXD9wPstoBH",
-	"jXVH87UlNu31hXU4Ogp/ER2YgH9P5ULJUz6fn3pNdXq96PefZFb3wr9ECjXBsWg5iYtjcxBAhEDmstBi",
-	"wAg3Swteijyh/zKjamGIL9DIvRGrwOJWaLbQFMJEJglAoiWc5p9DSNOrshEShF76aK/jkwAO+BqETkQj",
-	"Z00V3O7BFsaN1RXSXo8WNrfMA/Rf+EXxaFLwEr1BTyxOAMKGl3s1XLjXebhC4531uANugWjuQ2oKe37u",
-	"oiisdTAq1UifzQqtITr5scODDFZpFNiqVXp6phXcaSvRElX4rpD5T/iob+xzH7i1E0Zvp+NQlVi7x7fs",
-	"639LA/jMIl1bgA6Z9iurqOwwCSCNOfLh2j9g5oGW6gDd4frGV4JSsbIrsnWVjxsE+COO+NNWKM1331+d",
-	"XDx77t5gtDJCd+AIUT3cjkhCX51DX50Rlb3T/yWR+q1/8jU/GX/4+Pzpp3/rtQNstp2d7+wucgSjUFhd",
-	"Mc7mPLtZS+t+oX0hOLIBuWJQiPLEhd4BCe75U/ZT8Q3VfdspiKIyYWeH6hg7MS6t+46PBbDTAMx+R0eL",
-	"la6dm1hUZoQ5QbTnuhx7jtlRAUmT9Qn8rFsH3qpjy1g5/AwRj61DAKgxq4IPsSn/DjsP5A2Fqn0LUqhr",
-	"S0SD4n8BrCFxNVRWmIHOC/5ylY1tcYhvXJRlX4QpaKFshzOicUVEQqDrHDnmpAvYiKJ2eyLWdw/APRUQ",
-	"qHaHp9ooLfbOBEH1F8NRgqEfE0fJxbKPEu7viAZ2Bei/cSK4ToUV9P0Xa73zEwBrCw7VrCWCP2Acyrxy",
-	"z1pSwbGgrclmijHPTEBbXrmYfNJo3aCmlO6Q+x035iENOih0J0yOenr/N6hw38M6sy+zl8dxcRS57wxq",
-	"o3gdQlrhcbU6JStUG9T82Uf4bzf6F9bnLHlBpEuheRtSpwEqClSZN8RwHOjltoaDYKR7C9ivfA+N9g/q",
-	"oTi+Yus8wu2XB2SQGNGk3S9CBEP21Y11OThDwrj96xvDTbu04hW1DQGVrAIoIRQTFzEdF7LQ03WA93Ud",
-	"BWO8mwRtR029+IyykRDsmKfps/rczcNBklxw407RQQEobzq3/8/RcZrUuC5UdcOUXKvCjOikZnzFtMAQ",
-	"WFExKFUJgYUpkVW3WYXlzV87LWXfYHs+yk4886+vD2it1O7bWgLVCREIFf6MR7zcEqOqpXVC15Z6XJRG",
-	"VKwURrM519q1Wvoei2sZS4O9u7+1HngP9lm/T9RmUb0pEbKppRxQBBfu50dGiSe4KRb9WhFz1aarZgks",
-	"PR2HjzFZEM1rGSTT3lvYH1VqMZmuRUkwg4uE2GDc42l4iWFvNNmgg/o3PATjdegs2p0IkPjHe5bD0tu4",
-	"FLHnQKYiVqrS7SyUZXevk72WcaEs21Qn2xQR7ED1tXsgMd0Fs84WLW/ureaT/x8W2OLEr9vSyALowl+d",
-	"Fa2fouXwJMC9Pazu8uaBwvwgMZ11q1Ex+WVs0kKAjdaVAj0XRx/S+zU9cQlKL6ikuZC5A7a6b95Yhdqr",
-	"QiLHYxEK0tsLZe3orHVY3myHCC6MZwYFVWytPTg8EKgibPwuU6HdU4D9/9mlZX1pDmrJxzfuOqI3EsU0",
-	"7gFFLUXeEf0euUk8IIo+oMvrs4/w309nSAC1WykUpZUwWE0qlX6fMCBVc22YREB7K6piDL2r4zHAgjxK",
-	"R6Iy0xP4YpU+xuh3RDpF8AiYqZ4tDCdMEKAWxeMdjvCrX15fRlas/zng/xfGCEn4/YSz31VT9dL+6i3N",
-	"wZa1Q25NvJZ2jCPsRVSgTuI44APW4p/tkPb9JMTYC2meP+3BQhazxQy+pGUspBETawPvHkQ8KhhQPHMH",
-	"DQ/STa2yAxsuWDP2cHaChxxlB2lg5HR3rqcncFuR0zrHrleWCb0DQUaqqkkKOjTwqamldKwOQB3r7WXY",
-	"/NCEF7Oy1pUA/PAIWsBamFsCSBAd+htRqOcppdZdnSKCr9R6WjlwqutCdTiJhG55eHaKCAEM9INzN7q2",
-	"pPv+AJmD5qMr4TJ9sLqw5FS56Jm6CSSGxCDtGqW71QFHeYQEBy7qXzPDgWM/ZoqDJv5IOY7Mb6gWImD6",
-	"Es56ORG78QAT8IRvORDjscjIU89VtgA8BuwyoAy148ZG2AiE65qXXHq17XQCBQc6oEBxKXpHX+wuq5Ha",
-	"Zw9nLWbuhbbxBW+Dn4b7+NBvc1XPMj7XC3QeO9Fb6RqnvpUUJwjBAUESo9iogh5wD+eKyx55yh4UhLNv",
-	"3717xYS8FaWai4TpYiIdZlQ48/JCA8SxK+WTNenimk0qLo3IoZQQrb4iJ4ASrHxJfLmqBh76U/YPMBtZ",
-	"6p6duiYwxuExMNqVWrB5AdV+ZG565edm4eTkRqzSx5cshfdPA6otVi0mVmRVTlTvleDgy7Gn/acISYq3",
-	"Sdf4jBI6BOkt/eRJZfzrdgg/reExpZ8e0SX++PXB5B8cBpQMEjKAPCMwGz9HamGOv0O8Ato/QxLduhMU",
-	"MhTruGopE/V/xDsJ2+7BmmJSLQcOopZ2VwB8XAVgJi2EPGVXhANHaeVqDSoXHzPEV87TxBocdu9A6ZB7",
-	"Jg7zck1Enf0mlVfWNRReM/RG4Om1THmpVQpX5sKFB2tmEIUr4nC0/7AGRUG9DRTMydSt5xTJMjE3XGZU",
-	"Q+XBFelMgQPG0J4lkIjCTNvbFew4HzYtDu8HKG+w0L2kR+t1BCQ6osqJeaBxMa+wyX1HffEtCcIDwf3s",
-	"clgnJIOHocYhQGEe3VyuHEoKbMfC+ELyZop+g9l1Zn+z8XQGYfZniVHKlcFbe/SUvYPjT2O/OoQXKwTq",
-	"zvFMQlaNwKNBY2yNy/1ix3LEU8be/x3NaRckdMnlAeHVAQvQ2RUE73H8I8W+xJmphNi+sAWC3OopnyMg",
-	"H0a3sNV/wGYqR8SYik0qtZhrV+c7Q2tq9LvITONDbkxVjIBvGsQmHBtLKHyUOUHnBOGJxQay9JL95hQp",
-	"ZbnsVNVTXHY1H3t0WIdK3CqkmwSx3eaxN39vZ/DI4gjP6JBFu4JHlkUAQObwpM8glgDYcELgRuIo9s53",
-	"rTZuLmSBnTcevsG169jPwEekcC8NzpEKYKyscK6mD1F4jmt7AfFmDygQLeZoBRlrTUYupwduprI8SLQK",
-	"6bAuozZ297C6UVYWQKG0QqOG0HsJceYLzSYLXuUVL8pQEmHUAmC0Idx8GgwmnI+0xSOQilDxac6SNeMt",
-	"+EtkV9J+Ch7UF62MfW9oZiPMkgfEKzyagVPj6pYKlltIw6QQ0NyagM0MtP8iW1SFWYFMFdmNMOzpV+fn",
-	"uxtBCIDi5vVPaQrRxnNGS3DDadAHiTWJSLFB/h8k2e90MvpvhcwBSkyuOkwjxO0/+4j/2DEihZW2/sU6",
-	"AFQSSlYCSBuA2YGPoeNiCILekID4Dd2F0Ex7yuKCycI0CiWpDouQGimyv0NVrvXrXX36X71ikl6kyxw/",
-	"HBAyxc7cvN2vaBJHHY7Lhvid5cV4vFUGPQkDCaIas9So1B4nCZwpVjWDixC1u9oNgufYtUQJA3kLsHNR",
-	"ppK8YwLAcjD/LMDln17LbwXhMqpx1HUbSTt8Hky9UK3X5hEX4/FdCUnsb9+r4wqbfUZ3W5wnEbjEKnuX",
-	"a4sZDQ5Shalmc4DqXKojEI5sE81JxefT3dLyXOYj9YdXc+F5Ccou6Ek8HMkgqoQTugia1HgC/SKQMIZK",
-	"Ol8f6BkWfOf0bKP2+3d4k/2hE/kSElrHFDQcWoekwQoc0Dko4tNK1wCg7OLgFQeXKzJeN3IdOUTRAjn5",
-	"kLpfUpaHZ478CzhIsmkhY7hbqLtqzfX6J/+lOY/oLXZgPXLve3igmiyayrZ6hM6wNLKTaLaQxT8XIlTG",
-	"Trq4ft3rPqjnEIobTQFR04kq83Wwzj1X8KGMdzejXaYTfX+QEGYOmZWwhmvCUlMJZx/dP7cb4tAU6ofa",
-	"puvDU4++GT/HXDpDdMNk7q2a6V4NcChx6wBwO+OI2JdNGC50eNBOHgRKOoBCO/foRRNOsUS7dniGA/8P",
-	"hB8RuJu0lwuM0M2xVD6F/6QhqUrlnuhb6RvMjibX0v6dAlNSoWQ6gGsRW9B64SIQiy3mzCiIkkDNlZI4",
-	"YvDEojr6sSpLtWw2rvFoErSobkV1oq3TT2MOrLJEZgJ43IXRohxjwXARfMYCGbaoao9dSbxL9Bbobf6+",
-	"gNQyXge8U0K7rhoyjiTjhllP0FBY96LP9MAlkoGUdczJPsXx28kGCrXlVEiEDKd30IV1TJ31bs3alVrY",
-	"ycqUlCKjLE76I9fm5JX9ycnrb1MYCCxPoXUM5n4tJ8L4D4ATg3BtRHVbZIL4L9ywcNHH1quYFXJhEN1O",
-	"SHvvihl1YwcLMbdbzCu50BoQZSHHxCWUzeFY7dzAov4Ms6fZSJilFQhrTqsx3tYJXCVq62hfx9G3cX0D",
-	"U6Gg3hjB8V1/kpdRt7C4jFTkgMvmq9TsTScAeTZWhCtE049stSBpoY7VXp5ZF064zpkIO52wWuzmotfq",
-	"KjB9hZt7l9JSmoG2ytJL1nc0JiG+U+YeH6LQ7EbMzcYC1MMVnzb6pu24ojQEFukTS6FUS6bkpRUyJSfo",
-	"ZEi3bF3Dtb8cykZxnh8xYRrRwEZKlYLL3QeGKVEIMFMFDCu5sVPcPkZHVkNiE808Cls8/w04+j5LcU2H",
-	"4o+5tTZSQvjXiohFnfx6meysyLOqoTYfftVybrCYp7dDLeAVdQttVKad6wKKee9V2XIqwg75oZC53sXk",
-	"31oJGqEjFTrQA0d9DElH2W1z04CTv1fd5c5+zfoJX/jC5pLXZWvJrVBlorgV+baN1Oxeqh0VtbeJYHJ+",
-	"6598/eHjeXL+ogse52gGHQzt3tWX9EuYswjCxnsUvSIfsK/A8JFmEGqDPfbxtcy54QP28bqnxT+ve4Ov",
-	"kmtUmte9wfPkulfk173BdU/cmuHz8Xl23bPfG/jMMyr13587RiX4/qaQ+KuW59nvrQV23Rt8vO6RfdEb",
-	"PPn0CY6R8PItUDtd/ifuXawwj7a3mYoZGkD2HWMTiEsG83+wInoFXKSly4R6fRvczsiKpoMRXZJCZkW+",
-	"3QqGAB9faPBktbW3eKC2GzBeigptY2vx2vmngkZEtKGXwRPBfkQhfJgygNSsUzpT5wj7hepbrfZXmHmA",
-	"rD4OGbIJl1CFVCrtEvJW3yCjqx1Tl3Hw2r/2LvaBmiNdrqYBlyt8ZA4fdqkx+6s2kdpHRf+ZAjJuzo5Z",
-	"s+3F8UhV20W07t6rBOFt7oezj+6f2130WCi9ENL4L/p9tz2a/lyrN+9mufcZVvJbYXhRdvn07pUO59OH",
-	"aWqb/i07MZzV0X06OneKeBIP2LwT85ltzQ40mT9VNdm9kROV1B3JjzYCftWHVQRaqx2tsyguc9/WGD+U",
-	"I/TG0ORFzTGbBoAB96WqoLNDZDcYRLCD6hrOVPDSTHcez/dw+T9ElReZ2T4gNEBFJdgImi8NM8pTUrsM",
-	"OGU6PdI9hJvGxLTu6YQwtGO9hBTPrhiWpPGEGgd5x4tTP/y2k23LeruMlq9UJutJzKOqaDv/CdMLe6Vm",
-	"qauQToHUFK2E9JKlXK6w3MdaP8DIhkg4na9gn2AFs0OEn1zU0Cx/4yf/Gn74X//W21uu/Xan+ow5R6yJ",
-	"bctCkagu0cPb3GsFKNaB5Vec4iwQl3JBTF4vSHdb1Pq7VFj374rlC9RZoJYJnCR98dXz/pQoy4MrcPF0",
-	"2vE64KNvWI7z5ztM/HuXLh1YNZbaW6eX8E/cqGniIakXEj9aoXGBV8EgVmkSle3XpkUra+uZiMW2NpfO",
-	"2LWm5yVLcQ+lZL10yqFWldlbo9nf7GQ78pEoe385IxNe8rg2potG1PBqQsOVi7Af0OrcABqxhbZIxrDx",
-	"Hvq2ihIkSbA5XduqxpIs5Kh0URjUl19oJmSlyhkUbtnvPB0lAlJAZB2mwKhT9prqXCqB56Lw9F+uiOGU",
-	"vRk7RLvsRicsBdRdDI+nN4uRqKQwQqeM2FcrcRl5eZiNr11HTqPwWipTuYDSQiychgd9oZ3X2M3vmUFm",
-	"9Z29nEq1NtAmuRX5E4E4wriGgXcRLdgGD+M2CsY4dZv0/GJ7e9jODjStZPuA09NsPVBq10ciuzwX+PqS",
-	"pc66GBZ5SnBUULHsZuFASDFAsxi2aic4jFME1rmEf20koEGC55ozgbH9soAmzXEl6H0k5lFyQArUMfoG",
-	"e22IiDakqBR1hIbqal3ABlNUgbnW4xZxTESAY7loMNlCxyXYX9EXjrGiftOLCyzWhjKcaiby1D0kpY9S",
-	"l00KSCPglrRs4O9UNRHmrhv4JT6v7VzroPOO5mCsqokyRhykrwbfY5sgJd1xOoxCs/TVez5x8o7mp4+v",
-	"gRH0y9X7l99vxBsNk3nso37LJn541pltq7HncYG/rPMWAs7Z2oq+9BTkgo0L4WG6PTM2UYSDMb6cqtKX",
-	"U3s8usaG3gpA54vQgJuZuiKw+2kmuIQ2o1N2FcV0CQov9MhiuWNgudLLwkCfhhqPqU8Jm3QlFYG3E8lA",
-	"+/cMG9/RK/0jQCFS0QFc6zCLwpCgo15TBNoTmNMw2vTH3+f5fQyAQ1DHrBM6U8PqEIe0G6vzJnC6vTYl",
-	"zsgDUSn/iTXCS9dNBNTzBuRMje929J9Rm8TGzAtdE0C/fOTH1I5jKIkHbVDPgnQWiV5lDu30ePRB8IjO",
-	"+s2yDI0ixyAYjKaudX3u2Ai4rsA3L+/ZR/zHp7NqcRcchLXnJZ31po5YLDOEA9USGscvDxkY3x0bV40x",
-	"N5jiIIbVQkKZB0Zc7fQw7tJ6vhWQXgcr0drBEyLwqxbt/nYhr9xLP5xrF3y0W1GNlLZzaCd+D92Mb/F2",
-	"IR8InP9XB93VoZ8D9NcB0toLwMr20trS0ta25egUPcE2z26QNQePDOEUCPWH/iCjVOLKBovMiApBcgZs",
-	"pioHtsRLnWDUtlKlI3QcKeIJSphUTItyfOKuptYPapoZFdAtiZV0odDSmyrWB/B4QL4ZN9RTYa6fCr3g",
-	"qQsJdn8hh2NVZSLtaAshXXJFo8IeyyPTS8ZP6sIlgG8P2PBB3fLKwbtE/bu7nNcHsenbiK3eIgyAA6bm",
-	"sNbgILtOD1R/Cbb8A8O4dwJI5UGixAsi1YNaW9sh/FjBWdnbQsSf57NCajbjq1P2dg27RqphpmYzq4tV",
-	"KaL2ZxRrO1WujosMDWyuLwWC5ICvYOd7xj2WTgcpVrfs3dNk1r3BRdKTamh33NB96o41eBEgQbETsQcN",
-	"Sn2gD8fA+Hn3D1/df/t0KOd7YEG1brBWowNA8clK8Cz8vnKXmvoDfKbGUnnAW4YAWFRq7DfYQiIS1Ctf",
-	"vmU1NlT/OMR95CGKpshq+iYIU6ObD1BDINOHTEVR1T1h8turEFaEhuIAQUAPWO3QPJKwNtz/zvn9+PGq",
-	"G6PpzxD89siov7l/D4scYFgnw/757/nFH1/98+t/VS+WT26f3TyfPZV9M5nyIwI62bc5EKQTza9DdtIP",
-	"pE6aw+hEfR+JjBwKETbUIbGeXA3hNq2y2d7zmayj6pQrpgs5KcXJQgtq9XbGGNYwUG8mIf/oRnYrhlQ5",
-	"ZSlBAWkf387sfMmIbzLczvdLID/6wPd9eGJmVxVf+V9ZA3K6IHpxR3dREFSMAvYcsjU0W8hMVKaDbB7T",
-	"Yq/cFD+obnCT5rfIjlXObvAPlKfyz0csqK7zG2UqIXZtawAeMinlNwk9Z58ze1wJ8S+xKUQVMSI7ExEb",
-	"tOgLe0BaG5JwgAhaUcjc0YovpyLGVywkAxemu3IXHvIdDeyIyhIfYZ/ZtW40OweNWtE9P5eX0qrwfoUo",
-	"PaexxKtiHdtgXUUeBxG+YwwH2V+hbuaU/VJyqROM8RDKbFWMDZsopgjqwB0C1okYiQjxFkykmT0vgFde",
-	"zLQoEawT1SA+4Q14TOAMp9gON+QmtfZrai+wf0DJVboU4qZchc4iNWY5X0VFmaWyY9Q3xdwp55mCnWON",
-	"xWC0/b6YzROH/WHlNvAvaEBgXRZZNH/UP+YpoFwBEbYBGoomZ0q2Jieu8rwm8w8LLYXz2RtQ98XFSf/8",
-	"fd91X8QIUd+UPLth31VFzq2X59fF//T85OJ59NOddTrOwgMpdFqCjfrgIJlglJy7OVqkQs4+4j821hj8",
-	"Wo+kAu64dIBLFI1YjyS0RVkhWdeU1N3y6UHPUMrvMI0xMwQVpbt/BoW6vYIOJ8ZjhLQs3mb0GY+OsjUh",
-	"BFzOGlSsd3+Rc9SqHiyA9Pa9qxtzYEnrEDUckVJi7CQdQR1BNMkld2tZKXti0CA3ByUdWM3/HMgZX41X",
-	"l712zJlDnusdokUV65tk6xbr0wOiEZ7aWPLNCjOIimexb905ciMOdgA6QIVknFVqmTB/8YTbD2s/mSiV",
-	"U1vVQt5Ia/vSBUVJ4Ftt8vK9K7w/mqTQEzpEBV/poHDtYTse3ebbKBtn00IbVa12kRHCUbKG1CAwl4Uq",
-	"DCdCBJIVQK2wy8JxdjsMMe8gX93youSjogT0SALamvLKuxkoKWDA+ZpdErMBfuxDbFE0D39Frq8UBfgc",
-	"iLxe+ZLWTooMlIjvaXa2dCp9Zy1RMFGVxBwPyQnmMK0V6nz7FHAO00tfPP+0j3CrEBj0pK/HbEz/OyAt",
-	"2uGujVV20/jAuA/w9O/VEon15hxb5DDtNrdHR3f7QwUNfC3N8M/7SW/G/0AQhfN+vx9hKpy3YCp8OLoW",
-	"cTLTpUzw64NpE/i/07nhyFly/Xn1SVSSvKlPDku34GJfvTCfhxqWW14uxGWEuwgfbKVFBqsCBnDUYCo8",
-	"obNYyX774NWLxg/lIfOe1MsA7P2NXm8c3IACRoVkKS4xtgto4Wm07VcLqYVJ2USxkfUusWGtqJzOShr0",
-	"xavW0sLLtnpCB6gYD7HtLHgXSdYdywR359a9j6cOU2WXd6aMUb0PSQ/ntbVLYI88hn33h6oO3L7fGOJp",
-	"UV7NGqCq8lzPD7oZhdl9H3boVF/u2YkniX+5TiGsm7L+mnCQW9o1eY59HW76zau3778f/vTq/dvXL99R",
-	"1bjvjfqlgroYsdDANsDwlD9lVwxHEzAdtIAHYwlqEpOBAs9MhqSriCcmqkLoy5gTXDeKF6mjFWS2KxT8",
-	"E83HLhAO+EindOKxwyA2NTzDf+7f7EwjMD5M6pFy3Dqp7t5nXwd1j1EQAhFiwcGTwfCKwW/odHVhATdk",
-	"pUAe0kpkQpoNpIkZ5ona0a68Xfa8fyia1SO3LMble0bMULhoKTAn3Et69ZDmRcCisbNkRVWLanP++gbo",
-	"xXsTvgDSulDE/c+FWNiZmQFKg59n+HhY4uInvWohMVHOK7n5QbiejTt8hD/+dg1Pue596tFJYcXq0+7l",
-	"MrgZj9m3iaP3tcIR0vxBEzBBU3iV6bcs7FGIbjyQm05HwNlH/MduMP70Ru26tc12xrU8pu1MT+jMh9oB",
-	"HxBLdG1NHyr+i++9Kf7bXOGzuSo2wTNdMbigAb3oO2yqBZ0syJOP4REd1fktJCZjXeuQNmKOCKD4YCTV",
-	"X5jAoFtIgGnAY+KfC14yVCQJRlc8HOrXX/XttX9///KU/RLuBXB9XLNSyYn9LyHfbTzj8ec7HfQ0ane4",
-	"1pAGW4IxOaQc41jMseMtjVF6dEMa7EMEYewTcQ0xpmeXN0Gkr0zJHLxYfxY+ed7vdwG0iDXgPjzkL55/",
-	"9eLp1mDMn/vY33DM734C3+NktRJzzOMVRfJIuFuRPkEJQ0vkT6uFAWHlmDVlP/s6ikbxTL2sgnhwfFtm",
-	"JfQCm9jvWHBxyt4rhKHx7QaIJhN4ygFHguv2+Mcv9uI/Q7VojYqK4HUKeSu0KSbcQA6KENn25J2yL/iw",
-	"5Zlb+x/vvynhLe8YhrCyNtvMvvj21dW3P72KI7qPUvxZao+VmTA854afGjUrHycUtAksUeNmEvlaFiZh",
-	"lTVUqrie21myzZCiAwxAPDH2riV8fC2x2o5rlj7Sgpcif5wOXEGmqVQJvHbCdTIDBiQwrhDhogg5ckxz",
-	"X0t87cS3VsDj0xjAOIrHUyEQMTVieuzpxcW1pJkaSmWG7pVTV/KkmRGzubVm2JgXpQagbzvl37//6UeX",
-	"b8fl0AnTZlVal8maBQAYAYgAdqfMOFDjO2yYspA3aJ5NjZkn19L+RyP0d1EahVaJFREoni/yiTCaPUqv",
-	"F/3+k0wulDyxL7vQ8IFIfbKvLG5cNwtFhK4l/QoYwus/e5wAMJ5y1Eo/iWrGi5zlBZ9UfIYjRMRYt1AA",
-	"BIrrjsO6ltIVP0AaOs2LW0KVT+1PT/Cyv1335HVvS6PUWxT1I255ekJXYwefHJYXPGzMh/JgKzETecE3",
-	"dz5fsegyMNQdFHxUWp0XNZRZ6CHF47IwEP0XecgLQxmqsXvH+DYJYEX3bbMzlHG6uREEkWgVD1YlcGlP",
-	"ZLCWpEP0D4E84W+P3VkzRRTg7hLf64zaqyomE1GxNHrRtMsJehvP2S5OUAQlVy+53Rmrdn/Q9+jBR4Bz",
-	"jKYggnT8C0QJiaEBAoUoH+D8uD+GatwbPEl6IzHhcrjJySAwjtZrnvhrBIA5+bc8W4qRi0NWs3yzc1KJ",
-	"W1EZa+jQouMSASDVXOS9PXyWaLmO6bPEyuRInsuyResA46wW5Zj0T6iJQqP7c2tUKjPbQmTDs5tkjbau",
-	"yeQZmowLaxXcUg3/aYdeck8+6gmJD9mEI+Gn4KAOa0f93gOt7tlH98/uqG8wdNXCeOC+FkP30kGOxtay",
-	"vepGINw5sQu22UZuQT7HoncZRr5g9XAxYnfLz1QovG7w0ONrIMyX0NGQ3aQJS2nbpoiU65/UgfNRxat0",
-	"BAjsuoguZkeNlkRV6o3KdFff4bhvjAoNGY4LH+Ib7TXrduAHjWb85SMDOCeMu7DQXQIEqtxyGI0qwW9O",
-	"JiXX6OchFGEAHdhU2f6FwzZkPMvE3IgcctchitAw4K0eG7hWTcDgSIjvy7rUCbkM+G/0C1TALEO/AKCK",
-	"oAB1TJfH+InuaqTqs7dXMhrJF9q1Zl76elQoss+V0Fu63N7CTB7aKoVVrMScF1Xvg08/w5oMYU16SQ/K",
-	"ZZ3CiCBET+h3SS9AiIZQXET0nlDCZNDK02K/pjkejqzY8dxaoJjQqP/kIvyEIgi9Qe/jR3YqF0qeFjn7",
-	"9MkNag8DNZrgjYaFKsWR4Kki4JiaNNV7BZxsfV6jg/isN+DnEPUWFFX7TUalQw6XN/G9nb4kC+r53C5b",
-	"AGkLbExXcQdONQXprAsfQn1ufgYOdQT2EPEnku+OCABk9PDSuLAaGr0lRgX0+j2ZUWrLTnxHM3K4vZiL",
-	"rOTRqTzjuWhsuHw0nHOtl6rK7cEODEb+ELfr4v+JmyiiZrC6Gz787aMD7G9s5nnRS3o0773BuT2+/F8X",
-	"++8knKBNe4mE6ji7yTGwP6ClriWf66kyG6xzRAxMGGE4JoEICWsDY9pwbxAuuU7ik21NfL9w6JZJ1LfT",
-	"QA1CRPMYKa01Kt7mK2BzV0qV6kPsZk0Ro2QctToQ0AFphY7A6js3STuwvZjCGsB8BOgI2KrRmQrnZv88",
-	"+DENNv+emy02O9OIzXBYlp3Gza29jK06D7MlzvJiPN58mhBUgPZ7xO2I4IVb4fZRmPG4Rm3a6qx+W4zH",
-	"biH0LhIneFUW9jwoustBrchvdKruUYPBDT18V7E36s8p9nbmO8FlaPEuA5gAFSQ58xgs4wPsh5dqNodg",
-	"fLQlDNDg2qn53DYVAu3vUK/XntWkAF4MmVEYNp8C+PpUzdpL+YD84JiRGnxAVyGf/fKgvU0N4oiwsJCQ",
-	"LOQDrOmZs3ePGQFxHTSRUDRYMyL5wNxoLmKUoobBkJULbQA16EbEhAEDQqpcz4MX2qGP3YgVBFpGoizE",
-	"raBnLpU3wtDqUNVNlClzk4Q0BXRhQDhC6CT7IzMthdb3A0qCYADYOxH8TTfGUcwQ8pBFLX8ZXCOYsJcq",
-	"74zPEmPLEfCMULBd1/C6RO8TqKL81oZAlamEi0BR2QUUR+Wx9QxYmN3Wc4dWNmInE9g+v8WMY4/efveS",
-	"PXny5OvHxDsbKQa7nVaevzwyJCJ2t93M6E0y8L6YiTeV2zVHNivsfL2vRKe82Xk6aKEEQmXA9D+kS2lH",
-	"sc14tip5zs1UE1ZkDtBalC5OHKQKiAkKJba7R1UQMV9wsKitI/rHvOSFRLDid/jjuAMXuF6wB7cNWtKa",
-	"37tI+lVTpusi7YX5zib5PnKcdBEg77mVGqb5n2or3c08N7TRtGPygmk5pKFujQhvKAS7l3biQ+y92LZr",
-	"3X8ACusk1YdmcD+aMJ0YKYH2ZG+wxHVIEdPKAKI081KtoKTBO8IcmjXi3k4AMrMqCnr5chE4XNCPsieV",
-	"dsi2Mc/2jK+wMMhBsWAIX7dt8gzXJvc0hyMBJFKgMQbeTMtTR5mKxlklECrXE8MkkIzzthvhaJKwdUVf",
-	"QVr/4dZgixrxWBLB1sRKkSkenTPVvVtLKBVqrYC6aGBK3LuL4TPQKMbz1hmT9WU0IWB/tOL/P9OuXmzH",
-	"pQAwyhBFS//91XtGv00pPNFdNfoOn3H8dDA9aFuIUebgOmNVJLTz3H9hv69HGovPHEwxoqr4WFUzqB8W",
-	"+2WqnJSjDDqBjIqiPOxxneXKqhElyZ/F58aglJjfAvVJTfbtOauMy6iavEPxvXcv+A7f74jCVH/UxgwO",
-	"jOWgesE/3E3oA1rbTaHapeLqKs8robXQIa0JbCFY/K6ym1N2ZUxVjBaGIthxZRaek964irzZWhUDAGU9",
-	"Sk9OsM/lRAuhTwjMz988fZw4g7yR2OlIxdTX/fNJ2IZgoREHhOBrbHzelLWH6j6DSRgvylDjdgeB3IrU",
-	"9k5UBVACQKgb28AwPU7tGGocdJhjgie+gNMdVFInFtpfiGy6/Y02gxDAlB3RUIrXJCpKtGfPlOd/bZld",
-	"SKsRD0OBtv+Au0Lr36FLC9ra0VlitwT7XY1g5ksxNgSCiXq+4oV2QP/0hC80GwuZiQH+fFK4MkSExATA",
-	"KqRpIsx+5AghdB7lwVlXQOpxyn71aKp2FGVxa8UOSz89ADe6YrABRJ5QAByy9XC3YSGHCy3SQMGbqSrH",
-	"OA8Skky+0PZ2BbiSOILA/w8TgiUzGIIsWo+Sv8Oqrp0mf95iyj2Oo8RPhz/PD4Tu7G+4+9nUteOKmSgL",
-	"2R3Ifk0BhJBbd7hnOvERHjggHC8IVTDOkvXuJY/+ia0P2PhQq0/xGahmecol1noqOS4mofYFH33Lq4KP",
-	"qPyTOAMSVozZSi0gXFEJngfK+VfSAKIHGlERBwGgSTBtKsFnCVFiA6cRmVj4jd1vpZITUUUVZO+yqcgX",
-	"1nx3L02wrK6TuhKoCNTCdJrtbi32lf9Xdtw/FDLXvY7WKmfQOGa4Qsd9G6oKBeLd+Ey+JPy+YFbUFVNo",
-	"NheVVhKDy9VtkQmWF/kGGCtVHerxPmrthlLH+vgcMB71caxBeRwZtgND/4K2AuRPyR7paPKrclG1x7h6",
-	"aM/0kp6Qi5lVO/4DVeb2Hx9aB/RXMvZoa24PhxmqPbNXH7aPzIuKUQ/n5dKbnaG4nox5US6q7tPjO6uU",
-	"4rAJ/YA9CsyuibdKrM6N+uHotHicsIlyRpBHICQYaCg+gHASKHhpLwB97Rrll6IsXY2/zFlZaKPrYfOQ",
-	"txr4rvOysIPNAOgAtwUgHFnlmdIrpL7iCFnQQY3C2OgV7T2QY81MuWQXSb/f9xuuISnwch2u9jcw1d/R",
-	"TG8JY/+o1A0SjsQSE8H2/ZXrIusz0cWjQdO/lh7xhR6HDRM0bh/FNUeVuvnMEerltNupf3UrqhWx1PoT",
-	"OGBKOBYPexibxWxkbRl1KyrAcoIwrdEYevQGIKLoVWqBm28Wk4jD3CzkCFlx2rHRf52uQv/U0aTm1+mq",
-	"uxMQMleXTII75fRGgWrjEHLyax1Km7rKsEyqAAhqhJf9zGLiVvCYVWfvKV+ZK4Vg+aIhgNYyJ3c0TNHg",
-	"Wl7LE5bOK3UL/kQ6YCOrW0CJNWLtwJvph3kJP8Tsp/9V+Jo9AkHHWlEZGD4fw4HqPIrL+CHXkmGva0Sd",
-	"B7/BR1WqLK3i9g+rUS67RD+wiIZhJP4g47U2NfssZIEySG0Rca84fGKJW7Iqcn+EyEvvZaZ0u5ROSXtH",
-	"QGYFrgx00CM4GTqRoe+s8urL6U9w+6dcO5JSKOSzI7B3dZ858lCgfsG9Uy+sXNpTZkTN49z4Fw4sb/hq",
-	"9qa8EqFhPtowUCzoU+DIi0AdNXgf7IdAXy2CcE7caP1NXYW2G0WuBO5HTGdjf4/bmoVe5zy2d0ulGtKN",
-	"hn7CrQcF8fOhAwoPdMiYzHbGglERAjmKEUzBcAG42OmA0veE0CXGhLtMIhDCrVoYakV0/Iz05AFJkt8p",
-	"MPpo8yEiSWESJkotmPiDZ4b6uaPdYvzzmVF0y1nc4y+FANtOuU2D2jQAABsxj8ho8V1xsdJBWBS3fA3g",
-	"Js09uvD6DlJYwGt3GYAQgfwApL9iK2EG3t9V43HEDJWEz2UM6l5DLnAvhje2d6WXrxxsC0kPFZbGFG4x",
-	"7FQbY/aUaysgQub2PVIUzqIUMYG8vRWKIo4jehVKE/nb+SkZqvGYBC56Q/i9fUbj7ngzUmEiVrRuAzP/",
-	"oSv3ii8culjBoM7RYnenfRzyMvjBXSLLvFdmnaxTUyAVLYXWLNbPOFC9ktmQSn9r+jZT88igjuNGpCMo",
-	"Xhk6gF35Mor1sqVF2OkH7LJzagZrETzKNSDEY1FzrdvQ3tQNoykEFxdWf8BaDI0a2pfy6FzhcXA8ITO7",
-	"dHJWCZwHjKUNq4Vdr2oh44KeN5KqtjlLo45comcvtMML8/G6XOSORxHUeh0+MFBy+V5HDHhZxaCs1LpO",
-	"ZyX9gSiG+CmNDoJuGP5zaYm10B6KHN4RmP5O2c+Y8ub6BgQY2eUGdAI7Ymo7KT5MVxkdQasoqxc9rxBF",
-	"EHGICzlEK8XNnwO+Nx7SsDK4vqHDblLc2jWSLKXfJqE63Q6Qopd6aq3iAjxM+zqAeu9CmhLx08bETeJC",
-	"liSedmkS16UELx30sp02RJHyUdbLhsi6k5gpML8cVxFOHBW0wyErV8hx4WiZ7TGP8NSw2u6YgpMhNALW",
-	"zRorY3AU+j2ebv45JjIIciJGyvInMLbjo20Bo7Y2C5kVhUdjwHxs1MFS2UkL34McuBrVIA509Ahe5WoJ",
-	"+wbp/doPF3/hkJdlOlhXZ7TH3fEKynoHbb+m6mGSUMkrKZw+tiMbqmo+5VKHoTYPZs6s7mDGuvuqxn+T",
-	"ePoqsF5hpjxVyQhyM3nQ5ZgUcm8M6+HN6BZ9H02ce33YalJF9S6ePZAVZu1m4SaxRYKHTJgsDLr4HStF",
-	"FewjMNZaMR3sdnaXU81YShtOlGMr6nZKbkVVjAtRg41MmKncR74YfkExoxB9IpMOsN8A2NHwG5AFO8Ft",
-	"IiDVUC+yaRgNeNgNjBGwmcbW0w7H+8UFbDD63VDfiGXjx37rjAuz3nED0I4Iym3/HlovJnWi7FOA8XkA",
-	"ldhJ7dih3KDdhlbkrmVYY6wOBWNfxQzMYKG7hJ89IkNPkI+V6ORapjO+GuKfaSjrcwajVjD+q2YRVaGj",
-	"M2c8Jq1IvHAo4dYSjl/LR3003P9a0llRIFXvXOSXtQWJzjS3PlAUTwMKpD/Y18ErHe1o2EOPcJZrQh9p",
-	"ldS+fU3FJGvbHkbeugVxgawWJ/scIG2ildFAv78A+0qsyFWI5uwxnuHgU0E2rZpBJS792/dLhc0F7fbs",
-	"jV3lZaFF4xAO4moNm6G/JY00FVWlKp3GgVfrr0DYA0d/yn4mRr2UyJthVq6lrLP7tZ5y8DSENI4FHbUq",
-	"aCW4AuJG3T1cv9KqPigocXhCb/AbQCwEfBX0VCBKBvqqN+g93R2W2L3eXg1fF4cLwLnZ7YjChUSAZ5kA",
-	"joCDxGntbmch2RDF2b6zf2Ji/EasNmMOzRejssjYlEOxpuOSFCv/b1VNPB6uC7idsqtgOc8LhEVjeaHn",
-	"3GAnJEY10I6lU3zE25m8fyy0+cEOcxcIzzAyq+QX1VzpzoQifb1zv8kPYvUL/eS40X77oI5023ua/YRh",
-	"gvHApVS02jc43U5errJMaE0SswHDOu7G5hkY4o4DF47pSlgTp+BlgnG0apJ4vTjjK5Yr36hNkTo8YXOl",
-	"qrCq34jKACZVR9boJ3FcCpbO5k1elqI6TOhcsdeMz7qXANlYunGA8Qrk6gilBty3/qKvLP0qhcqm0w4+",
-	"Ecf/8tctW8R32J7Hptk90g6juzvfuKjYpOLI0rK21l35hasconR+9TyZHNxq4EIKtKjokMNmAyu6xIBN",
-	"IREAmtR0ApDswAaAoHidJgPO44MaDGQbUOlMXKoDNsLJCJBy7CQgSHPFjap6e1CH2Dd8oCZxmt4OJYPi",
-	"cwhpvMpzqxDcYm5SNGcf8R+fUBRLge3f9dF9W2gM68TaH6I64lY5tASjboTU5FYVBmCBMeSrJNVZnrbg",
-	"TVpj2YtdY+afttstQQNSCPwwKI/gv2+atn23Bb5WI3Gpqone6ZS1F0ZgeP6ARTDadl3+xt78iHr2TTXZ",
-	"ZL3YIR+09BvmwBkHYQr2UagBJkTmqvpCMyMkd4rVym1sukKtDs9nrhcc5N3++YUjpwApt6aN0r5js9Ae",
-	"3x2pO0ETWw9QUJ0Q6GzrypmxqmZptwJ+U00eVPvCy3rwSVK9hSyMAJ7e3cXkgTTsz2Jpp7BbPv2ywkL6",
-	"0lr72odD5LAW2aRL8c5VWWSrk0rMVbUBUPKNFAyvCSF//CnWDFNtGYjxNGrzxVJkl660p6lVxhN+G+en",
-	"XT5O5p7oP2DkYSzbB/YroRelaSksrr0I0eCyR8sJfn7zQp8W6jEFTBYSotydfA6/wG/e0pzsTujgdIMP",
-	"5Neworu8w1Bl2Fp2e9Hv71ru6kfh3OPAYTuf7zgaPp8fciSoK3ElO56I33Y99PnTOzxTBAUL618In9Fu",
-	"ZDAnC17lFTD1dBYk57t77ig574pc7DZM2kO7ER3jxZ3l2f19lyc8FQ+KTpGAb/ecAzQe/nJVyPHW3+7B",
-	"kdpM6otKVT8uN3cEvgsn1Jg78SLsKjroye2BuEpMCm2q1QmayFCettFW0VNVmZOyuIW66BuXnpkvrIIJ",
-	"sBnQq+Ru7vz+FXvz8jXLygKykq+B5SZGKwm3c0BnaEhbQx5UlfhjXlRC29/qzRbOJcVrboSY22FPuZ7+",
-	"f+xdi27bRtZ+FUL4gT/BT+vi2o5Do8DvbdJNgqJZJOkG2CprjciRNDXFYTlDK6oRYJ9mH2yfZDHnzI0S",
-	"KUsO5UtboEADSyLncubMuX5fs2nzTg/0gxrB/Ro5ea4O7IwrvTtnWQnt8if9HbhcvKnck6VTXc4mECht",
-	"rdoINGxni9BjKE4G/sfIYpPpY/qbetf6X9uxNZvKFVtsQwrJJiSW67AEDfQcmF7YKzsHvqKxJBc+bpWb",
-	"w8zJrnSe1/mo66wauJhgmsAVPV5CfAhypMiVTOC4j2Y0Tfn/H40a+TTcsrZIp7EuJD29RTdgWpAqC4II",
-	"XcpWgyTSgkZWeITfe6cWAZvBQ8MVaMWNFV7hCxrHc5KxCQQQeQo146CUmQxICrg+giNpApsC5I5Zc7XN",
-	"gHpgIuP4Ba3RWRMsgRau78wq7F+O7asawQzx89YEerWK2q0Z1MSJP4acb4S1Oxe2mJUUTFgYXFa4BlJb",
-	"alGnJb18euTT5RhIdIEB5HHJUqmLjbD0ixh/ImnCtNNis3sSQf34A9+vgdkE7Yb8CJMJLWgWU9MvYe4y",
-	"QebU0xUWE2euKwymbaO82eZfjWcGXuEfQOiV6Rk79svHPMPGphFj17NpRjFqjjOGUedECDTEOXT6kTTV",
-	"N5nwKuDQHod+ePDvaXzpyDzwNqm2QtvWD4xVXtKlrp8MHdPZOrzOZcYXkOM3cDsG5knXBgQ5gyoktPnR",
-	"OrOzMSWOUNOqi8nGFOrJMmwGDAx0JCSoUMmQGlPvyWG//xSGof/gAdYFg5M6PXSeJFoNvbMj6nyFl5CT",
-	"ZcqJejJdvpnFr87ZW3ZU/pD1vwUtBx9+QAnwn3SVJV3g8e2ajJVboO7V4P/gTWFHiQKRZUFRzC/pEhgp",
-	"aXJ4fDx4Hp1MBvF//vVv/GIn6sSHabYLmc97kDRAc5ir6d4xbfeN5rAVmQXRheCGsh3UaruO0jameeiX",
-	"8tv9aqVWhxdeW4DmZTf+drMh36AthdnSP4qytBOu1ZVGT672YdyttrTnDPu1Imcq7FHLucP9AJTcn5rN",
-	"g8gBaX2Ais0Orj29tljRa/rQYu/LRs22NUOvCE1VPjUuu60KrrbX+elyKNiCyjNBKSRi1ut/HZSRmcYS",
-	"E2Ub4GzO09Tn+N3N23k7sayV4RZfVsvVmE5gApJ7TRkEKKPxz5RBMRGa/kSvaSd0JboNiCY1r/e2AKrs",
-	"7f6Y/JN6jBqaVTWdGU3nF/EMib9r0cHVm1tISXltJXY4m3I8bvpfj8JTTcIh5EfTe/HTrXM8r+Drf8cE",
-	"792zzYPCfTvxWIgfV5bJDNwewf2SsLdNvl0l3k5Tq/IaYdHQQjm4Ea3dD7SvQlL7PiD0XACkOrkiLCXj",
-	"lGIHN45jFf+xlhwdHudhl+9vt/03qVc34fdqos52aUxx1dxi6k6oSnKQUrmhaOktcrktTGAuL8WMeqE9",
-	"W7xCsqDMlZEGGIs24ueufLyPU4bAQqSCVeA4jgJSxDN2RW0zlilVcnTSyKICCIvAcYSdqpFmZrRTxiY0",
-	"Jtc7o5VJrW1vUekgyGjSDc6TxNFw+A1rzFsG6FkC9Iezah8mKajtj7qkNMe4qGgyoH3puNdMJKYcIBlJ",
-	"Do9PoueT05Okfzo4PT2KnyUnx8/J4YQS0o+Pj0nSHxyTb8aTo8lgfDjuj08PD+NkcJycxIPjcX/S75P+",
-	"aSfsqK3uRJ3roW++DzvRcDsDftgJ7S/hV/Sb/rfwR2fXDzvRz5++qIXTUgJsAVn5+YLMk5MjMO1/oxfj",
-	"JeRVj04Hh98cHZ9sn131t+e+sqsVEWmwsA1FbwvKAw68y2BdWdlc1Rg1qr2HGuBr6grEjAqDBVDQnAsm",
-	"eeFRDetSg6piCw2CQMaxmSOsrUFoLgjw1/gnmMMeQFIfRMb9DKAmcFmZx9/m1rr1nLzksK+3lanrasfx",
-	"xvLwH3mAfcxgEEDkNxhTr2HVAPi+09Ea7PIsoQke1LV6mbpkmGwqEV/V2TdXir9ea0V2I2mjkYfJWVKQ",
-	"xTYLvCbVdRG2ynpvG2irc4w+uf0UGxBwEZ7EbIkpi8WT/peSpYn+bJMtt2cX+EE5EDDhvXoNuKR7QlIv",
-	"7IY1H3977Lesy/HYt21FA2GJjqtqgILaigb45f49gMbYmJbs9spxzIRuPPo3SDKO+/WLTuUY233p/cLH",
-	"zYf6R09wfPgnsNEZxMM3neY36tnb1F6rQewjyPCGjw0A+WNUDm/4eJ/6Qa16q44qbCN6hXclvpj32h2g",
-	"0Xtuk8+M5aoCfW6qC2FYpiwwniXCgIDYPtk5WQalQBANBo1FcokOaDd4p4aJBolO3xhgEuUL15m08Atq",
-	"9drDhfrfRjGGJj/ZTmOdetQmIVOSsiULWSXa76EUNAb+V7Bbbcv0ggDqEIcUHmrMqMoJZiCHVpDx8HIO",
-	"XVBCUOnB6vnwewaeXjM/swzgCQ35GKAyEyEd+gowbGzi/StvY2+ZLMJN6pSM6aMzyiqsbzc3D7hg5Xip",
-	"cwLt8L5VxJIUzWQVAAHSu1b/287GAvgg601aYNnEKXBLLa7hfWQDvzLN90t6T/PmpCjNW7S1YEng2mrG",
-	"P9n1mKjh21vL36ReQSVySt3ygU3X1d9SArXBGV2YbdXgR8jxblHXYVvpma4JRKQgJoJLmkvX1kEnExpL",
-	"o6MEghupJYpJFtNUPcSpGUBy0nh59mNY1TGdMjUquPIk5zXoXxrL0sqmGWIBytA+bxXVE3h5LuzHIw+H",
-	"0Q5MSJ6L+stVFkstwW3frPeBCDTlEFHP2rleZbHUCMe4D9U9rW9Jqoi4uGT5HiT8/SWDtiA9MpAW9Awd",
-	"m6/F+TQ8ThRQlfkUwRAdyC/+XDqIXibP8Ia1kHHq79Drqv7AM6w19KDNqLPioPcJ8x8Wt7UZ9DbywNBs",
-	"GmTOhFC24LYnZPVAZFxeAFYbGacUUfDQV3OV8AClWABtQ8A1jwOk731yodBAwoYGnYHmUkmATeJ5GR/A",
-	"SyBp7SFT2/XnGas9Y3/lgaayRun1JLr+eLlGvwaKzLlSs0JzXuG3zX75mC7qEAhd5M8XPkT4Ctd8PfUS",
-	"juJR8xGqKWzBTwMz3ROsjzTLuDPmhOuO4xlFCN8CupIcyoT60KBNagCYthsv77/hUreUXrDsIiFL0Yme",
-	"98OOxllZRfYxVTlse7iJ+2zDhHfjqbzfJsymnkuU3t41/H9jGseOFQ0x0KVKh1bjKHhBLRA5vj5OMsxM",
-	"oCRAFbRaQaKXAhHGp5wn0DGnG79wCDHJ7CU9zEQJU+LFWTBST7hQT7hgcmQRiDSuBbcwc6agT309VDoC",
-	"vHk1+GGGohfh4dMvNIhaBc+mwQxIwRvDPA0narW8RHA9PBcs8KcfBgkrKKBhA2NRI0uZP+N6srIJSQW1",
-	"maAx5yklWS2S4dGmfXeN4K0Gfhrlc1edBOtu3bQFHc84v9xcQkoMGzWK15RKL80F1Iir18Zud+xHM4jH",
-	"fMvqSdx8z5olbw9bwS2fkQ7gfdx0u76nVg0FcyJjtJWB5RI6aTO+MJ1Umdl/vHWD71JeJi+REBMro1yl",
-	"FF64BjG5FtDp3IzX0mQoMYo8p8MpTeOZm3jjjOPhZzJIKbmq5yDXwL34knuH4YPtMBZ1F43eTqgLV7u6",
-	"JbTzyaGlkCnEd8si7USdmZS5iHo9FBj96G7M5z0oPNoB6BeX454ueLMZTQ4HfrzP631hxWHtiPhqsHet",
-	"/3VDrQb6lrYpHio2TGGEDWsj4m+clkkd9/kLeLgT0+3uGO/s4OhauWVwLJuXKdwcZwWatMo+WkCthKbs",
-	"igKKvloUG7yHD8GgQRKNMq+NujYuUf+O5bPF8OvGdd5NYemxmyiS0uXru/SdLvQ06RTgtugGo4IDoTce",
-	"t5FGs8F4Kv7NJHCafCggnQ1GBZWscM9JCq4bW5VVAJ5b6ItBTAqIt9lySNNe3w1eZmScAvODlXXN2YFh",
-	"VZeGQg5LUeH/OsPQ79LBJjMh6vNBP0G1lS9ct9TylTW0unRHo0Ht2h13YW2rlH3Ohlb69XX+ZXed3HMi",
-	"tBnFZExjaBzUyDZo12i8JuA72KbSXq/PC/fObco6PCnfQ3FHdUzLx1nosTKJmy1mt6atlm54W4WZsP0o",
-	"5QZZRkW1e8pgRd9vsO51BsrS1/MJsm7qdQ+hB8ZFFcwlHDwZJZQko6ch5hMKOK6WiQUp8K2lNmGpGlY3",
-	"wLXyOgcClgiISZCgoDFV79T8NHA7GA09g/S/MvTh8oEDiwxa56aJt9/vBxjWYHO64mnWxhfUyj4EB0Ct",
-	"4+1uBJzDnfNx+C+nSd2pfGUMN/T7wcGHvCSYwq2YSDRLzNOBC7ViB+xwW0iKZ2Nv5ytzBwuQPViWBCNj",
-	"LOYsm45C4yIrzzlNTTKCGC+BXhmWIvzV/7oDtSbWH6iQrQr1/QnRa90EZcTmrEYfe6sCsSNUGGMac0uW",
-	"15q0kUDJSkXaGuVstuxd8/EvNJbNxScvP+cpgSKAzKHqVnnthaR5hd8++IWPtcItTVsapnUjR460gYt7",
-	"MeMQ8KUankG7oWjSr7GABak9UaEuyfosgwLz4LoyRmkvoKC3fCNIWMszUxiRcpNHxYTbryUtqedfvJzn",
-	"cunSskrVQ30WkmjX836/hbV9OLTfhrgQ1r4t4m+XC4fHblF7sz5WllQplb9Cws58SurqUxuwTLjbpRaR",
-	"rSrs4xvDDY5p3mSU0ebQ9FC19rx9+Nf1W9QY/W40+7D59cMfqbGvR7/Pom67/Htq+1h4klNTqGA/7l2b",
-	"f25Xl+ioCavsZgHSMyrVMNK+94ymiQ62ON0BDH/1MbPb0tZ9JDtIjm3tvAsBuqlapc3oXGslkWbwzhGs",
-	"kZWeJjc8UBpmd3vVf0UjIxK+wQUA84LnXNAEEj1espcJXyrT1HwxSImkBZaDGaZhvOY19FOZupJazfRV",
-	"1ziO4zgH3oD788syLgGNaVpQk746j5VrKVl8SWVw9Gww2D634ib1wGkUW6FFwsmCN2PgA26oI26Ueyyy",
-	"3JPIv0c2V2O+zXmBAkrEpbC9slj8zaFYIyDGiABbWJAJDXLOMgk5ywq7K1NuWsYATwLpmUyQtDYhCdNs",
-	"l0n03ksD0XlzZbK8sEvSSpAYHnw7scLYQeMN7Ke+0X9HsuAR/O9C0F9H7kL2AP6SELMMzgmDNuhh9mOJ",
-	"lHVAP53xYEpyAeDA0LtvKtJjnmU0NpDYox+IkAfgWR68fjHCPIUr+kGGBOrJr1wwiIlZXmMvqK0XvmpU",
-	"AFIxxcQcfndEs2TkKJkwjaMWQyOKIlsctP3QypeGGSVFymgRPNGw0kCV/PQMF8Q6hhnHdzjeJ70Ebva1",
-	"RbMQUzSip73tbWLtOkiEgAnBjE1ntNA71kgKYva4vgaoH3aQgwcIbiTgcMxZxublHD7UXgvLJJ0ampAm",
-	"z8z2Jnk7tSDCBEOTs0DIgmdTDItmvvzZ0c8oSaAcQA+/IjWVKeRESlqo3/zz5/7B80/Xg3Bw+uV/OrWg",
-	"kTcYa2Ciw6gPMN5buT47LImCZ8MMvhBp7uyESBIF18OOoL8OO9GzcNghErBPDvuHJweDwcFh/8OgH/XV",
-	"f/8ALJRLliE6CjxB/WXMk+WwE12bP0VDTW8ckJwhforygeADrcGHnS9fQKTcSqzOd02RoYTpmBORxOaJ",
-	"gA60IodtqLLvAd7eU2VByq5o8ESdN1ocQAUBSvLTuzI4JwWlv9EDfkWLgiV0Tzfw94ZyC1/nlwVNeBEr",
-	"XbkItVODegy/p1TSmQmVzngKDQkEVXY3gJNPsPh7TpbhCupCPCPMUCWqO7mee19eTAr+G81GJsZj3u0N",
-	"r05VvdUr9j18+15tWAxVdaLOhH3Wqp+X0jbpxdCOu6Mli9Myk9zJmn2cDt8P1KcAD+Ss4OUUa9lQIHTJ",
-	"o5bCHYyQW7a8bXWw3lEJUfLVph7TJKNumYRmrL6lLE2Vpcuhu6WAQCfm+LUShFxgAW9IAPQYESiC87o2",
-	"OLXhLCvBsQQjQIIpndOk5twtVo0FUcYzE6ZsudHtd2Zt76HZzeR+dR8Oy25nbC9my+Y0yAohyQ0ZjJU2",
-	"8zIbpzy+FLXduB9n/hb/nlMFnnqynXdTHqxgJLVgLKg307gsmFzCj7HiPPr5kzoDaKzgU11patTrDQ6f",
-	"dfvdfncQnT7r9+G86FGtV+ZwzWIP+xsBMW3o6MRN/5GBNRQh8Ox3nfWra97Xje6P2rIQM6Z0TwT47BOo",
-	"PVMPNMwu45KliQgtS4j/6FqY4I9GqRVlJiKv9V0XOGR5KeF5BlgUgHxN6F8/ujl38AqhEnQYJfLj2BAI",
-	"Ds1HoYu5hTpl4w8etr9u9Bwq7TSYJC9lZBCMKj+mVG5YU2jmiAKS0gLBot0qGCtD7WIpq+sJX296LJbu",
-	"qY1yNSU67QQ9e3Ab2DJ5+1DtGn759OW/AQAA//8=",
+	"4jWkzx2riUtZdGSYQjcHdxzqLpEbqjesyKLE0pqLsIezPyehvaneJFCXv3t+dvH4iSdlO5CMbNj75js/",
+	"RumETyUcl+/G/tngmecX4zPF7TvccmS48s3BnNi9REmstUbm6fV9aTTsFixqxOtE3d5ddGFwwWvdjFvx",
+	"mgZ8FNg5OIMrMut4+xC9YZR7KiboYQhS0YyyaM061lukPGiN4uMhOAXgUvba2PxImTvuCXCLBPlcCj0g",
+	"u/qFizi8cLffGrcQQCNHP6N9/v6w4gX3RMpWK/hqxVJF3l8htjSW/VvtYcVZWeiWezyzgqhkoPaXUhtI",
+	"GvIbOzjd7msYBLDdxBBxo8c1e8FGwODTwOYzme+lc3WUSMR1qNYCNOyoSZYjtlvkQ58wNVqsOqdCCp7T",
+	"0uln03Fp+U7fHZnl37BcEji1LjRSSW3HJQodNa6Ni/zv3+i5lzKDkxiqCbDiamd0olHCsT02MCLzm1wO",
+	"P6auhKFN/kNAi5HFetRiq9SczHAtqXjjqo1P102EaglrWKx3VBWK8jIUT9hDj/p/QD30JoBgjeqJkRm4",
+	"rwE0/i61EfCaubxhSjkoidNffeXvdrhyo7vG3KpLR0eQDVPySpqzDnddDLUQShqc8QdARWAcgl3YYX4N",
+	"q3B47e5z4x0UgkO6rHt0gC7fe760YVWXLTekIuFnF1W+YxPp+Nl6UHWvjdBgo8Ex2jOMhXUtah1bOJkx",
+	"Ex3q43AWhTDC4tL1srVXtMvLdf2EqQIcE1aZukCv3Z/wiixWUq2Zwb7neDvqmcSnrzuPezvOZRhVhdzD",
+	"pLE7rbWy7PMoEtYMzDWAPZvrg8itgq4YvZ6vS6p1bV4igFQyUIYrcB/xV0eINcP7BIHYmPiPNvCMLCrF",
+	"Kmqnurh0jVBcs5Arew3ZzuIyia1z9as4C+g2xSIjC1QB7MsyuFByeFhiIf6eHjCqWEjB8GEh58g5HA2B",
+	"q4ZrtGquyAJL2RaXRMstg0RXTXlBhMTH3VBdd/uQUgXAl9jFFviObwcJ6oMVCfi03lVMaVbACyjE/FSj",
+	"hbhLH/W8iTgWWBBu8A1WFSkU3Yv2CKxyGjJrQS/NqRDSkLWEJF1EgHTDsLrr4jKEeUt+wwg0v3Cdteuu",
+	"luCv0eiHhm+AtutrW34VxDsha+C7JVtbkehBu+xDdvlDI1Cu/Ya7pl8wJqdYu11xL0VN1s6ikAAdCBEi",
+	"etCxbk4cg8H37ETOlKHcLhAV3u+3pQd0qPuWjFe4/Lj9K263Se5M88wHQp3U8rCGtsN+L4768GdLfAg+",
+	"hHta98EBlijwck0EluH6/UQmWsY5KVEKd5hVD794U+PI3Ca/2GpGd8svvo1Vd8JecLgnAV4xNAweZSV8",
+	"UoX/PvTx+26b09KTm7pdXwszYMKYp0m5sYzlGOxsqG54K3VLybJc0vx6noP0PPmwVUFo+QJuvrW29t9J",
+	"FTupTLH8Ot0fB/tbY3GwywXDttBYwZioU4iDjKmUGiWX7Kp25zUFW9RfzkHpWLkCA8XPytXIgsj2R/3L",
+	"MM0DzDAEsj4ABQePjitgyakghpVlhiaaxkFbq21KXAlDjZPoU22BNWxkifLCasH2vdBEz0G1DtLLukos",
+	"x3c6j0JvkG6jO/zUzrl3bEdhhonb/8znIY2rGwUqe+XyCRNa5m1tLXrQnXhEujFy0NKysGEuhL3EvkIx",
+	"HDoaCXojq8uaPi7J16Dfgy/MXnuwZ8tL8vyG8pIuS3ZJZg8u7pARi13kuiUQXM8Z2frY604AivqIzpG8",
+	"7Wbqvd3VEY9M4U5jhft3xc0Vgdw6+dGrOmG35RofoTnI63R+tdqJLu7tVjURi4h0VegKiJqmxERBZdos",
+	"IwWJ2a5btQsir9OL4Ff6a+gImIymRg05vYKLcH97T9xokqYYNaSq9FCbt2zgANV5LRSZ32CaA0W/X60K",
+	"LBVHvMNyllrD/0yTvJT5dZTzjzovMVIOH0mPZGq7iiBbIDZ80tpkxbU87TeD/fvG3WtlldydVsbgoW/h",
+	"zqAuHre3AOdh9+KibcmK4Ws0EGE+m9hxFruS9WyrM8+gR43Lz3zRZLTnX5I/4f/1Qn60vDsOsMuZ8OhC",
+	"JbCoBJpnZqGmC3Iq7S1odOgpWSDhOAOyJjz82SsdYDw28aThzVNrOQJ3WFz6074BcxecuLVZHGk2zdah",
+	"yFogfA4dFPxUfOPPpkEnpJnXe5wy6o6z8fqTkvabQxqGpms5Qu9Xt42+2Nd3Rq0RLDxFTIc1s2w2JMK9",
+	"7mWDryI39QgUBVgPzDs+nvk/MB/Zo/IqA9g///v5D98PaRswXLSb1fyGquQAor4clLxlSlGAHtxKu5Yw",
+	"nO9efG+X/a9vXv14n6P6MGSxe6DjTih7R9vW7kQXLb7mYl1Gyj/mZUHqslPTuAAMohpi1zfYskd1St6G",
+	"LB+sJ96CZu9bygCQYKtTZ1W1kqX/mOzZ8ohgILzAc6ovyUOg4y19Hy9CnPufWMa3cr0u+xfxWDdJ1R3W",
+	"S4NhDI/Irvfc5BsGJfaf2239wukkK/I5HIcvXHFA4wXO8lkYGJ6lvwVoLUts0gNFuaGVm7eR4Ao6znVz",
+	"+dsLuWVG8dwfyOGL5ruIHWXbpgH5sJbXbyjeNSXf+yBb3EJnYHr2CMC8wUCEiBI7HwsZmZe8tyn9Ryjt",
+	"HzvEFbOkV/SkUvvudyBSrFrKSs3Q+oqrCV2rtxNb12sp41C+5Qnw7BEFhW2n3Op2QfIua9QXUmHRtrnL",
+	"hF/aD33NVlzwO0I/hs8lNOKIHxesstxUQKAb7f47DB/P+h2BFLAwqrFlD7NkQfr4gHOX7gkpmlysFwGs",
+	"RPtUfKiXc7kZV2ThvlosPAK+9ypASgDQvbUyroJK6u9DEBVn4EjVjNk0Yw9+NHWSaKQ+jsJFqCHxoC9J",
+	"ABGHlhCuasFPgOPIB+XadQPfud2LII2bnLLJApNICyMAFiKCO85JhbTb7tBAXIvRcfEW6IQNrNKT5lZ8",
+	"/BoP/DIplnbGwwuQrtMxcxcmx7pPSgJElI+bN/GLtGEV6qwod62xR3gDsCPd3cx9JkmdtwKTPLaAjFei",
+	"56hEny4+isbnHOcebjte9kaCdrzv3QR3L9F51Is+UVg+Aoto+fVvoXAcCdSdnn/qPtE0H9AgPrZIh3Z1",
+	"bme5pkWou+kzCMIXvmATXQOZ16R9iQ6DMmtzlCkW3RNa+0C6M1lg74xmQDynCvKbOL4D0g6kd02EGAVd",
+	"K8Z0qvfAmC3uAowWsXJeF036at9xNZO6DWoWOoYA5EodN09yFcPL8hQKJYwwdD2zK5MuPzGyHNkBzqoJ",
+	"w2/v9c+EreMOL7h2xwDAsqbJasJ2VYATpCA2/Xz6CPxemJjnK5+Wjd0OePM/v6Py15gkcb/FAf3ln/9N",
+	"QWAiWJeWQgMJLcAaD3Kn6gZGmOiCTuJEb6vQlqdO4HFv+shAMD0V0X0gLKF+IeU4kaolDIuklB0Gi+y/",
+	"FAEj3wY//2RlSltrKFg+Umvw3ZwS5ZCpiMUCe5gurpo98bLjtmVXZHHNKrPI6iw8lzsW10K7NLerOI8w",
+	"C/EEI104AoxEWgDYCXwMEgRa2WUwslar1GxyjZmkcQ5ZeFWCOJNWmMc1blf9+WpAhaozrOVJZahFG4kl",
+	"LqmYQybfgvh0Nt1IqrpypZuschHuOvfOx2WSzXRdir3ci+bSuRVD5eDgyxlhCMnz66dwS7DmUieQYV81",
+	"uubGyZshJTN4s+Fnh4PJYZYZ4puECEtdlxPCu5oxMSXPy9K9HB3fLscO1AMRcEGG9RMptXTSpw1XdHtn",
+	"6S3ZyxGrGOaXvOdebtnEbJhotLYGF8vkyFMfOkXgJi4s3S2w2ytZMkyd8jRgWOWikZhdbv/lhJJnFJb6",
+	"HcCMQ0n1RDMlCztifJJrYv+o7H7bx+FziFUE9fkQHHBPzL1Ba3T7YQcf5OMr/gV1MFVZ2guvg6ACJhfY",
+	"YTsvAGIzsfxa+3hCY2gRljhaJS7hWJN6XJfk0eyZ5ZxmDs9CdKJ5st3q28vuP9G8TrO/Ds7XwdZKqljx",
+	"sk627OUJR/lzPk4DWD4rju3isOGx944X+A3tCoDSmt5chs7cQ/Q918c7djPNTR2LGhS487GrI9D4UWE/",
+	"PQKC0qdbRwA1scVTQDuWo5rfUKcIKJY+Kc/jOdsfQ38IfG+AYQlv96hAG9oOZoH74CyXqhoPtV8HA056",
+	"8jEUeheHx2nbA8xoTPPsbZtmb8Ik4MHWCl+tGipbwDW1qpz9d6/6hlOYQHfI2k7Rk8tfnG82HC+n7FxO",
+	"6n44ruTG1bliGS48SVfAwie/Tp5v5OHXibV4QS2D376zH4MfK2r378hpOL2hSk8NmJ3vvNO04Sl0w6YV",
+	"hzt8fx2Y8snIkY9dPASfwrDnltFzjz98yG7dGy0s8B/DK5Bfhd0+6vbhJj44toLzHXh7otGD+yS8qJ5M",
+	"F2G+Ci0iE17/VA/QOqOu3f3i5w0DfQ7lJrZwg7CmlluGMpuVmt0JjjAPJn/dH7ZwtufW26OO+t+lAwVw",
+	"Hm43Lx31tKtzB1FMS7hHM2O4WOs7TdIf04S3YR91hYzxiYLGi2IAUKu3HnhqYDY1K71HZXBY5OfQOzSL",
+	"0x6c6M4RF7OBdbllhhbU2ENeR0CU7yeALNjJhvlayV3l/woFga2ICepW0JtcAe4f/NGsFgxta9ROLKW8",
+	"rmsE9Bx6VtgHqMg3MRbN3PdXvt4tmRLMMD3PpQCel02M4us1jNm9yf07L3dFuiDRi6KuXu/eUYmiGyV3",
+	"Mx8wGfxKtb8Izvpg/jqS6uICDkDhuBeqfazlI3EnoLaIj2a6lqaj8EOY0yUc+E13N74sPWxv9nyMBr+R",
+	"LvPleQNV2n3jl9nZM3q2evfHk0cf/iW1CJCh+lxfs1Sfzii3eGTrxnQugsfwvEOX8TCmxseSK29n9sKX",
+	"ErUcGZvdloo5K7iB6kx00GB3Y2gk6DoJCwdnpTNMJuYG3T0lZI46YfG+KimYdw0OUn8B3Tpl2l1hB9lH",
+	"2r68eVCm8esdZs7kHbN2pi+W01omoaTlCPavaEEyN0VYjpAqWx9+V2y6ZMQ4fPwobzWedQLT6SbBW/76",
+	"5tWPGckxTiacXC5lAxE4jiVWeuRybKmg65Td8hYdV2tFt1HGOMf80RVVAJOmSajPqOdpmW1uyrOumaI+",
+	"erQB07ob134jS1/H1OoWWbF86jMWUy+H0zc8GEVTYc1xi273vV3q2NnL0kW/TrRoswvkXuwJFh99dwKI",
+	"Ri5hgdonJ9Zb+BYwNexhQrtgzc1mt5zmcvsAcE3PCnaD/3pQXa8fuHfCIBt5/sfx8yGliRHngcM4GlzD",
+	"PZKKyi5yq6UtLjGT2yXMhyR3FwiF2nbU+oC9uaKIdiWJZ1W5U/z8tUE560f+fbUa6d+XUJ09Ek+NpatQ",
+	"3jYS37G4pK4lGFo5kfKwe9KsR1sPo1PsfOuLQzpSKltDLThWvq8oL924P19EhInEvvhiSqJsa9AyMWEt",
+	"RmtvJwHMPfRnoqdIsFISFOjoPCHifYX5iVzoKN6egjn2BxcmAx5y+GYzaZmoXckCZgd82vLkhZeKi2PY",
+	"qkYKbEetTU8egS8sBdzCAOuTTiPYSsV6XhXP0adf9zXFdJ8ebtBbouiy6JNxyElYgDFM9n5Za5cl74DU",
+	"m0ylLtWc0qrSWK/ZlVxXL/e4JeyHZvMFPYkT1FZN3QyaQxmz0q+O7riH9V5Fbu8jz7YrfrOHCnJ/sT4j",
+	"5Djrjdx3ebSHuqk+vcS8k1wb3X0+8ooPuP3uYnNkw5w7CdlhD4wrX+uHQnD9tP2iNp0oLp/zViL5PvKf",
+	"Wgfq02RBwUf/bce0Dx2NiGc3iDnZCgd9OHWuYtYszoqrP50cPN2DJD2F18msjedOtsfCMnQQdXAux+yn",
+	"o/blGNy9FiBpcPdgGHb6wZIXdEXz9FVv+I0w57o6QY7NO0y72JyhFZqcQsIgvneMaHqNeST3I5i+EUWX",
+	"EkajSoqAuKUwoSSHdqsSPNxMuChiwJ4CEA8oZuUC+jZ4fK+sroLHX4JFdEUWSGIFZPa4WyBtAoL1PApF",
+	"7n05vev3yrG6Y0qeAxLhwYMQigKzexGNsAUs52Ch3EeT8ucboWRpCfZ2GSz9QIq+PUGN4AUo+ZYBYO4c",
+	"TlMKwOwmTICDqLhDmCDFDsIU36Cn/Igr36bjRFuwMqFGCtZ46ZJYE30Y/GEmLYiljdxbGt1jTgiW5Xic",
+	"yqgvLhNz/9cggRnj1od4Q5hAAwgrJVO+uXEyoaXVrUyXm0wECO99QOF0GTIbWtQEVYPByRWkbFrFkmmy",
+	"ZGbPmBgI7U2rTlimUWntDqd+OKjyy0Jn6KPOsP+Ay4YBo/fKbyB2wHJJIBD2gSxD2Acfl0PIIKy7MVKW",
+	"twBY9lpQZ2eUBA99Y+hBRwlqG6ZgzNAY48bhP/ueD9FpuTHzh8snbLZ8/ChfzfJHxUNGHxXny/PlI/aE",
+	"zlbPioseZfRUt5W26hGSOa4Bjq9WN5hTAupKxLbLcRrB83Xh7R9j2jvydRlY2ihGt34MUq1vUwWHuPB4",
+	"ZDKXjRnVHgHtdZ69+9BG8RAnlNC0X+Ktj9lhujT2+kuh22QTqBJLVhj+b7nDAgurb8fdc3eVlcyYwQNr",
+	"fUkqqiF5DRw2dpkWtyo2dFj8YUxufqmljQuIE7FzyNxyhW/UwUBqXsRwAi4mnEUNUnyukg8XR7XOx2Zx",
+	"yomxMabSlw8euF9AQ9IbqljxAAEKpge6LdMujZG13MmJY2OdMkzT13NDgiAU+HDjsql8mJxsmVqDEmRk",
+	"6xDW39+z5dTI9Miv2aG7V1Ljy1dkgRWDC/worHtbPuI6ze0sfpm9m0J8G/tzJ9CxfmfY7mQQEvtRVBck",
+	"sB1+1nDo+N4s9duTBBhlJ3RL19tmsPrMp3QsZ/G5ZsKekRv2xQJCd59D4IrAdwl0a/picZc6j2Pbxqc8",
+	"DIj1pJcrdCA/8kzhXQ7UJSS9xK2iT8P9JXANpSg6WJtPEgHYIExHZ2UrteEEStyHbMJuOqsIHdzenirB",
+	"xVo7SCJuHFiuJpUs0oCnMvhMU5ZtQLFLBiJl0QOrZ7/ou+PVr65kQfZsefZ49Sw/o8u8YJfkhaJ6872U",
+	"1Vc0v361Wl2SJc2vz+RqRR7NNKQVU2WsJHA17/aMUo75MsPR2aystgLU9c20KtgOEqf9/qK0cbjAcSJX",
+	"pzhr94HCtUySo5SmUlyYnsiN71nL9uUB06sz6BiPeiJ7b1UTfRkrwS7rGkGeA1whZtC4lwIysTPAJCrU",
+	"3GAbUvTKUsWIlgpQWaHNnNSGrKg6UwwsujWCOWQu/dvgDeezGWECUfLtffhGV+riyhByecOUBqcPQhos",
+	"dwbjK1ovWuCYflIuWQ8BYj0wOxDxlsLv9t+QUodmilPwCgnH1pJbG2sG163AlE8DKTKymkYCEx0Xl5OX",
+	"Yg3tViOSd0mdHK9AFqfi641xCaQwEyuFwfmCuVqXE8HMXqprLtbT66d6yuWk4diB79uf2N7bCTWupf8U",
+	"GFo3TC01OJuhtMZ+Amyxipp8M3n34d1Rhmdeyl0x78TDAUqrEaQwg99IsrQ6Wyn3HpjXkoGlYOBVfnAx",
+	"ICrbD0+q84T/wo7tuRtaqk+N36fkqH11BBCl5ZJIBE7LGj+ab+zXdioZllkrmswyeg1bX1sU7rziETXS",
+	"wZ6ZuujBLqXEtEg9foh/scNIjW8jdbp5no6xm3Qlr612KeOME+OSbOyWh9STccOyn0mNCg/oYAsjvO/l",
+	"lqbzLUu2MnO5Mz1hUM+BkONZ3ickUVJuLRmnI6H+/B7hrNnDZun9byHX8chVvdNMhwOCu395BITF9r6U",
+	"JfzODSlpfn0LGgCSSy1Op5RrS5MtRVlClsyelFBBdKTMjBvY3933U8HhPlfEyr9gWkvEu7h+w/vgy2lm",
+	"0wcYFmYdOdX/qS9fAMf9tx3b9USl6t3owjhodfDGFqRBYLtf7cvSTUSVvOGuFXHI9d6DqJFyDcYE/X2n",
+	"2EDcR7rXc/1PPf9nelZtxdp/PITGwLvvl+7d0G1u7MRH2OnAyDtQgI83xbLPjNiPQ5J4gOAMC/Xo0cMH",
+	"b1/81A1mUd/6hqkbnrNeNTlEjtwWQmPqJS2pyGF5hSzYHNbCDsIwJWg5h8I1O1J/xesg2WRNDdtDeaWS",
+	"O1ALZMXEfMUV22Ogs9otS57PaxvT/aBxtPUPkIb+bmC0Z3kYvuthVz7CjqNcHI4C6Di78jWIV1gUBr6X",
+	"hZXZCygeIwqSJhWh2K/rMA6BpIsFeFtTtRR11Bp4ulcdFzHB1Nn39gAOZQA6T7bT/xlddcb5naF/jFdO",
+	"M7LIy502kLYLmPi/dXXTMzLd3nzNDPp89v47YE9pOW41fVJoWrYdQNICsgtxqdUgpd0G4vYFex7uG4A5",
+	"GyKY8PHBpI7k+BHoHBSt46qkdHh6I5N9T8BkA17nd8SSPkDzcmOGLAu8eNzh/w4fufcFQU1x6Ipwf/cx",
+	"Q7aay7wGLEv5iLCWyUHJoa0RtVUKUGdW5dzpAOgwwEeAwxq3oC/dM/e+oqheJgsDdNJ+RK9IpBJvqKv9",
+	"tm+KfQ5T8rPrfsMDFm95wCr2Ri0D2M6gHk9qtTbF0Jx9nS4fsny7WdebS8sj7DPTLhzzkGrR2v3mizCb",
+	"3jHG9LusKZ9i/oHl22USMnI8+gAVmi7pUEnc7iIGO/HOOd3RkqHVNHNcEQw+H318MJUiMX0EKv17besM",
+	"OvleePQzNlceMOYc/j2gs9/bHBVjv7P7wdI7Ad7LRHG3rIeV+n10OuF8JVVXinhPblK37hJ5ZQHlpSzr",
+	"jNIIubuJ8hJlAabx36gy+nagbZ09FXRmxwPSVhBYheE9FvaMXZeHkw2i4C5HQUD2TKTZEEgtu1zYl7lp",
+	"7WylyMyOkYuLy9nsbPbkcjYj3+wsNT74iqkS1KIBWSO4ZVEyWNh8N7JxcKw4re95SgVaKfk7E/O+PRCS",
+	"rOANBKDQcQMCR0c73K7+lZcaLt9LONCI/YhGbaMC6/V2DegS370wcauDDkyvewEEx0XsSsH4SNmF9Uf9",
+	"eyKy8uBTg+jHL9Nt89389KK8VICm78X1aM3GvaV7kLcb3Gh2fsvZ3Io93oaBDV+24ABoJ2FYAzALUEhY",
+	"BKnWEMX1WEIcMxB9+lMGiRkylCUkqxE6ARFP5VD1JzDZ0Z7MtLf3HC2N/bFjYapNqi1V8PtiqNMjgWEA",
+	"CH47nnih6D4ZQLcSxbD3pg44ht5Pd8kAYMWY8AFM9ZuiI3JAD0x19oMwvhmo1aPBP27oNSOQrbM8wH8z",
+	"bBtkX+NSHCCZyyofU/IzTtsDzWEs38mZGkutxt+uga7fZQ6M+xcHZLBny8m7dykZctJDclQdIIuxy/ej",
+	"azfVK4nwvX57wtp2kh/sSUpkbzv8OS4KGdb3NN6D52Ujp/saOUpqLWXLxFoOkFE1wIwfTeea/Jis991A",
+	"V7yRvfOO3ckpFPV3d2nc5S2/ZB+0l8hc13ZaIUk1sM7uDl0nAKUMe7XyXRvhOexaU8wlAkcdcyCPm7ah",
+	"2ve4KZoNQolcre4EQnOn2iMHPxKjxXfSx+sgmo+TWR0kKCIIeNDLVH6gT9BL5tPRiqfz6YavRkdXAGjp",
+	"DR70CDHIw3FizN4lcENGZ709WEgewPMXkVeSaAlYGC5hFy8h1zaujxPk5OgrhJpg700YgfPT1LFb9OTB",
+	"2jVLJmDkxxD+4bNwohDsJnWeEpg4d8i/K7lgiQLn4S+oh92gganYSTGtKWFaLKeu4+x0p25PD6kQUYq+",
+	"vwtMrt0EmOXXI9DBof9wT0vY4a/ybMaNLAUm/5/QBLXufupWJp5a98J+tSvWrCtDYpdvyE6gmDmAuRv1",
+	"N+Y3bdRDUjJ6w7RXkyHfGsqUjnViTBaaa5ZLUQxLhnX5HNEjLZxHVso9+Z0pWWdF1yPlmmy51q1Gld3f",
+	"Ck92OEQ22Cka3bCQyeqWB0NGmBPlVg4sioqpvF3Z8OzZ9FnsJZC7ZVxj45D4rDGsRy5WMq+QA1Rxe+1b",
+	"b28tczfldMOQDG+CuqfY+zTgvEAr18w3hEHyTXfjdvrgwCLgRLDx+7oBBi8Zpti4so5buRzktmexvuPa",
+	"B4raGIH+/J0++u6sDi+zxsd+ophvdVdO599zR253F8eOb+zsnTp1afYQXgcTSHK6unTSUiS2gexiXZhl",
+	"zUtuOgL2nl928IiMzCx7OD9qweIzWJOgTrPps2fPHg5iFg42QXd7lyHoKAJ3ulWr9SYTSKVjumHM7TRP",
+	"NUdxGcfYM10gbkwPGokb+kj5YYmqSu/ZXiptiJOhAfQFWm77JCvYOlkWYamuyAJ9vwvHQkTUvTtE5er8",
+	"MB9OgGeiUGWYDvzm//1uQNZYuHvkQrgv30WitD+cGszxh/weRETaJpTu4/uPWk067nY8dAm/k2WRbn8j",
+	"pBdNDu7fazVcu3ZHBRxWIfcZsR+Qu/XGnqYtPUACtGvNMCWvrPRqou+7qhDfvK+VS6E37ri3fR6dvvMx",
+	"ar03DQO2OfpLs0lFd4hLMr9hopAqTXPOLmku2LcdsSDqoyYbWRYeLOFidvHk7PzibHb+dja7hP//90vy",
+	"VUnza/Kt4gWkot0mQkaWh6gS5hbyJAQFWkZaTXovRc6LdD3yMplaHNJnQ1QRShK5sIbrVoqOirWu3D9a",
+	"MpXO1XbsE29w0OIZcquQN3yQO9cKtKPZlIPKSSSeVlVdHwJNGac90DZ3iQpzMbb3inck9DeZYMogxrhL",
+	"bzy5kjhdjWLIPtKBhDUetOY27UFdEX1fg17NbphyasjJtXjjb04GX52XKbwxc+QdCLC5iPEq9J2ar0Pz",
+	"pbb95/diYMcQptIlA9Hp7EfAd/cd5+y5C2GifdO5j8LoeiifBKCn3cX3aPSh40g6iemy2QlhSn6UBuUV",
+	"Flj5qk5EGkhXCDbem+wKrauSHuadqDYhcWuAT3qtGDMoIhPn0C9ZKp0kzCV9OThzvdvcS+LQZtbebO1n",
+	"DtmLvzWjj/1e3sYSNFfMTz+k0YfH4yF37j2AMg6Pp/hekAgige5Xe2+j7SoUkXnCySaWMHojBv8lNyLD",
+	"wu3O7L3jNiCudnAY2af32W2hC/7UE41u7t/JXnDLKC7/5PHjh09OncWJQ+xcHlxnk2/Aw457z7HG1T6Y",
+	"+UpPUQQMSqrJX9+8+nHarJUMp+8SemJMhnbmfxkamUQvc/z0F0+tjvBcV4zooNcL7TIdIgpyv7TVZ7f3",
+	"fpTpT9CKz7Havv4CFlxGH8AfWgv9LmqEffGhE/nsts1u7j+5b6wQC5wlIcY6W4DPnEGg5Ra1LM2S6KXH",
+	"rm3XkuCEnNN/rwoXLhyRCLMTGj1wYeonUOSaPctu37TsJhzowd17PiSnHpyBt8XBDD2gNnKnBrf8/A5u",
+	"jh//z20hdf+nYiR+ZgTH2m1jcKOjkmj3CBYIhA4kMRB2l/drdNwfH5tby7w7imJHWgJOHRiUzUCGD8SG",
+	"3BeuSQGCMXgwMVHKA9ZEpTuBrz+MTszRpOaD4y58y6KwSgwP0xjy7eItxzaqHpu4bNlRwnqLw1kfqfF4",
+	"MNWo2iZ2+Dn8XgN8IOANlvMCsEV+LeS+ZMW6Ewu6z5x+jv4IxGsIRc3d5jQ4oU4twk9wE4iFDaNK0wEI",
+	"s/7G29rfsmR6LjsSouGqJ7qoiVwjmUSKzKtWVy6BsPb61c7F4P0bmLs1XMCM7cY2MN3GCRzIugkP9dP6",
+	"TuhdVQFISI/LzDmdkEPCliEHwWp4rkM5VSEZOlRpbmCZwV0vRT5goYc3Kv0ZwXCS5YXOu9sZ5fR4On1e",
+	"4OmwxHhnOhyBD/tGT23peyTOA6tJCdosdGt3YqXJPtp+Hy/ijlhcmwzGZes7kurtNJ1UKaGLp+tvWWAd",
+	"bt0S07E2BBiDeq0r30yErQyhpRSs0WvCw6TsUI+0dFv3Eom/lEbnHtn0zk36VNcwVplUGp1d/Qisgxl3",
+	"TNpTHlc3O1zIiGRgwANV7alw6a17R/l+6Zx89jUVl2QBSAF22xdkyXLL6u0bEM5yT3XmG4bUl4WsTxZo",
+	"KfQaogLa2eMZceQNqdvedCIHZlq9r/2X6zaP7zqmOu9rHwVlsn6UWTOLMNokJuRuvbmKCw1pCzvjflh/",
+	"2vkQ2rx5QnXENeBA6jujkyNycReZj/BnNsd1u9qHsSe1p2U1lj+4P89TadX32io62Tqjf6mgTcZxlk6D",
+	"nIfl0Pmf8JUn23r0t0BLcL/kubJq6kKWxcJVXrGycEA9rtUfAovBbYLtF74l9RURjGO1nxP92JnGe+6k",
+	"SIG3J7r1ORdfn2PZ1e8eK+JlFyJzj4ezo5ffKV8vrOb9RCg+ZQcB97VbtsRPhS8bDZ9bHeCgAfDoNst3",
+	"9m+43IB5stMJCo9aCGY+lQCKUxud/WmtUd6tBSwoOvPuptnPi6LZv/pUU+w7jWZY7+7pUdfs/xc0zK41",
+	"kBRatjKNpvxIAeGRFvrL+IUfb037Y9o0qlO4BWi+GVkPF4xht51gaV+1ERfQaBrQx+N+Go0f2VR9/MnV",
+	"2g2EDIIUCrzYSpL+rLZtYTfVTniT1aWhQteTcVp7K8LaY15rRGAPzrI71tz1h27H14Z4xbzZexg3KF1E",
+	"kQaxe+4hQ5E91TmV5JVlYnuONkbdLTRy2ngvJ1Lkew/HmIbYSHckrns6QwNn17Fjw0NS2RGkYrqTp2Vy",
+	"Z4pVlCeRahveliQwQhe0X2DrShqYKYIg7TeHGJslLApv10KN3uCQJNydkdoowoImhFhgH6fJioZlOLzG",
+	"PpSDpVC2ft7IxlQb34cECLLT2F8iXrzPtG9ZAmuHWB24cndZqRN5b1a1tZsxPvctm7jqqI4uBPacRA3I",
+	"7c0BYKwmyT/+IFgSxAvy4UMncXYUs7lsTT+QkHjkK/N5VxlkxIbvUcfF6ui7GqNdnWJyWfGONOzQ38bV",
+	"mtfCwZWfZVHZMNCiPoh8cHI2juiFrA538B4HX1dXgmAkyjbQksBx17jvpz2pENtiVJWcKf+ETrPTexZk",
+	"jTYFrdLIVZ3nkhFNS8MKe6biEz5N9+UqOpSeiDE4BooFl1YKwXf6RUhcPjyvqNZ7qYq0tcmSLap+rAsI",
+	"fAAxaqaEoOU949DMDJ1X9C4Us51vHNncz3QzaGagcVYNvODG8jlWirru2F8AL3a5Sa1c29p1fpxs3NXS",
+	"GGHOb0Jhquu4E3x7e0y2dUWliPTu1mPESf27HpdI8QKgF2sCrk+C3ZkNLTIyi9WYUNoRVuPiZNZFSEVz",
+	"XCDQnTsCmcuVqR3+fhFPssp75OCO996dhzsMrpAO6efvNVL3ZwiSQBOrA8KwWwaTUk4bgbLj0IWlqwVE",
+	"rbwKFGwlVlyRjdyTPSuh2SAEvLgmC/z+Aju7OaMMLri/IAgitGG0aLq6BdtPInMTdZLS5565Z9EN3rwn",
+	"+gFuWEm1liC9T0x5l3IaDytci1xQJT3dZOZnZx9/pTgGb3FP5reJ+1aso+3Hzw3Uj73clQVZ2mlf2sWH",
+	"Dy0yQh3wo6vsqK3aK7JA58MCWMjCBSgWWR26gSDG8tCIboSQxVEdkZ9ccGpkEx/TG1I7hNzzpOEPd4V1",
+	"hdZE3atjBR1EAcmWUQEwWHF4h4u1L5WK6mMa7owsun0eei0GaC04BtiRxAdTLQljhCj9HCWKbeUNLQkT",
+	"RS0Qo+5Q9uCta9gVf16kmTcJv3Uu2t8bf5zqB8edMb90I4/FUeq7r50Mu1pTfx+nhKN9nywcecUndTff",
+	"KlHwOEuuI3fKt/CMQH4o9O6E5IVGf0tsu3lFZnD8tW9g6PVrh0Rsld2MsFIz8uXFzDnI+NZS6tMvn2AI",
+	"Cv+cdVT5/BfIz/t4+Wd2+Rz2AKJ2yBjHsV6qJ49mJ9fqI+WhZeTxjFBjh2llgd/uJkgB3WO3o+MMtTCH",
+	"Z8+mz549S06iTl8b57DuySm9ZXjVl76NiQ6DkhnJ/b4U2w5W1nvi9WumXZ3LbbNkC3WYq12Hzy3MswUu",
+	"DBn1PiGlBhgNmWGDLYV2iswYewFxy1wmBnr6UH9hmTtAlkctXq7OfqAm3yxOZyah59yvSDYoR/uvcpkC",
+	"3as4w14WVq55cDVn3IFs9vDr7e4M1urqqCyXK1M7FjcUJL/cNU2g89TxZ0oh+mVtN5rQ7wgQqC8Je8+N",
+	"7/51ngSncAled6qL/E0uR9ZF2tWhadfJcsfLIgNc7cwBaUtlF7mNllaVyWJcaPkxslO/ocqMf8Y0anvw",
+	"uwBKQlGh0rs893Zo0J8UW+3wck5FzsqyI0MLe6vOedERsinl2vVf9V32iCMz3az9bywblCD17dW77LZg",
+	"2pAAWO9rnaznqb8xp3ifOg7gm4+8wn9jh1S551oqbjbb+MOsuHj8+PzZJJu8x3+8y+4HcrZ9kK7ZYTTs",
+	"dH/jYHZI5n16dEhsJMoF0XwtqNkp1moWXHANLdjOzlez/CLdGhH7q7hWpfWjP7yQ+6/+7X9//beLf+yf",
+	"H755/pfls29e/Lz95vfVk2//bam++vdn+y9Lvfm3zT/l3qjl919/u3+k/tfz9/++++bP6e+oSp42kf/G",
+	"Dj+5O4FCjSXQEbuSrDnGZazHkEWE0liBk+mjdnj3YJBY4v00Zki0nsd+IU8eCyAgTQBnDu1ezYzhYq2z",
+	"2ufgbvJ+dXsFZKdvSgN/fKYJVB1zc8jIQjNaRph4Igo/YJ9w19SR0RLyNTOy8M7TBbZ9YeoMPtu0mWuX",
+	"hJ9C6AYP7kJapqPtNTl+HzTXATWOF49PVzh+q5jLg4X1Q29pFmGZh5rOFS+Na7MX1SAqLGbMqaAqVc74",
+	"5FFid3+ggq+YNlaBTVRcj2yc3I6NU2X4igLUG84UcQZXfN3ot9/E+B1SMj3nel4XGp/q5hQql9dN92e8",
+	"DIfOdsMIgpMIRHq/DuYaHVhHaEGuOnxQPuRyGbfmtTSP/ntsPoyRRvLj8x++WTRZc3/5OO1SHBAR0RUf",
+	"gBsM23b4kLXHiAkwE9v0Z6cARDIAtgSkvVwBUINuIrZGG8BaFbU0h9MLDLGA/IIT2Bu+ELagcV/LX/5w",
+	"2NMTWmy5gHJX1+l0p+Gsl3I936nSNRi/fPDg/OLL6Ww6m55fPv1ydmHHrtZhGFKth4yCC25YjoiL8poJ",
+	"EML2n/1zCFbRZDY9n84mR+W40aoMsALr5p5DkYPTYA/tY+1WzrdYSx3dsKrpiHKsvVr+bcnEdd0NrYdg",
+	"4dJ9nHFDBqxAvfh/JMEs0zaoPSa+fsenDn7FlNkMMDbdBtXpAmo9CTsRDSi2Q/1ipQ8GuErupWtKwTVd",
+	"liMfYluHi5LAurgf8mprwSeP+sm2gwMI9Fi2OJXgbCnNqGont9Fhi08ogLih96EDOtL4NGogfuwec59f",
+	"RW0K4IR5V1MzjfZkemV3Su7RF+qAfPMz5LVbgpDeCe314tyKk8MIx6Sh9T3qNtkGjDdk4I1flY9wIkbm",
+	"L/uWD0EXBPnrXQTQ1+SGsz0Mq0fR7oUa7+wO8QMziufDa/PqJFiXJqF2AiG6GeHmiizw5geghrkoCf4U",
+	"ciI9AqOQvTBk6V6PDgRY7YRLnYdkR8SOawEB9zLrDSvT6ENtHquZuiWPbflE48AxjN8P3TWP2HBt5FqB",
+	"oLdW4W67pdDH2op9yISR0FDC2Wp415ru1qzROs9dhpawu7UDVj1UHa6d8qRt1uXbqkno+DiA/2leIs0n",
+	"le48aSm89Ylx3qSLUUwzF/uN24oE7j+g/j8RLO/SdzRTySS/HyGdUhQEl41QTX5SADPLdtonVx4bAvFy",
+	"/AF//PnXieWCv04+TIZjGL1tZNOfnHGPIA6lw26iURmh4xc4BDiEYaW62cf9yGhgRJ9KRsOwJU+CQJ5i",
+	"PMBqQoNZbVhFlmzNxYjc5WCcdGCKOK7qeJtLKLVfSgMubOn7gadga23tgbfyoXfWRylRNdLm1FPyNjRg",
+	"gDo45HAAD96a4bAjAcMI2wH8w3XYixdt7HkBysfPnqCg+6N+JMhPdAS41lysvyrlMpHTtcWrw4O9wbPV",
+	"G/rwr00N6Mdk1cX3cs/UWU41IyUzVu5lpOBr7pDLCqo3TF+RneD/3IU9l2p9qrDsycO2XlZR+3r7zf/4",
+	"hZ79Pjt79u5z94+zd3/yP33xP/4lRZ8/sv0rtLVbvKRwp2iACT7AWLff8Mb6qXvf2pt8KmW7dwDY2l7R",
+	"xNcl9ySJB/AT1QBOSzVZQEb7ghho8l2X11R0XbdRlKI+mfbCXSop6ry+RNQZPabYVh1z2NEesJSCx/w4",
+	"5NzW9xQrR+p7joHEb3l0MhMXxTE+mVr5V/CvTldrh3aOFnVGEOsiI4pVJbRwL1jJDEvGhwMuxrEGXhTK",
+	"tXxORM7nBTW0t4IaufvwLpg9mBm3wca+l2J8vwZBRUpulviW8nKnWGeGaciMxGxHKANBcQcZURiShRwO",
+	"6vPHpmShjawWlxjRAY3AJSEg7/PQ9ILtvf6BnY+42LHFpWutBN/AAiMniAPQjmCuMMt/XrCMLHdRt2zo",
+	"OuMbeDNRXDVLV6Fvt0/lDHUKUCRiJClkM5JkZ+PaJ9kRJu2RJBO9j4DxKXf0ACPfu6rHuLxOuLheqfV9",
+	"aA9eLHx8reGVWt/Ss+UFYcKichlU2IAXbmxJ74KO96oML9juKCOGAafXgK9xLr3zT3nzKZR8gf1aFkxF",
+	"WLx1h1KpilBfbPXY/Ub6p7i5RPc60UYqxwb0Ru4xzRrKWPDI+mJ+7jLNW5uxMxupOtTpaEdyud1y85km",
+	"+EBzV54L0dyViyinb7Rcx0+lh7Tmxg2lbuDmFhAajbary588uv04tkxrdyKjqerrwBOhsXt73neY+FYW",
+	"fMW7KvLcNDe0CKARAXkIOou6hbkDZEDKpQMlfz9HKekfvRF9V1rOgLYAfpwe727r4YqPkjAgdXtx6R1x",
+	"tSDDnG4sY6jbA9KqKrnPsVxKs3F7AGBQAhLvUA9eUy6uyELvKqY0K5j2Qrt+l11Aqd2Rjd4FmZCa7OnB",
+	"ZzjHA7siC1pRZXDMB/9MELahAUVD0MJsIOnLjwdgEahKVzQ1ekgltJfGzFMZrvcIbXgaqNDvtkMq7Gt8",
+	"4NLqujDrakpJcfmfPIblUYlpG4wOKvag2QrB7iupvNbhB6XjgHS2VU/5LZaHujt65+T+i/Y//6mkAmsh",
+	"ezoYUjh9oMpOCSaYoOPboe7WOfgO4Ry7W9YbBo8DAnorOcjhBdopoNEE6fhCznNni7lVcW+EG52ZBXdC",
+	"MvkswA2mkMLdF1KYmv6TqWvRGFLJ6sBnBnjyG187Tmt3rA9DPIhHACc+IxoWHkpf1sxkZCtvwKLcVWtF",
+	"i9iqd5s5/OSHxTw6bvG+4ezTHtCwBal5ugT/FhQP/BvJYyPldV1va02t9Fd2ocToVKFt2KssgUDpBxv2",
+	"G4dYr0PXufA9o9uOj60sdtDXnkBfCasKOvK3MsLqhlLZ36gxii93hnnoqQSr6nAtvIrbN16S4Z6G2ypG",
+	"kfehZySwfdQtwKXHujBSlk2wi1uPYmXwVN32BVje1CVIwoZcQueFzLvMImguxMUTd/Ka5RteFgp9hoMs",
+	"ykBst5fmG14UXbgkrsCdOnxxQPK7JAGAjG0B38+D490JD6sd30dKibpLYuI97kI3HNEcCGGOxRTH/Hf4",
+	"eMZ2t7mbN6vurNJ7mkFZ1RLj8p5xWKnaNPmavr97bRPtFqaL8b2BaPihQ0P1Wb+K1aCQqCGAcoB964R0",
+	"idAdAn92SuCjOgGZkp5J1iw9cKseB6n3h9oXIFuZ/ArNSn6dTGpGMfl18h0rSwk/VtSqU1gNPvnw7sO7",
+	"prLh5dH5vSkZKylNpfjpzMlvw42nVRMhzRw2Zr48GNan19mNA72aa2wk7HCisgAT7DS/Gv9TlAeyq6z1",
+	"9JT8wL+aEnS11O1fXZto6HkDwoG9N76LwVUMjXXNWIXyY7+RJUPRqYndRlJwxXIj1QHDl2y1smcEE6VJ",
+	"Lm+YAlPQSOf0PNV7c4Ru5OluqDMwjhzcnn1HKtkn9d77Mvth6IWI3duv/DG7OUPwEN19nQ0yA1YRqBcI",
+	"1IXutzthg30knbKLlb5V7FSD73S6wiClwVlu98ATngcgLWDk93umRhL3PahDSsr7+GAaLBrzpBsEgvvg",
+	"v5skBsAheC70PpUTCsS+kmUp9/rSe5wyQskeOyhkTdBBrjEzK+RhOFcVr8NZz52XpIZAQKsO8RoNK0u8",
+	"VduvRPhUVF+3apKg3f0km9ihWNmrr4HsRRrpHefZ61Kg4uAbRevQKdrqJVbc4FjX9CbROTyUFickaTMb",
+	"vNEeRXcY5JaEupptBFTM44uwDqcZSIXImzCwsHg4A/fp+jvdBPMtD3AxHejj6YaQMt9t3cVao/waMB/s",
+	"75aRVl0dcyOvfAdgZu9higkdHZ4ONSC0T04uyfFaRIr5rmSnnXFh0uGj3evqu8GlAgEQQ66Y0lKQEqCF",
+	"vAZi95QgWhoQKmdw4A5Jw16qNHe/hTu/0x0ZgV3eoogUB5nVTZwb/lp88+klvJ1nE1d03gUuCLvgAmPI",
+	"0oJTHIASUV+V8poVLiTVs2hxMHM21nnaHGi/oxfW5TWrHBRaiyQC7x9zfO5FVYh58gfL2ddcdKVP/LYr",
+	"1iyuenIFQaGev6RivaNrlm5Vu0KGpTvLl5DtgzAC2CQM6GgTybHMx2ZjsIBhkrzBNBNRej88bJXfLZ+2",
+	"DvhPoaFrNlQgJifXpqur10BoNpeAhus8ig3IiGmdXoXA4qwQhF+a0kDIs0rxG14y7M7T2x37+OLgcbxx",
+	"Y9CGVc0RnOzd3moS1X9QY+UsgubigLToFiDQfuaPY6S8BdJtk0m8WafO/X1kmDT4yKdJNYm2KgUeCqUn",
+	"2LCNHexBQMM8l8IoWYLNwAgT0I9IRzG6z3QW2/xN8Oe4kAJvP1Xc/pOSy5Jtu0CCQJUAjRL+VHJnEFgX",
+	"PBzQn+/z19++IM8ePf4yIwuIOOeAC/Kgwjf/629aisUXU/KTctUhS0UFdEYji1wWbHHl/V+AU7oooD+7",
+	"QyRUbMuKw2JKngvCXSepJSulWAOWlUc2NExQYbDTlqVBVpCSX2P+STNnjL3nOplTksuii3/vwaOtpDUa",
+	"tKHLkhGaK6ljgINS7pmaa0GvWz0hcilWJc9Nugm5b0Xf+1VcbMvCYpCA5md8RPdXyBX+dUJoaZfzgBPW",
+	"yXpPu7c6jVOvuViXjADuKIgpCBrf0JIXRKF2kjVba46UKkgcAEaQqm2Bbe/yYEhSyNArMvOxhk7A+nwj",
+	"7WnztILBQKnITrMY5xpf0b1cbtrJQgErHt2ZcLd527+U65AN5WrymqNT7J+QrzvLH15/ue0CINp1SP/v",
+	"3r79ycE+NV77aPYsJU8NNyU7+SY7dkjjao70RQ8lp730z8s9PWiygL26XJZUXC/QYwm2qVwRxyQALRaY",
+	"QStzrn7wpOrt2pjjFMOqZXiwkww6osFEiaajfqe2WTUNHFR+Y4H3SWX/pNjZrgZSc2lP04FMBstMSseq",
+	"rBq+VPKaiR6u4kw7h0STUGLL3TaJ0Wx/D7QJbQIaeQfnzba4KRqyc03l1JtNnQhZhmVqrkZCUdEPaMWn",
+	"Rm7L1ETKpFb9Pa/rY+zHeidx/ihZcZTKk3OrClBJv0JAR1c5+3VySQpekIPcAYZsuETttf+RRDDyzrPj",
+	"UPdf37z6kbjrhAuXNOW5hqWq5kI9QCTdB4qtscKt/xT4eaUI/jWjxTYZf6/omjmOWmcHHZPvxmwT0uoN",
+	"XWFTHcuP7YRoR5UEFHqp6yLZHeU1E4UV3JmPgbuUJF92dekhSzayLAC05Lu3P3w/7URsmw8HfWAOINjn",
+	"T7Rd4rGnihdrNsIPikv+Mzx1urrIL06GK11/rj2n7t11n0oUBboQ8bhi2WQNcGNnzIZtrzAKnqYDt5+o",
+	"4zZDlx7JpeLJwtwQ4T6NN1Ftgre5O/QBxrH2GSW+QZ9d9V26ai8t1Sz9GLoOLwDRoNiKvwe1IqdlaX+W",
+	"imyZ2lJedHC+s5ymeimkxVq0f26OaRpI1hVhHDGqJXIZkP2VRLSq7lpy4HvbDS04SM9pzbVRh7e+aKzl",
+	"9XpfccX0KKt/I3XSU6ER9LxyiQTImPHrzT2EvjpT9/c0l0m9rSopF/ONMVVXPzJ8NdEVo9caNLCr0GwL",
+	"tUnXzCeNN6VYJTU3UvHO3FeM9l0zQapdWepLEj8DltQeP+S7Dt++4ESHjjPHU/WdQ6bkDQS9hdwjIULX",
+	"JHBXtRZYref+r3RrDJXuctVYWMQzpuJwFSaJgXPXIUNih96jPBEs2OgnWqChxiZHw4oxz+JNymJyPUns",
+	"943B4kHadMA6OkZiaTcCDpUcWJJ6Eo5ky8UuhENd24ons6wLUbumz5K6XNYAK/3lRQyMfZ4sSUwsYNQ+",
+	"MBWGEHH3dVo3rMDyE7mCXKJj5tiZ4flz1OSkjvfmriA8L+UOVRrf+Q0RIUCcw9JX1Gzus0F8WABMPb1D",
+	"xLcqqbH8dPAXf/IPHAXu/IV3fTvmBnzE4TGH6LjZeKy5KZb2h8yhJ+PU7d70psrRm3nMvYKm4f1nAPEM",
+	"BziXqu4xM99VSUdaR4X/c3EAlX8aL/zkcvKblmL6mu5/cPr6cawToEdCil93JX9r/fTIwi6foewLI8hb",
+	"p6uRa1aBGyMvGVUZ0RLVuO1OY0paMyOtZehaup9HIHbpEVlKO4KvvJjdPhG72UG6S80dMZgY6L1e86OO",
+	"sOG7joOdeMWImhKEiLz7qEeVsWAb00/zwV4u/lPEgxJNwCyV1TURtKoAQBYb+VkJdhWqEL1t51pHuapf",
+	"lHWx15zurZRe51ac0993ikFeikhn1h61oB139H4I7RY8v4/k0aXzutpJeedmNLNatkgBldg0vw4WiVXm",
+	"yEtDrO0YSkfawsmgDhTab9q3fabdm6D3z6buMIbQ/JYlwou1sVqUXVc7lLWUvrFTbdsh+7z8oyYnx3wv",
+	"7T/OZucXDx89fvLl02d0mRdsNZt8+HCUBBreMULghdwt7FnYCeriW8YJ6dsbTsmLDVWuomLr4HI9aiU6",
+	"J+oSVXBUYBG7q7Mr7pTmfQdhG4mo0UvVc/hSJZ0tM7ql7ISaBiAqwVihPZlekgU8NufQSzzQlVwRuVO6",
+	"BQjqSPaKLLbSLvUCuwQIVuCN+Ct2aQIYakDMcFvkDwH1+3pFFtA4Cd+wyDBbPAeKdp123bUpcR0YsdPq",
+	"XqJeRnHKZ1yEcXJVnysdCCARVtpg/WmNIYCLYKUETGKCmYRuAEku47WO/uKigLK2q6D3C4DUKcwE/ijV",
+	"jmH1e3hzXZME1PBRxrETitF8Q5fpyIZlcr4owxxt/IYWH2VQ+80h5Yix0oaJnLXCeKcsTcgV3Bw61L/Q",
+	"T+62PWQcUPeYjnS3A6X1iUm0LF+toI5gCCbTuyxpcjlH3pS83QcgxjrUZtmIKz6HiuUdLwtNNvSG1ddx",
+	"QNMU3MZ4FJ2OXjv2KMDHQ1pmrSqS730XaR7Vcg608mC+yfjpiNp9y1mwXjcwqIPIweiBQSM728oWckzM",
+	"m1BMDhyvB6EfDjuUTWSAq+iHEIG7MF9eYgpCn1PM+bA1X1up4hOmuMlilEuMad99m16HId21unzLhBk+",
+	"LfA5fJQZvfGDucuEABRk3gVXOKKROr6os0svgo8gIIjldC1nnxD/00HjTDtdjimPNbabcmQctTvwpypw",
+	"vHiE8bRPwuu4xX4hrdQw+i48Xqp1V8Zj1JG0FZIDLdn1DwZ/4eeL3+RSVyyfuqEtvrgCt5YDQtzSA1kr",
+	"ue+tpR7g/XCj9WvsR9izRum2FqEtxanugv6+Dxm2perODo1yxONQCR+OpOsghvUCdLaoNMtr0c5hfPAp",
+	"nazCFBxsRQ+IlM5f7pm2cxLE4/ONOPo6r6Zx0UKF6YnkwOhTrgTSxarCCmb1BvRs3Q+RDEnkoGHwKtip",
+	"ARnPDsolgTXws/HQuZrQ0LSN5jmrjI4aXQIgmWt+wZM8MaHOj+2TMhJFM+7RcipaHJhLdwqiW+D7SKD0",
+	"auanyZ0McvM2ARDU9Y6p6SvUAaM8aS4cLFJtJEQiIqzL6aBHT1/IMb5Lr4a3MMZAwjTH1wjTmAaw8viI",
+	"SVtHSRgutVJVJynVSgYNQOiJHNYbpviKMyxg9s3HEuUdRTHSnsAnlq0c7JyflubZ+HOs9a5HV/HlE25J",
+	"HOyI3GMe3XBNpu7iVk/I9aS7fLI6z2f08QUtZsuHy8fn+ZP8fDkrHq0u6DP2ZX7eX7ARRUYMKQHJKVkD",
+	"38llQme0UNpSr0m0F1m9kT0Hu1YfU0ayv/j/TVJrJjSkaS2ngJ1WSrFmCpo4gXiL+logGKGdz38e9W2p",
+	"yTep1ISXxrU/syP1JuSxiEf37D6V/HCSSqNVrAcyhk63rOAd7PDnhmZRcH/gWblySXRSMLITvkM0OIwJ",
+	"FH8R7NJ6YIVvwjwcwSZqXQFLZV+Qhof5EHpx9hWMOngWpjogifwr5qm+Zq23uF5iOMcAveriBNFMj7+y",
+	"ZGsqxiHxQVXKSPQ+O5z0kuLocMCQwLWoi2jqLiDg6lZy6eP6cbzvOLNeFH3Col6fDS1a5AAfg9QIJuRu",
+	"vbmsMamxrXfU/hWzXjHn9Xem5PCTfuTu2hYj3V3e159Mh8fyFlyukF6TeMUNU6YzzAARPT9Te8isIDD0",
+	"mgmypPl1OiVqEARfdLgdCl+Hw9bndoSW+dimenMIHm0YobC3T4c5DZAQo4YVrea5etI8eNEyRWelcQhO",
+	"8K/70f5rdvipLIDWHqXRMLlYLy4jrBQXm4oLIOHsuCXFmN1ivzksfCIYNVPsToqvQkwrey8YiB4O4Ffh",
+	"jmB+HXzMeISh7n+/YVBbwi1XLisAv8Z/OLROvHfJcroN7fc9jHb44vRXsVAMwFjgQW7aTzjrtQbWgkjv",
+	"AkhxHkhxcWmVAz8NHEdWF2BD+Zb8VZRSXk/JolCyqgfalL1E1dsQksZwLr6kc9oC7kTwELegE2xU5Lo1",
+	"u5lNLME0Bgxd22EUHWH2OjunZY4rvmoUwvuSdxe0z/COjveumMhZX692WBC+3kDNkQeEQI0UmsC1GjZ1",
+	"wHpAtya7f6eOyHdw1z+woLd+bK65G+fQ7NayOF0V7Rf17U6JdARE37E3Hwb+sy7vFDb1TSOW7ZZMCWaY",
+	"nlsFP5nRjTFGCPCGICPXpOQ3jHCRWWo9fo2GQpMj49mN8DMw2Zre4T3qlbcFx7HDmXsnWFSanyh0uWHz",
+	"/sp0uAWrQeLihmNqgxsjr+7gqF4JIemkI/1tDYnis1GWzHJcF/tuKep9SeEdzlJ5Kn0NE4/SEnpNbyBt",
+	"4KpG3YtB+hBqi2qy+BwbSH+xGO2ido3sExZrVSl5w1oI15YXegLjipidElktjyB1ZlTFZPu8flKAKt0h",
+	"gh27XUSirKogkxU8ajuTyy3z3ZPh1iuykKraUMGKRehE7FyxBd7pzVrfZ8+ldl2RRRi8ezRKzHBHv4Wz",
+	"g22I8URM4sk7Bcrh2kH7iAgwJZv4MSbZk95za08Wc7lapU+Kz+eyUtTf7RHpcaGJXK3ulDB0Gw++h9sa",
+	"ZztFvOakqOuBs3aJ8S5G4NVeJxmdoJ54oRw3zfWMoTH6tM6IR+S7IG1buTi3k8InoN3vLu48i0wgQowQ",
+	"/KeX3s3/9NL9RHUiD3voOiTmP2rWFT3tLovGOWDi8Ma+ab9avezq1fo8gurVGBgiVo/1Zxwz9J0b5tYZ",
+	"OFFr2wG3303t/aTK6N3VynEYMGNOZbKh6EA97L+dejXIMwKm9qtVMLiScmbDyq1dImXuR8Kkzm+NNoMZ",
+	"AOGAjBUnA0VGYAD34y1pc5VP5TPB797nHD7x0JMFrFhBiMpgu3lFAyYXnO9DWuT955m2A8/rKZnWt4Zg",
+	"IaS6C0b8BSGl65RtdGx6N2dSmtVgqDG0ynrkSjbb6CSStQxVxinLHqsqXeTPk86bOBrrfDTOr4UTvYKU",
+	"c8FqI01nwQ6BbkzOmhuRftaDwtXBjOG781Wqh9Wr4+FFcKQhfWVKwoaGlFdMqUcUaHtA6mNJnGdu2gcJ",
+	"1pzDfjU2AzZAi41vepTEHZtEQ2u/3a16qzkO0kT6bNQgygkPwlpCgTzNr+v2KwDTnUtt9JQ8d/4ie025",
+	"rDiHK+WgDw7oWl5BfAAFOJSGBMJL1cg5HNUhqM4v4OYAB52GxM8T9Suu3CGaYSEBolaTFVUebKOBSX4V",
+	"YMsBogfaRMmVB/CjgpwDUPnwmtR7gvROxmi+DZn0RxiHV4QaspXakKcfIcm/TbOwQX2098Lvdz8BAskR",
+	"KXLWwiF2qiD4QcA6XpZsEUEbLwpq6LyUOrTvsvzM14zB2cjIgqvG0zwAGC8ZKaCDZvDqXNakEfDTDCtL",
+	"TL2gVfWZBqicxS+Ah/COKFmWdg4LjEzq/4e8v1Fu3FbWheFbQenbVcnk0Lbs+clErlXnOJPJzuy1ksk3",
+	"M2ul6o3niBAJSYwpQIuArGhNTdW+mn1h+0reQnfjhxSpH1uyk/1WpSpjiSJBoNFoNJ5+HqpoxsysHZhG",
+	"fia0pJZ88e9hBy1qbvvhgGqr+zhhqauoSgdsBoV2qproy2t5wlLQRnQKo16KjMrcEzYTNmjHeQTF6ZoV",
+	"MisXucjx93YWc6Oq+i1GC1P7KQmngW1+oelOeIPbQiyF/XkleE6fuRDXfYr60CIrcoH1UYWElcFdV+9K",
+	"Xz8WZJFdK3tJD5+3jQvwHQ1fl9wGfU0epTAoywpGaxTUTnEnxeqV6bA2iTYxPlgjCkO6od/yqPEYKYBQ",
+	"yS4SiKVivSmfz4W0S7qK6yZP2dt6/bx/fL2Avo09Vm9925pkLGY2xyiXC+J5eJfTdim0IcJCWsCIIIMJ",
+	"B7qA0Yfp6atYub7RlDzm5l5pwkzNZrwNhYz6PdDjNKAOIluYFrKTMFikRd4Njd6tR6PgxNeI8ZldmaSr",
+	"K8WRXWtnpPjrh4WOwwdUYsOldWf2gSJHA+WlkqKxZB2q2MuGBXslAvAQp1u/1B8x44XYQRPgzUanAkcb",
+	"RylcWz9faoN20NEKZPcdGGMza5wj2u2qFgzWgCFUkU3DaLsdn7+JO2o5ShfcJbWj+Upvjk2czyTc+shV",
+	"WcPnUpmEcSDkAwve470wtdP29FeNGRYf7/v1fMpvxSUSO9jbNMm6jhszwcQJHb5mfdSvrUHVQv4oTFVk",
+	"bWn+cr5Bo3XNMxE1Z9FBv93c+yPVoF1MJ3wxwcjF/qjjrEhUnqjKOVQ4RxyWACn/BH/85bo340V53fvc",
+	"20QtEvajajGKD3ioCKk1bUAt8PmDDUwisLM5jFxuXuj5wv6oY5/+HtY7pG5dKjavVCa0FhqZRQoDkeUg",
+	"lmUHMgC78BeGcIbOGxJJFtE9eaZOv23zuriVYER1Vdc42vgmYq6y6QYApBYaydyJBEhBhLIjMATomO52",
+	"5A34JceC28YUtuux9lp6TFYPmqIPuV6sOW1Ny3NthlqI/ZCiLcm2juAFyyc2c0ZSCaWnjqSohBJmYHQQ",
+	"gjcYiTF6hX2zIyOJNDpD085Pn5/2W4ERsuzQFgigM67ZSAjJpoJXyGKFG4YamQFxc7UjJ+ddROBgb5hU",
+	"KigFYsMuiOJDGfuAIn3p5aLtfKY8I01nQk9G5oukWKIcN+YqcV8t7WbzWnaAR9XNnj5Jl2ojIPo3NdIB",
+	"jmBgD94OWu7CQ8wFkNynzkF512QHSEgMSGPEHP2AAKEEUoA324A82DrPwI+/x2v9r4ahGKQDbevFkJDZ",
+	"E6xYC2PAAbcjnenWex4KmmrRVu6X5uJWlGo+E9KkAxwOPUWxCMEWOhRB8UmDtif6JVSmqJJ3HX+uQ6d2",
+	"P0F3x0w0JWOUAr6THyJnbW792F7rC4P2bVV0nYBQuUH9DKSQdn9bGT9/KEHcbXk7nenfzd0GR3Vw97LB",
+	"+P7ks6HN6Lx50Rt228t/qFHbUc9vaoRUNcuAjByrqqvWZFgtZNdpN8GI25GGm2ulN56iN5XHano3hZ7u",
+	"6dubQcxvavQgQUwLNfBqLhyPJBwqqerGBp1dUrTdYK3Zwrob3SGXDtm91mAFRgUpkxIC5AU56xq/b9nK",
+	"Hg9bkn3ltHajao7PeXEdrfbdWewEZPgPNfKlHdqIeZcValMJPmstYvmA6g1Bo0n7MoLTeyvrxGtLGMkw",
+	"5Gt1Ib14WDb6g4Oc/nvn8kDH//C8w7X8QZv93i9DLXmtIAOJvjyh3BaiFW4F45KODyoxU0YMWDrnCy3S",
+	"hEll9w7gP+DMh+dDJcsVkaHpwEWngabskqXaqPlQqqXjOINA1n6omVHKXiBuRZV65jq3tQYSxPrJDMj5",
+	"Q0uw5BefDXaJz+iRmlX7SQJ0zD9CpHX/hEIdOLCFqzmuum3N9zhIPq6SZUHM37zKpiTYHp6gp/zi+YvB",
+	"N+OXL/L+y/OXL59lX+cvnn/DL8aC8372/DnP++fP+dPR+Nn4fHQx6o9eXlxk+fnz/EV2/nzUH/f7vP+y",
+	"gyLcs/6FB5aFXPw+5LM8ThrEyIeJ7EBQvMl1IC7HTN+NWEX5P3hTSDGfMkfvQnVMUxFqpokv22UJ90xH",
+	"Fv8SQRR3hyRIFJFv3Q435maIv6MDsEC7E1oSd1sDNbBTYE62/LeiFRl7BxflJsc2mo9t3ofuczeqjDBL",
+	"Io6Lr89Bt92IyprU/yXz/7V/8g0/GX/89OLZ539rl2rRHWU6VL0Pttewzi9dNf9vWsknTomy0E2u8f6z",
+	"l8+/frFlBkU/eHpRe4df+cm/+ifffPxfQ/+vf2ufWhtN11OTn/e/fvr1s/OXF8+28m208mB32Sj0YdtY",
+	"vwdI2Ss1X61b30hMO4NRhKLBJtCfHVH+SqolJGSkksIuDSuZDQm5lrpTisK0J4tuRMMLY1J5Qwqu1Qu/",
+	"9+zRNTjcSVaJXEhT8FJ33RPUd+pt0FM131K/sN5BEdZKs0zNicc1qAdtHdTQGp8mQFWm4JtohLoH9u9t",
+	"BI5d4/qmczzbB2tniPBuHUU4uRyUj4lv9Q5dtnMHgfOoEYbsQbF8xb57//41ExLSQwKXe5CB6KYHmfNV",
+	"qXhLx3/LtXjxrOmaXjx9+azNMeFdPhB8ui6Y27GqQ4PqC8kezvxGrHDrET3rYps2L50OkBLPX8XqzXfU",
+	"ml3f/+Li5cttyzQ2DW/bNsiBQOkcmhv+2Lg2xn3se7xX68tWk5J8rqfKtPLpVerWup0NCP2owI8IVzjg",
+	"dDSxAOwUBLg2XNET2wKpvcLjDvIoOLioEUjRivuFjqiu2pR3HURhl7d4Ix3z9o5ZlPBDD5C/y7G7Szvs",
+	"Hny5B2/Ct1f+HHSnO/kd5w66Y80zpHFDxOKS9cGipJKtRw9NuXFTq5WgQYv7JYlsehcVsTW7XN+8bUzr",
+	"ubzYuj+s1Fzpe6SVDidlHP/QZ2Hi9m3qmO8KLPps65TdzfBDJUQHHjYCFO14mqLumGsm+IVRnk9ks798",
+	"431C/eW1MPtl8ISh3Ws71OE+EnW/NDFDWtSKwpUUelsh+KZQqI8HAYBRW4rKRthmh4kaQh16w8397H1o",
+	"+/I0nKpFpdtT8v4aNTftx1wRVG9o1GRS7tThUUC51vCSj0S51eb/hldtLHh1ud04GXK73ZIbx3PNPkia",
+	"Peeb3NYXm4amm4pkF5KHza7TV3VuqNhsObXYzgfR6ZM7x2FHLoY9gSZ3AtY5i+iksN0See5VLejee6MJ",
+	"dKCkOkZ106Fo98uFo82uQ8ZwfnnPE+4IbEfd4o+wqe2tveFUXe6f2b2LguOW6GNLjWt2g2VHxzL0+VRJ",
+	"kQ+naib2C3d2CjwbAed2GEphGLRIM9uiLfATHI0cJ0O+B4oiVsnlxdajll+IK2rTydi6aQYuiMjStqoq",
+	"wpC/Iu3tXRS5O1UqL1kKcPgTQmN48sqTE5Av9xjEFgj9+alY/cd5NlsWb4v//s//Os2e/sP8rXi2OOyc",
+	"iPJh5mZvUj8ATnYs+/jKXavXBoPY7HXCbUmrPWrHbiP71wagsFQZt9uhwP9kDXxN2KvNrCHP9JAhfjNd",
+	"Rf3SvinHSH+Pn9w14G/QAER9eyRKHXii7bGWfodDyHacDggewVFV1AmRhi0JJKlxRLzTkfy8y8plqMEH",
+	"XDrazsK+3mN7kdGRLTRt69kWdHvnMe1IbOp7X4sVSpdcWsPTFHLDxO8gkaujYkad1OVIds2ZfShmwgYk",
+	"r6WpVm2TalNzQWm2EkibCHZDgKhgLlDpGNtKV/l25ApanpQX47GodKgkrnfL7q+70YHcxV532SzcJUg/",
+	"lNHW1vS1WhDX64k3zG0mfQhASW2KPAys5D0RCnTRQq9j9O6H4gvMDpteAk3x/WI24zj7gOV4269ew0We",
+	"E7mL9iEXshA5K4znZqQ0y0jlK6qCBb0Gx2j+0HhCbeZ7BlO/qVGXh3AUApBAwroWLCJImCrzg+g0tWG3",
+	"di+Ba0c3ovojieNrI+YDxm2ojyLLCf2BL5fQAWHCjOBVrpYyIfLyhP33f/5Xze/ile0M8qthsM41AWjO",
+	"5pW4LcTyMtQK2nZFBdTI2w0X+eObiETjA/0CqT+x1t0vEBGCVlP5kFTLS6AdFKTKik8KLDTOerlmtovn",
+	"ThVyR/2X1b1JEtZPe7F7u+IeoOJtER2Jy1BRggjeF9Wf+a1gepFlQthpGdY1/9Bf3VPzkXVxu4OH5pWa",
+	"VELv4JbF/Gd3bU3pommzq2AWha6RSsb8MtHhuIOGUU1x+0ZpJvJVh5rWHwsJazsqsJzvszG/C6S1frTi",
+	"4BCUgwNLiwREmhDXrrXw58gmOiI72o47rDWxNtsNfCFJqgHpwcXcgYyMKnPP/APo3krYsBSrDyEIQj0p",
+	"MeaL0iDTA7voM91VWOgQlUYBTUbiSCVQi0OLTMlcB54Y0uc6ZU7PshI5zwytc4Q+jj+2z2kVpVJ2PDrY",
+	"6zWweqAvgwWmYshXSFzpdeOHCAy3cOv5aSXFhuopXtk3xaW2dtNWVcdKzFVk8B0qCTSsMFRaXXpMPQAT",
+	"Z3yFnogmKm5E9uFt4ju3AIkaSP0XKRl2PZwzbaxDb8cwCrbjLlm/UTDouHLrqJqLtm60HdJ+0vzBFRjU",
+	"Ob6gBBFmFwlZOI1ku6RbE+dlUhdNx4wWcPLqJlZrqYf5aAhHbbbrZ7yQW89qoMkJGW1tFOpWQQbnurDL",
+	"OXh1gPWcZiChD8T0ftWy/8YFOk5XZPY9yrIrS7HQc5G14Ub2li85VB5JwF54741zK6U6OAyaTOC8rA2U",
+	"VFRc08YF7OYzp07wfGCDi4Qtxai1MEJYZ9zuOcriRpQrxHwmNdkGALdpOzmMYuf9fntGrEO2A+5ImjSQ",
+	"d7DbxUYBToNxkxhFCpRa3IGTD/oQW+DfsdVIVzKLTnQjifyYMeXXT7G2JCH0xHgM5hZtfTEyr9ENutCn",
+	"h3Veo0VRGuxK0E6OEDmgvl9IvXEjQ1AwqJSu5wPg51uVkZ2u78W6nv8mihhU6kZkFSh04ztfMhsarNx2",
+	"EBdYuGB3qFUYAE+J0TaVulhZ3kQkLJBrdNACT6KhhSEuD/sOLmBo4yjZsZ3wyHuxuOxTy7Z/yqcZ+nkE",
+	"UjTCW+bCq1hJtcNMdkKtukmydgomxTIlTqio1gUEIlbCXLKUBojI5N1GDy4gHRklPcyWRLwrovWiSlB9",
+	"ydKwSaU7KVnipgN/Y2NBJNyDFXdUcZlNqRaeogxnMq64d74wHmyLO0xq6zp9PgSYKHQeqPOnEOIOAJgI",
+	"27BS8Fs4l4qJkNyKKcWyll6Ldt1b0vZ35f7u0CVseK87KNCSMfgnbDFCnGfry/nYiBZqzivNUtzrpvW1",
+	"5AdRlqqVAAyubrkT7R8KM1ULA8MEBhA2BzzCLIE91J94NW1PmKzv/ieVEF0RvX9E24FfB8TG/6Sza9uV",
+	"mLMuLT1PYuFGH6YGl0zwqiz8zKMZGdhpnc05ofpK1FPC0ShEVcqt4wB7xLxagbRytATBD083kp3t5KJw",
+	"Eg5dQmFTJ9CDRcDX43GCkAacCpd2TxqEYKPkS8uJ7YakSDzdAHDasDDivN+QBDmwhjRhc7wwmk8TNHqv",
+	"y+7uVgHFS8hWyFteFvlwrsoiK9pOdn6mb3wpXVExISeFFKwS44UWmn0pFfvr6lZUUiWMzj2x/E6NWbUo",
+	"kduOvRMT9QR2y0te2f2JPmW/kCMoKIe5khnu/O2dscSCPbu4YCkOumtv6qpJkTRuDNQpMrcPrdGm7E8b",
+	"OFrIvBQRlo2X5dsxhKm7qJh+TFp2pHjPSNGF1i27TP3H+7c/sVGpRuwT7qIG7BpRE6f4s7Pb8+tewuY8",
+	"u9ED9is2DFLJHz+fstc8m8J3UFcLN0oYZ4ZXp5N/wdZWzfyT8alfYH/phGlF3DURoTLq85SCLeal4hAJ",
+	"CHiA7Vc7/8siPkaL6iFePLu7WhSMbjXrkP4EvlU70kQwlM6rhRQpFA7bxd0noS+ZKLXYYklSmSE9T+Tp",
+	"KbvyDhCFDaVi9DXUpqM9bVbC3uNF4aBvSAIZ9Xf9kd8EIkwX4rgEmxRehs72xL2oMVVVTAq5lbsYr4K9",
+	"zKItAdak2eMQb7pIrKhFaMBlAxKWRK5M75m4s4qi8uclEIuKsXFcp7mYV+q2cHUDQHTp+U8jB6IX2dSG",
+	"D/WRH7iTCQQzzQSXmuWiFEbc01VEFRgtRosF1b7BAM1hLh8FnI7QCTPXA6TEPuPzucgBrb3X/um9L+o4",
+	"hCZ7Y7WqO8XudUgvStPY6pOlww6az+e7bMCnEFTWSnvg59l4stsG/GlACXgmuWo1rBbSr4XUr7+G+MyH",
+	"UyFo6o3KLeqw65mLZsSDj/eZiq7gYi2A+JxETcMIb/emjRpNw/xUs2nUFb5tC7lDsz7CGZC6BcP4mPTc",
+	"Uk6JnFzAjSAEGGI1aKbKxUwCO6pdWOIcjj7j8wKUCQFXZZ3M+bOkNyNUkL8TkG1fU8FpJq57vXAS1cuL",
+	"nK3UAma2v4jbq/537/PHtVQMpdr2gnnsoWfUBZABnuY43KbTjzXMDEW3KbUzddp5S6HNZcy6vb5C7Oww",
+	"vivG47d+7t4x1RJm58796Cdl1z4A1jdw4HAO/aWqaF8w4zfiCePAC7JWvRcF/n6et+E4nXDVTqMTqdnp",
+	"OHQbrSgUcRT7F/1+Ep2Y+8xDo+Dfi8ji+Mapvj0OyuOc6r2zZHrYdUiz3h3+tMv3CZoer2A5g1DSLmGQ",
+	"FZzSGU5LdaV7yfoDIYz1r+uDAiftkXjlYT/0u/eW3ZW31TreqeqSPN+2UAjwLW3xzmVzy+1zv13pLLIt",
+	"OxMo1KHwdy9O78+xp97x/OUX/MFWog4SqqK5Heaga1zot6gRXUHEe48h2GMvW0tKrMM5gvV4A1MVS8m4",
+	"UjwCxDNplqqlFNWZneJnZ3lRicyoavV/KjFO1+gamlQdF8828vHssn+0d4SjuY1BJaWECumFfCeQL50r",
+	"XdjmBosib4PEN3cPdjdkLzYEhf4k9m+qrWSGl5SAW3/R39SIhLgNA/zcgHAB2U2k2jGuhMjb14EdYH+d",
+	"3Gfx4ZihxoyEnZGaGXXaAXnrvJ39eSQ91cGgaO/QVgRofVRrEsr2RadQH+rt7UVhGbPqhee/dR9/WM3F",
+	"VRdv3nKqWpPG4SgeSG9bi0P+DwINTs635szcG/vujjniwisnZFgbLZKin3WbzHMHuGnL7uXc8NNNiWVu",
+	"TFWMFkbsyW39xmgWfpt01O3SZ0/SJByBOKSIoDV51lrWa7i1/3yHdLfrgY3d57EHTT+8kGaXmtpoMnaA",
+	"amZc8onIPYYjijf8ntrerPVts0VV0WqwER1Qe50I6nzX051SjM1QLcwGsBA2UrMpz+06Xyk1a4+USnEr",
+	"yo4bLezL10n2amZAzI3gT3R8ZEADlLhRxgKhYLMfOxzNzj0Jnn4v8XPsj/UXfecHHuSAuOGUPdEeKQ2h",
+	"VFnsU0jRmP8tYdKd1NiBJwh/ePi566bA8P5yjsGTbSTrcHUbGMsCC3DTd5+fnp+fPtvqs+O2bxdyrE/I",
+	"Hwptg5n71jF0zvIHKGioP/sQVRkNF3x3Er32blkvhXKccE0Vi38F/UXgk0Bvs6P6w+EjsC20l0g0U0iW",
+	"lYJXtKfiTPOS8AYeuuDZr6e8XRalOQvNWO9fILE9WoynXSf8oJNnB8QWNKOFsA6e4D43jhvtQrMbMTfW",
+	"UYnbIheEJfVrBi2mSU8v5qLShCHcCI8oCynI2DdAIFrPZqPmtVONi6rgdUDZ+cVORkeCgPcUaKbnh3f0",
+	"bs0zG/rwNHpi6xQsZuJtTBbbLHC1rWJfvvv+FXv69Ok3TxAfEKrqVkRwVffMX9e3pc+28KBROwJKsg3B",
+	"0KbXCtVLRd5lovsjQ/cnTN+HAyTC28CvTjcc8Ktx+wndG7MmxAeidUgqTD5E1bByXfiEu1N+tU+q7gq4",
+	"zdXrWvyz7T21404L8pBfWPdgwy6kDt/R02/iIN8AxnXdvAGNSxJxWpjET4mnA6aLf4l7s5TbXkmQZIwm",
+	"N4FeyTK6ZrNt5UFW+W0Fv8eIVdSNkG2zHzYNu55/PCgNSrQIq30pH0DpY6E7yiBe/84zOIDmJB60e+HD",
+	"jOdiaOOLDpUE281UUsZzAaUpxIxuArBWLUxZ3Ip6UShKZ6JukPtxA9u9dzesb9Sy1n3avBLj4vd2V4Fl",
+	"PtmUVzwzotKJ7bhKZGoiC73eyFFlhs/GH745jLpR2xpNkD1qc+JteCstAMyBg0xgmEwPOHHvBgJzU6+Q",
+	"w7xVShFxgoOabeKPTtkbh6mgu7CSm1jwq2bpgRzGc0k/ffG8v5lFOumhrHC7wKRXwYNroGStAKCyHX4/",
+	"c8aqgn24KMenW4E83ROi+buNIVUbgrRz5JAIuY1c0H2+I0XP+ixzf7WWZ5G338GKm/Uf8GniGtj6YqF0",
+	"p+VwUbA5p3oyd/59yt7jLpIEVnkl8BhxnbKw3ktSLFusVq4AWHfJZoXWhZwEeXrcXsBx1Ol2UhJV5nvf",
+	"nef5bvduCTBTIgDKU8Tz6ahTrH07k1dSDBxHAKRFMy6Z5lAtQgfpngLd9XC0pYMm1s7lQjDsWtC6r7Pj",
+	"1pgc3mpO+bw4pSTY6aIqt7pquBn0Q5sJuWrc1qm/xIJ8V3u+5IXRCVOSLadqlhD7l10zEypP8atnqdSN",
+	"xvkCDsM4x9CoLBU8d/R14WUv+hcvTs4vTi76H877g7797//ZOS7oEBWGoRN03m1fpHHMKBlSOILw6s6b",
+	"6ViAtz18DpDPwBB03ePz4rpHQMhA7tz+ZFOtaJ1u9tC566Hne/TQWuaQUNAEhabxaDcVPKju5DgL7atD",
+	"k1rQ7YhV+rRF1BmBTO3zIMY0tSZG6rmLZ+3LHiGgPu1Rgr92SAuUYu5WrR0nRlOlblr5VvVGkRV7AVV9",
+	"waYQKmwmwuhLQCINGG19d4cn3F8ap6X6oI3M/jthI+vKQ9ojLpLFnMRwBNOmKEvIi+0saFuUhZx0yf5+",
+	"8OXwTkIfam2CTinU52q9+z6juQVaTm/uJvy2eaQ93uego2131S3P/av92BeA3esJd6Xm3RiYcywNdZXW",
+	"222LFxiBWjceJNR2MCeAcnSzqdeI7cF+MDfjFT3sOidyxk1UOLRLuqYr6CwmCJum17vEZBdlh7jUJPVb",
+	"D/Vbsk0gs7JRVBquAJmKAbtwsrisUgZwCDYuWshcVGzJV1s0ajeCm9D1Ba08Vx6/lwNazPO9nZYNjXbj",
+	"FKFtLMZSOGMSdM3R3I0YnT2NLfVyZEVJxA4AbrFbCqr2VhtWDbL1toQxWvqe/UK/6oAJeIY7F8OCvbt4",
+	"FRbzOgzpfgSHPufcTqoTayJSAX07N5dtZFf68yD0XHl5u6fX7ybFFr+bzZwg9gr/2oVm+WKPvFgl9FxJ",
+	"3bE2AhtGzaGhUwk423P21+LbxKMgIVxGS/xCO7fR4XT+uYsXhbGqpQ04M8T8sVOie3ev46ZOpNTJzaKj",
+	"kuSHDx9+ZnhBS/908aWqm+Gsw8+WSk7Wrdj+ZAcmVXBM3qx9etwRGTaYjfT2lFujSw6RfGs6qIdJw7WO",
+	"bZvUN8/TQZcX8VQ1ZNqoOFVoPurUT6dFGaG31rW3+UBq3AF792F79WdOrPD7VLjSJsa/1dbcX1w61cY4",
+	"A6OwvbbgLg887/c3RMltd3zxbO83OGZMXAlTVGLYFUB+V6k5niQCxN06sqVqcdvxIakC0Z6uO0K5JFaE",
+	"4CWXUaUMJD083SFEkyAF2/4kCslq8mHPdkjydlnrO4xJ9lNseyuFC7BXWCFoZzPkrungv3IZG0S0uFPY",
+	"nSgcXuO+jXAv02IyFVUEH1hXfHRp+X7SCtrkHfMgj6LCrea/mA/bmL0/ON/Y0O9CWpxokCGvhwv25pdo",
+	"V+bbPHw40xvnJbftHD41LriRAMY9atSW9ZTu+HFTa+5U3t+awXlLKCeNGZzGmUltg31PZ7ml1grb4C46",
+	"UDs2+9DOVsAVSI7oaAtLg2b3768/sDMcoq5G/cHcMLmy5okFmxozh7OJSmjN1MLoIgdfMq+KW27slDJA",
+	"IpmwhSztNeCsAf5vnU9ZqqUmbrLGOdpuvrKFUsW2dYPhd0VQGCmlA8rou+gITtKJINvzHvGqKm5JrNBM",
+	"KyFYzle1sxC3qic9d6NAi9ceSYmbcvV9JcS/9i1Taj9itd7OfoPHFwQEGIlJIes25xo8w3w8qM4uEb80",
+	"Xdg2V4UNwDki9WRr44Ndfr1RbjLINESp/YtBv9+rqwv3Ty4+/to/+ebj4Nf+yXP85791S7U1pyCW9/MV",
+	"5kITT0pKXJDReXJq29OowOq/uEeD/tXK6UmQu395ugXB3lz9dAXw8xFvMum9XtjhPftWVGXRIIl48Wy/",
+	"GQGmkdR0KqCFrdNjumoU2YdqdqrAjg5uwklW1/EVFtdPtxTXQ//UT6Mi/j3H0wVMwyWXUuR0PL12krSQ",
+	"IywpwPofd0O2tQVI+dlbO67qUQFSL2raUt0ICecCoS8+f7QTA1nckeYPDw7BOZyHJq6VjO+5P5quumpO",
+	"/dPbzsTXj+i6m7jNnNyDkk07q+nqVasG0C/TVcvZahWx/hk6VKXgegqshFjPDpcPruUJS11r04SlBHhM",
+	"B4yzuai08oakWbAev/ulyy/hPtZa7A/p7JsMDavp8OKI5rWIWM7dev7PhVjQvcbgt22L5hzAX6PV8FbI",
+	"XFXpgDwPtYvA0ZzhT1zL8OIvNIPf+5o+vDvQwdub44ZkSPgA+4mDlQ9RY4wyAB5szufzEk8NIBWW3SRM",
+	"C4MQAHsr+tNMxbVkVDfyhWZ4M3x4pUoxVONxx4vUHoe/E7DmQBcq5CeyQ4GsE5d0QzowxfaGZwNPL3Dl",
+	"AOuKvZQ01Q3cBCA40KxMSRsK79KqKdcAuZvYddoo362oVufv4AjCPHodeZ5p7VhyzfAHK0riwREC3knI",
+	"SpUz2xxrkwiMVeOxnXrRJ3mh5wsj8uijeaVGpZjRsFEfhArVSpWQvKGFayp4lTM1TmyHgWQ5MFhgPcNS",
+	"sXmlMqi+AvtJsDrSnXpRfasNxmhgsQlgxbZJ3Aztl/W22J4dQV5UQeE5REP2Q+O7EXxxOnA8jkBtn6kZ",
+	"nUtewlCZSpVD68CFj6/iO5dK3eAtT6/ltYQZT/W5LixL7MSXBf4rVAykaFDliNNk9ix3jiAh45KNBBtV",
+	"ajGZGmYvRNoBIIYkTVMofB4giZNnBXJPbXxgr7Gb0TS5lvAHwV3sd6i7Dk3Ewu+hvYBnmZjTwNMUxiQE",
+	"fMJLXs3wH6ICC4IeHdrwQ9o5k7IvOYPj+QLPqgjhlJNRlPMndf7JyJ87RDjV29lQACJMG97UHRVmWeEa",
+	"b87+0Me5nIh1vuF57LPIU7h/BqkqmqyxQmR9loQP3CQJn9AcCR+AxUIyGAwW7x8sLKafRpNp1pg4g7Fv",
+	"Ux9wpLOp/e2Gm/4ZsE2ksZ/02oY69ByNNNQP82oG/xeVcT0Zhrl9W0CrficGZUvIAEvx56QGPOo4hYFD",
+	"ZSFzHQBMsKyCjjMvHRwzcXIdtpPhr9/UyM5mmLD2bxD9KEjzw0MIdzvNmUIeT7cWXPHo3Btq9pNYAysU",
+	"w3tWex/j7FzI6apDPywqeR8ilLwd0Vy0H+dtg3BZnzv2yKtLpL2NMABxAJPAOtnxIJw5O/atdYzLqQpf",
+	"2Gb44zok9Ks0fFYgn18hs3JBKMWH7O4utBocAPKZiDrvdBvmrGNykIcB2xbtaL8E7A5ws1hmogkwaKZi",
+	"jxng9zGtFYxqNsP4htNcbSU/2H3z08K50CWAQFocxOqszcIaSb1nW3Br0W6qi99hiwv7Zaqw0MZtvbb/",
+	"gt+0pERJJ8EDAAnIZhsR3b1jS4O37BJNvKEQe91K0EgSnDNG2R0L2loKUWbq/HJ62rV+Y5bWa9mGhddu",
+	"nu3Ej6il4U/rnIES50Ys5l2Lyi9t1Bp1n3PqQsSU5JpiXoAZz6aFFNEOJEVpKNyEWb+hllI3qIWjnbRL",
+	"AdZfKLxkY0UnJxfeFVHK7a9HJVn7Sb5h04bE8r5+AoFKFkMakDsiCg+IQnxUtbgomZDzB1CPw6h1aG2n",
+	"KvIucky8Kmx5gPDTMDOF2P+UQXIe8wuwtSM7AXfmuMV2WrcwTfuWWnOPlWsqyrwbDuR4HMC/OK5Wu7z/",
+	"pkb2g2XsfwfNKYpxeUJyonimBfmVFeVDuIl5/N3mEmb+1p7C/UZd/KP5aNonYkYDW+Fx3BchVThwqRe/",
+	"NWmNCreNyQ/2mjb86rjcG7/aLP+tD8+3wnZFH2OiSMuCav0L7QXyFrpGjxUT1u0lKLGLDLvzek6JXSpT",
+	"ZF3ircuiLDFWjnXb4LBqzCv7P7fOI1Gmy4IAnEoPADhZCjfRXHLHpWVdgALaL2OypgamU1GODbxp05zg",
+	"5jybiZNKzHlR0Z0wM7NOqeDTToUdhN7daZQd0+s6D99CGpHb1S0uwN6kzWqj+iFhsrdSIsvv6cLPtIh3",
+	"ODgM9BfS+VA/ck1YNY6g7182VgvMis1c5Qo3bCQyFYkSmqXaeah28pJvbWv9Ynx3J2ljgKEd9faFmSbb",
+	"0KjJpPQk9DuQq3t2xQ/0y3aadbrvpjleY16ur6GFgSsCE3M0Sqd3rtl3CYxt7sNdd0xBRDfCEepQtJZ5",
+	"2PWHqSp3kO5KgPqXdinE+8izgsTv3U2s09f/5KEiIGLoEfGXrCrssNoxhi1fONkA8vgd0Z176Ue2QSaD",
+	"UhD5Lg+ddJDJNdnnMJ3qUW/NYyWxmnQHort1q0TG8G1ViHHbQWgIJaQNJSozINx96r5JYyhOrOHnvF7i",
+	"fmGHIw2QR5+3SzxXblVjeTc+r9ym+vg/LUbfD3zOTcjqdaDODwIs3z8cu0vwc1+nWu+hv0fm5pSR/Z7f",
+	"rbj2p3at9OeXS66DcL9w9VlJg2Db+422NI5rEsRCh3XQXXB5p8Mc7KAlqdOl4x9l2dtIbkgS0IFpAGQJ",
+	"JzUYpBilbsDNQqXwvaQo7u1XG070Li7wrw22R++HsLqk/a9h4IT0Kt7gwYdYPWPbtJLZMNTiYHhSP9UI",
+	"+vXuLCYc0izkEIcFaltQGiP6Jy0FeMwxRDYuXT8Wqbcxfg88n6GWbkrNHAQw3hVZHgkxTo+7I26yQ64r",
+	"jNSlP+DeiU+ika9qLLOU/rV+yR2POKJ4L9LNPnje+GoGZ+7OBu419TZpUjoJe2eql34zR9rQRIEv80Cj",
+	"7bmo6QOHI+RRgfnUbVih+9hrULhUVa3oxnZFIBXw73rpns4NaFTDycYpq9t/QpuAuL2NjdBeuNb+/dQR",
+	"uhSNaCmqqxrFG3x461hd3432oXSIpqrMhyTM3ZF6QBvQl6DXDDVDnuLCS7QRYmMkPOQiWkjjZFQOg3UV",
+	"hnnpuB390T5f6YSSNf5LPp8jOCISb/T8MS9fPOv3tyHVg7ZpFyVxjNp7/vzpi1YZuy5XgG8AqSVXGQ/f",
+	"thK53iVAqicndtsvR2mKtY1yxK6mqQSdjomnkFOyC/8lS7VR87SJr79THqChJldyzG7qKaSx5vNy5ZKb",
+	"9/JmLrkQjfdOfYUat3/HlXC9u9a2KgmLV3msp/Dve4lH6lyzYtxiGs7UgXHAabeXBah+FRokR1akogXS",
+	"uiS5dsy8Scv74WO2vJmO1BTa309J9qUdmycgHTseJ5G4NWW94GWbr40pQg8ndKqQajx2cC8fkjugKXog",
+	"x+pz3WRYbCSFfaUBFr/ETimuHwqKL1+uddKTxF8OG9qJUnlccfSlWzefJKhI564O2vJRd0253kVkDnc+",
+	"LW/0biFpow1xA+Rk7b2hemjc1BhxLvWUvSNpvDHg9paDSCPP0aTYe6UeqCcFr2zf2EUrIrEm/FYustJ+",
+	"3wAFwvvHd9aLOWrdp+7Iw16o2ZTfgn4cKtmylTCHld6joLczg1QLii8J7BnxYJvawh1gd0bZP5IwtgCy",
+	"sAaLpVUHkkikvcCW5eMq/0Fl7/FSu70qzHSYi7mQ+W6BXhLFW6DqA0sxHheACfCZyGvxWct+49IJAtWc",
+	"BKUu8GQAEYT32jliHfhwUxhbtbUNFKGbjcP44mACKbDSb9qc+NoWt+kExI8D06FlLGnfG5FTxJA5POdu",
+	"L1NBqo1FVZjVe2sZJL7gON/Wih6AqQ/QSo5MLx1VZvjf//lfgHcA68JsB69iIqqpMfPe588QZ43bNEAI",
+	"L82++sruhvVXXzEsISCpI0d9icgMTnI1CeoP4wEVv5ZffUU+5quvTtmVdzgRFJgVErg6o6PNr76iyfrV",
+	"V8CcZm/jItKvvkqIzgZRsAidE+yrr2gTZh/0M5zWUsLOmqxXIufXkqY/wafjE1V7sUNzi995ZuCA1nHD",
+	"EfgZ0LNfffUTqNfCspbr06++YuknPp9/ThOWfqLWfyb8ySf3jM8p4nu5pHWM42bqWn5Anl6Gh0VBUK4S",
+	"dvIXvKQ1NTCpBz65Co6W8SBJ5NcSohJodkT7WGgzYM/6z6j1fyu0gRGtBJvzCYCA/3dZzApzvej3L15A",
+	"dEn6dXREVWj7ZnZ3hUibz+mlI3S4lqn9hNApHEtJ/AqL0b99KmWDbG/94mBciB/MeAXMOykA4T4hfsj6",
+	"5YQ59E7CHKznczqwC9+1tC+5G3UcEa9GmDK7hvIc6syuZTicJdEl5RS8YfVL/7dt1l+e9nXUO241+otM",
+	"o4IG7KxriW2xr5bSdYDwoeJdrIuSKdUpEEsGeFk7vtRdwMIIeDA1AWpA13EOb+3iUFBM5dRYe+fXH/gk",
+	"vQziwPbO11ITmA14Gd+MT37kJpumsdLul8/OL55gv9n9K2S9MQiADYY2oqK2vRNzwd1gvr4V1Yr9/Pb9",
+	"B8rZ2ja8ycVsroyQ2erkr2KVntJlkCGnbIJg9hHXMv2ZMPqXdj5PKj7TbFRxmU1xvdEszVQOumnwcNBG",
+	"sQ/m2dTZJ8oUSZbab/9mTTmF7S/U9lL6kyBWvCypBKAUY7uYfStWyh+oQxTw7OIbypG8s1Z3cgUTAh+C",
+	"4ZNCAD5i3VHLGUsDmBpfSyRxrG6LzK5VC2mcCjxCfmGktJ0AvGQIcoYghIo8k7idE2G0vSGg4OJ3ATch",
+	"eDZ1LQ0vXrij1HE9dnVegjoS+UudI0DSTiUzkbSzQ+UiOt6O2UshHCiLTBBHDKnBXs15NhUnF6d9qhjF",
+	"VUcPzs6Wy+Uph69PVTU5o9/qs7+9efX6p/ev4Tefk54pDGTFYRZHB2aD3jkpX0k+L3qD3tPT/ulTLCic",
+	"woJ5hpv5k2oh4e9JGw/Bu4WkjkJ8D+P6hqJq+4qV/zpCCtEZb52B0ktwvcl7g571rlfwePsAaFXFZ8IA",
+	"5qBj4xcuOXs7DjKRrbXP0K5azgINqiYxXdjL/7kQUEpGA+J16jHm3CGnZluwpblgcr0dLoQ5RDK0yCcE",
+	"I3PR7yPYXhoSfoI1OIP+PPuNUMehxRtjaNfrkPz+TET1Z5m+3f0er97/A+OiZjwEKxvI4ktYA2GzCfjs",
+	"U8w0jTmJKLfd3r/zGTk7DPV8UaM1Gj+yOFBw9MBBoLf3famWvY/2J7Fln32qFvJzp31fwfTVznzRSqw7",
+	"Ja5XyBZVgs+GRZ6SID+cwavJulX/uwhG3XuIMWwbhQ/4Jofo8Pd2deDQL7bHJfOzo9Hna/O3JSucYwgO",
+	"TaO5Rxy5NPXonMhvNFCKqnsebq5A/gh2UPJq1u3cIFJAp6VDwV4NPY34NSz39Qs+JYapXuyUXUkGT4LN",
+	"8VxI5mIbCDuzG6mWpcgnIr8kfXddV57Ipn6JaHGT+A6HdJFXQdE2kITG7ez2juGamo/0hkbHTusyfH8u",
+	"J2n7/JgOEg3zSC6SO4sJs1QI41wjfHn2Cf7/+SwaUTgJ3XEak8F3zGRXYnawuQxcj23Enb60tDY3Az1o",
+	"YdxGZ0XTUQtj4BTAZbMqkanKgVYaU5L5yhso4PEnC1By4zO1bp+JXcLeRqmyeMLYuGgF2WFoSdt8vwqX",
+	"X1Ef7jfroy3FX8WKJgkEw98qpFXeMj8i3gVPgGDfnyotiGFeG1XZKNCG18hlVEym5gvNtORzPVWQDdpj",
+	"qkXvDQWfn+spJ19gdczp3rWWwqgmDfd4/5kavbKfTp1TVlTmZOZ0VzfGMcugxQs/04gIGq38DPlCs2Wh",
+	"aUcUEgIdMbq9x4/w5C1rPKwp0EbaR1WCqVtMErctJXMO9UT/g5cQ6rljLiMz1NM9yioyo1F3FgkvpDHY",
+	"a3XGP6xZHVoXByxgoDp92kdGID4VPB84zHKog08YB9YqUEAty4hHK/o8utodqUN2wD7dF/VTZGY/8mcX",
+	"NjxDR2z/WffWU1Hm2HJ//mN7AUocPR8DcqePOESLMoHbtDrzVwDQ8nbwqL7cF3r0CMOHp/W9hSRoQ0x4",
+	"U6tqmHkWE1CpzYQ0AMyFsY1od/rnH4CyCGh39vD+1DsOz7ST5z8//Czt8v4zUMe6/5Syz6C50TanGm7+",
+	"7JP932ecY6VoIwp7LYF6COzTc8JohN1iCrQwwaDXrdcZbm0CqFtM38RhyppdfwctOrBd18b3WStuk9p3",
+	"iNF4Ddw3M2x9m4PbdTc7I/G0liCY7n7g/Sw0ceN+ttBsWQGgCVIZ5DwjV0hl8mJeaJUL4J0BU6C8pjWU",
+	"rFRaRAwMhJXB43w2EkKypSjLmILmlH3ptsGQG4VtNNfI0xKgXirPiXCFB6KfAo5wzCoBIhlVYfTtjs8A",
+	"7OaJlUALCGL40yedO2aaZgdOKtLShqG/JtldfclSO81SiHiiTTVB4uEMvQRzWQmTuDSkYOhuu8Ijz3a/",
+	"Hh/9Cknd3scda1KgNzzoOuD/nq6LK2+jkexqrIMp+7bu3jCHBAvtuujv2DBokgeUwlFBYVadHUrf9/Za",
+	"mt67X/0pw8/jZjDsZDhaBmPrQgkpDFGZ7aldHxfikgf+xfq3vD2BS7Q4xx2Z7s2mqMzhUrfk8nda5LbZ",
+	"rP3hm+968ULkhmBLFmnnO29M8yynylN+AayOlrMQzAeiE2YqtRiVwscM7BegkNGOLMaDvpQRCd5iaz4G",
+	"O/LxYnjbVorOHWMnEgLaddXlZPYMvR898bJtLjxA4qVjgoCZE8/01qMjUAxzR8nVpCOZguI2+1nQH2pR",
+	"mc9pSdm0MDjqbTxmPdSKgH3nR2k+35CJ+NFBLASUYPD5/JRdMb2SGaFVsHZqyOfz1Es6OQL91k38fP6o",
+	"Uz8v9LzkqyHFMj+IslQhtJnCn7tP/Pn8sXbb83nnZJ/PD7LNJvAYhwGrW4ub0GcAQ9u0t35jqCJpohMH",
+	"yMMDwlteFXxUCs0myp0V096ayqY8n8G4EiLAkBEj3P/GSX4F1kco6vbFxaqaKGM8Pssji6UyQ6q6EXnq",
+	"qo9S+shzI/H5nOpu2pYz2rnfwZhfUcHPbpt1GlDEMNpHHsRxY+u7RjfZIQicz8P5PsWthGYDLAsOdHtU",
+	"CE88pmPdODGAsdIxEr7+wCddN6TLzuAauuNh4sjWLt8z0JvP33z3tkIy/4+ARMpadORfeSZFwcaFKPPo",
+	"RAGULC/jYgsbu60PGZa83MltjwH0d09/vV7SPONlKXAhI+ZUJWp11/v4b1fR88DR2h/WSl851mxnq54i",
+	"assqcIaYZUC8l0W26gz2PtRgvktHPyiMow/GTgg7Czgw5pqlhRyOVZUBNLPDtVxRI37GNhx3COMndYwm",
+	"9sXBtqF25+bYr6kkOGZMJTzBMRzMwrSLRwvA2UYrMA2fXa+h7F8HVLsW5pS9MQ6jCgdNkCcttYIEaI35",
+	"FdDZqgJn5fDwCAZVhjDcOXDLrIQjOOP5rJCazfiqJVxIpRpmajZTrlwpVCZBXREG3BiBuAI1qCrDQhBK",
+	"QtoRmPGVa1GbJf686LDEO7pAN7F0b3CR9KQaalGOh+5Tlw2Hl0DR9lkhYcjvYsh7xbN/4tnEV3efTA3H",
+	"R/Ft9+7WhUYAcGHFbLYwNvJNqLRQ5L6ALKomxMKX9u3vK3rin3kHjO+wfRPsdw9HSY8STNE+4Zjes3Vv",
+	"/cHtrRfzUvFc5Gy0kHkp1q3AL4X+Sl5l0+IWrbQw+lqWKuMlQ/ZlLBF2dwPvau3cV8vTTbF8AoH9pRbA",
+	"c4OnKtcSdlW5+N3ePy8mVM6AS3U2FdmNyAcx2eRYQDUus/eg4gv33bW85WUBSsFOQcD6Vhg7Heoa/HJw",
+	"LcFljws7Q8rC7jZkzlBxHwgNYReHgzYs8OYpvLHE2oOKS01IdchIYIGEKxmzO5ZKYLGfDtx5s4U2ICuw",
+	"KEpzyl416hEdOT86h2tZiQWcTomCincuw8FerpJawatnTscXhHKID6GCONo3RXXF7sd29QsL6EpmIgec",
+	"GA4xjiQVbDSuoCCLdFPwIV9e9PtP4FEz4iDFkJldSRJcdHd0lXZSLOMW4geucf4EDkI0cgvusJETvQO+",
+	"EOpAQMoor1bDaiH/YteUFEqEYsQVrrmID6QjVHLI1FhSGMmL8VhUQtoIgxgN6x1aSJbST6n2yX7iTnFT",
+	"bOW1rJenk7CW07Lnnnhs7J4QXh4aik+At7ui6RdVsMIRJ2eTwg4oiGyragXxwyiazFSEPcCsB0xnmt+U",
+	"ZJvZ3iAjd69nrLm5WjBuQu/DMCGO0r4dfOoKJx2zPNyCGp1mZTH0dWMj4EJt1KAjrUyE5eb6RmNZ3Jff",
+	"vn734Yfhj29+Gr7625vhP16/e//m7U9P4kKvkHqxT1ILA76gNYh/v5LZXbaa31UrwPAnD5pLRAc7RP/Y",
+	"G/T0lF88fzH4ZvzyRd5/ef7y5bPs6/zF82/4xVhw3s+eP+d5//w5fzoaPxufjy5G/dHLi4ssP3+ev8jO",
+	"n4/6436f91/2kl40JL1Br396DlVNIdfqIRDo70nSi94XFK4KEKqrN+xF/2n/KRcXF6Nvvnn58sX5KBNP",
+	"Rxcvx0+fCpGdj8TXz1/yi/On2csX2TdPs/7XL/KR+Gb8/PnL7Pw8+/r5BZ5Y7ba825F8pFgSH61taNAS",
+	"WfxEi5YUywB44yyvoNQJiVUhvDhkunZzk64iL3uQ4HYls3r99LYQloi2N+zZFbFTxDDCOFBBsQ7cKNU4",
+	"GVsPb76n5x3RCvAR9nlduwl66YPGko6x/KFjyV8wF+5EyLAsBpIlTKpIcy/eNwP4s23vTpSIUB/Gy0rw",
+	"fAXAzVP2cwnkWRABYvCUV8XYsImC8ul4taZFzu3cB0jkMrO7rBFAYWZalLfEuMpIqcbu4zORYFCaIjk1",
+	"aCsYxVJ7gf0Dpm26BH3N9JSRFqMNVPkqVFBmpbJt1DfF3KX0Z2pm10IbZMAyDy36bTGjXJMa13hXVpD2",
+	"YmZZZFHPouAmc5G0jWfhx1DuTJ8iX1brKXiee+t/1GMw6ssG6jQSe/QQ1m9LG5x/XxU58Jr5MfE/PT+5",
+	"eBH9dOcVAnvhkc7PaAg2eoZDOAZ8zo6JBHIeZ5/wHxsP1oKIoqv1BpUPxBi7ncZaVqzFJN8BHVJslbud",
+	"SgVP4wiVDtBd2JhITPE4bnR7mIidEUA6YZBiweoj5FQxKRA2IO7wpowXFbeDJyol8KYDL1vjcZO8Eteg",
+	"EWhwax/Sq/4S3EWh/4M8J1HcEJ+Pgidjse4pewMb7GsZ7bB90UFhnK4j6inbTUjY5ftULxRt+m0jJIhZ",
+	"Ie0GttDAz4B7HNhPQr4VC8QaW0DYubyNKx18coJelVYyyCky5OLxx8n+yIEXmLBI2Gh1Lcl0WTqv1Gxu",
+	"0kuG+tuJJ4yHbFSgAnKpA0JGVUWeIztOuOha5srnmVfxuVusMwGcZkCYBMwIwmCDsJCaHvyrFsZAQgV+",
+	"+PHL/5/hkzOC2Z75KX2mhUGquifhAAXP967ttSv2ZXoj5iZ9csrgbN4Li8ocBUWJa4H2tewn5bs4THW4",
+	"NZiWy/9EEntE0g18OwNGZC3EZYEgZDsGXAZ1yENkBU7Ze4Gvey0DCwrENJ6Kos5FEvrH8RU3yEmuZTqv",
+	"YCkHPsghCVc+CRKi0KhcRaBsIDAZrZhUy6797RvnQO6xyV13x413Fn5D41NDIJeaM6M8rhcPDwP6xXXN",
+	"XpwNB6ilwbd303WoItLBGdAa+/6IuQ1nwlRF5vh514hql2Jk/zcV5Wx4y8uF/VGvEtAePWBPYeXxSlVY",
+	"zXOSqWrei8lAbZ8BudagdzVVDVX+Cr/IuLSr1+eotpsWGfp7UqqR+H2f3bOzkUfaQYfHd21Zf/EUr7BY",
+	"2BmM9fhrmwncZBM948GASRHJXrwuLp1+DS2QGuXSXejgqhLWIi84WCq2boDDW33RgL1AoQaQXVSdpzZX",
+	"8/nP7jl3Grxo5uBTQagmFnUPE+DXj0lPyAkKut+sbkUlVS/p2eXczixqx5lUJ/OquC1KMRH5qVGzMriD",
+	"2ncRl5udUdmUV2Yfi3Yvv+rakV8FwZWD7sjdq7qFgEZvbneysN5CZReEGdoceLfesDKHf9twUhidGQCn",
+	"mcpu8CCEN88JgDOOiMPUGGefb1O7Ab5zz/8znxvSS2w/OHS9fcSTQw9ofOh0D8FyvblABZ0744mOQkhR",
+	"RIJBQYj5JOLlWUoiUEyY+D0TcyS3jUJc5D5EG3M3oCM+O12JfRGOziD15/knoyg+mypIoEAczyOgN3zr",
+	"XgAOprpLf9951evHS5ng29qRHZX5JsmTj4l3z0939o/0ho+04Lv+7SJBckde3LEqU1rw4InyLQ2Jzt8O",
+	"MZHRuKJ5BHnHzFq9mxrbcjYexrxTcQOyXtXCCH8DoBoFHJxdA2vUkoFcr37EacdA45JpN2oQ5kaUSGXh",
+	"5N1ag5F/+Kb/ySsp3ItsXxOizj50WQXwQHtM+7EWhC7rO/vk/rkxawjUIiHJLWbzkhvhatmtObnT+9T+",
+	"MRyt/H7SsTOKstQDOiAA8yuAIlQqgE94ot2YtwuwnZMOYi6PpHejeE+c8fHNrMs5uRHwuaiJkgSogeMW",
+	"o3GGHhLBHx66yeK24vndXTAp5P0I+nqqkHBjKXVhiltx6XN9EwAiIQXowo10Bz43GuQ/wlA9fj3AbgN4",
+	"1Fx31F9bctPeX9gNRwfwF9mBifj3VC6UPOXz+an3VKfXi37/aWZ9L/xLpIAJjk3LWVycm4MEIiQyl4UW",
+	"A0a8WVrwUuQJ/Z8ZVUtDfIFB7o1YBRW3QrOFphQmKkkAEy3xNP8UUprelY1QIPTSZ3udngRowNcodCIZ",
+	"ORuq4HQPsTBOrK6U9nq2sDllHqH+wg+KZ5OCl+gNemJxAhQ2vNyr4MK9zuMBjXf24464BbK5j+kp7Pq5",
+	"i6Ow0cGoVCN9Niu0huzkp44dZIhKo8RWDenplVZwpq1ES1bh+0LmP+KjvrXPfeTSTmi97Y5DIbF2z2/Z",
+	"1/+OGvDAJl0bgA6b9iOrCHaYBJLGHPVw7R/Q8yBLdYDqcH3jkaAEVnYgW4d83GDAn7DFn7dSab7/4erk",
+	"4vkL9wajlRG6g0eI8HA7Mgl9fQ51dUZU9k7/l0zq1/7JN/xk/PHTi2ef/63XTrDZtna+t7PICYwCsLpi",
+	"nM15drN2rPuF9kBwVANyYFDI8sRA78AE9+IZ+7H4lnDftguirEyY2QEdYzvGHeu+52MB6jRAs99R0WKt",
+	"a+ciFpUZYU6Q7blux15jdlTAocl6Bz7o1IG36pgy1g4fIOOxtQlANWZd8CEm5d9h5oG9oVG1T0FKdW3J",
+	"aFD+L5A1JA5DZY0Z5LzgL4dsbMtDfOuyLPsyTEEJZTudEbUrEhICX+fEMSddxEaUtduTsb67Ae6pwEC1",
+	"Oz3VRmuxdyYKqj8ZjxI0/Zg8Si6XfZR0f0c2sCtB/60zwXUprODvv1irnZ8AWVvYUM1aMvgDxgHmlXvV",
+	"kgqWBW1DNlOMeWYC2/LK5eSTRukGFaV0p9zvODEPGdAB0J04OerH+78Cwn2P6My+zF47jouj2H1nUhvN",
+	"6xDWCo+r4ZSsUW1w82ef4P/d7F+Iz1nygkSXQvE2HJ0GqihwZT4Qw3bgLrc1HQQt3dvAfuF7eLR/UA3F",
+	"8R1b5xJuvzyggsSIOu1+GSJoskc31u3gDAXj9sc3hpt2ecUrKhsCKVkFVEJoJi5jOi5koafrBO/rPgra",
+	"eDcL2s6aevGAtpEQ7ZiX6bP+3PXDQQ654MadpoMGUN50Tv+fouU0qWldqOqGKbmGwozkpGZ8xbTAFFhR",
+	"MYCqhMTClMSq26LC8ubPfSxl32D7eZTteOZfXx8wWqndtxUC1UkRCAh/xiNdbolZ1dJuQteGelyURlSs",
+	"FEazOdfalVr6GotrGVuDvbu/tR74Hezzfp+kzSK8KQmyqaUcUAYX7udbRgdPcFME/VoTc2jTVRMCS0/H",
+	"5mNOFkzzWgbLtPcW9keVWkyma1kSPMFFQWwI7nE1vMS0N4ZsUEH9Ky6C8Th0gnYnAiz+yZ5wWHobd0Ts",
+	"NZAJxEoo3U6gLLs7TvZaxkBZtgkn2zQRrED12D2wmG7ArItFy5t7u/nk/4MAW+z49VgaVQBd+qsT0fo5",
+	"Gg4vAtzbI+oubx4pzQ8W04lbjcDkl3FICwk2GldK9FwcvUkf1vzEJTi94JLmQuaO2Oq+58YqYK8KiRqP",
+	"RQCktwNlbetsdFjebKcILoxXBgVXbKM9WDyQqCJM/K5QoX2nAPP/wa1lfWgOGsnHN+5aojcKxTTuAaCW",
+	"Iu/Ifo9cJx6QRR/Y5fXZJ/j/5zMUgNoNCkXHSpisJpdKv08YiKq5MkwSoL0VVTGG2tXxGGhBvkxHojLT",
+	"E/hilT7B7HckOkX0CHhSPVsYTpwgIC2Kyzss4Vc/v7mMolj/c+D/L4wRkvj7iWe/C1P1yv7qHfXBlrFD",
+	"bU28lmaME+xFVqBO4TjQA9bin+2U9v0k5NgLaV4868FAFrPFDL6kYSykERMbA++eRDwqGVDccwdND9JN",
+	"rbODGC5EM3ZxdoaHGmUHKWDkdHeupydwW5HTOMdbrywTegeBjFRVkxR8aNBTU0vpVB1AOtbHyzD5oQgv",
+	"VmWtOwH44RG8gI0wtySQIDv0F5JQz1M6Wnc4RSRfqdW0ctBU14Xq2CQSu+Xh1SkiBjDwD2670TUl3fcH",
+	"ODloProS7qQPRheGnJCLXqmbSGLIDNKuVrpbHbCVRzjgwEH9c55wYNuPecRBHX+kM47MT6gWIWD6EtZ6",
+	"ORG76QAT8YQvORDjschop56rbAF8DFhlQCfUThsbaSOQrmtecundtvMJlBzooALFoegdfbC7okYqnz1c",
+	"tJi5F9qmF7yNfhru41O/zVE9y/hcL3Dz2MneStc4962kOEEKDkiSGMVGFdSAezpXHPZop+xJQTj77v37",
+	"10zIW1GquUiYLibScUaFNS8vNFAcOyifrFkX12xScWlEDlBCjPqKnAhKEPmSeLiqBh36U/YPCBtZ6p6d",
+	"uiIwxuEx0NqVWrB5AWg/Cje983O9cHJyI1bpk0uWwvungdUWUYuJNVmVk9R7JTjs5diz/jOkJMXbpGt6",
+	"RgktgvSWvvOkMv51O4yfxvCY1k+P6DJ//Ppg9g8bBrQMMjKgPCMyG99HamGOP0O8A9r/hCS6dScpZADr",
+	"OLSUieo/4pmEZfcQTTGplgNHUUuzKxA+rgIxkxZCnrIr4oGjY+VqjSoXHzPEV87TxAYcdu4AdMg9E5t5",
+	"uWaiLn6TyjvrGguvGfog8PRaprzUKoUrc+HSg7UwiNIVcTraf1ijoqDaBkrmZOrWa4pkmZgbLjPCUHly",
+	"RVpTYIExNGeJJKIw0/ZyBdvOxz0Wh/cDljcY6F7So/E6AhMdSeXEOtA4mFdY5L6jv/iODOGR6H52WawT",
+	"ssHDSOMQoTCPbi5XjiUFpmNhPJC8eUS/Iew6s7/ZuDqDMfu1xCjlYPA2Hj1l72H501ivDunFCom6c1yT",
+	"UFUj6GhQG1vzcj/bthxxlbH3f0992kUJXXJ5QHp14AJ0cQXRexx/SbEvcWYqIbYPbIEkt3rK50jIh9kt",
+	"LPUfsJnKkTGmYpNKLeba4XxnGE2NfhOZaXzIjamKEehNg9mEZWMJwEeZE3VOMJ7YbOCUXrJfnSOlUy7b",
+	"VfUjLjuaTzw7rGMlbjXSTYbYHvPYm3+wPXhkc4RndNiiHcEj2yIQIHN40gOYJRA2nBC5kThKvPN9a4yb",
+	"C1lg5Y2nb3DlOvYz2CNSupca50QFMFdWuK2mT1F4jWt7AelmDygRLeYYBRkbTUZbTk/cTLA8OGgV0nFd",
+	"RmXs7mH1oKwsQEJphUENsfcS48wXmk0WvMorXpQBEmHUAmi0Id18GgIm7I+0ZUcgFbHiU58la8Fb2C9R",
+	"XEnzKeygvmhV7HtLPRtxljwiX+HRApyaVrdUMNxCGiaFgOLWBGJmkP0X2aIqzApsqshuhGHPvj4/3z0I",
+	"QgIU169/yFCIJp4LWsI2nBp9kFyTiBwbnP+DJfuZTkH/rZA5UInJVUdohLz9Z5/wHztmpBBp61+sg0Al",
+	"ocNKIGkDMjvYY+gYDEHUGxIYv6G6EIppT1kMmCxMAyhJOCxiaqTM/g6oXLuvd/j0Pztikl6kKxw/HBEy",
+	"5c5cv90PNImtDstlw/zO8mI83mqDXoSBDFGNWWpUapeTBNYU65phixCVu9oJguvYtUQLA3sLtHPRSSXt",
+	"jokAy9H8s0CXf3otvxPEy6jGUdVtZO3weQj1AlqvbUdcjMd3FSSxv/2gjmts9hndZXFeROASUfburC1W",
+	"NDgIClPN5kDVuVRHEBzZZpqTis+nux3Lc5mP1O/ezYXnJWi74CdxcaSAqBLO6CJqUuMF9IsgwhiQdB4f",
+	"6BUWfOX0bKP3+3d4k/2pE/kSDrSOaWjYtA5LgxE44OagiFcrXSOAsoODVxzcrih43ah15BhFC9TkQ+l+",
+	"Sac8PHPiX6BBkk0LGdPdAu6q9azXP/lPrXlEb7GD6pF738MT1WRRV7bhETrT0qhOotlCFv9ciICMnXRp",
+	"/brXfdSdQwA3mgKyphNV5utknXuO4GMF765Hu0In+v4gKcwcTlbCGK4ZS80lnH1y/9weiENRqG9qm68P",
+	"Tz36ZHyIvnSB6IbO3Ns1070a5FCgx9A5AK/nhVY57rFQuYFm8TZYZhNx0Oajv4NH3w+Nc5+yX3whh5zJ",
+	"Sq51Z6Wv/XJnTAq82Cv4yec2cHhMuA475cQpoLc/W2mgPmhB7xHFCqFwRkqVgss/HQ4G+uuYMBhBZnyw",
+	"NdHPhVjephMPLW4dyXRnrh65D4gniQI0Wi0HQfYR6AbPPUPYhFO+3vpHjJNBYwtS/EiOT33gko90cyxH",
+	"SeF/aQAu0NzF/IW+QQRCci3t3ymokRVKpgO4Fvk7hZB4oIDbysWcGQWZSMA1KokthmxHVKsyVmWpls3i",
+	"UB51ghbVrahOtJDGtTkoN5NgEHDeF0aLcoyg/CLkZQpUsSNkLLuSeJfoLTCj89sC4Bt4HWi7Ce0q12gD",
+	"Ihk3rBRcGzo6uegzPXBgDRA+HnPaA2L7bWeDTOFyKiTS8tM76EJmwu+Q7dZxpRa2szIlpcjopDT9G9fm",
+	"5LX9ycmb71JoCAxPoXUsmHAtJ8L4D0B3hrijRHVbZII0ZlyzcNDHduc+K+TCIIOkkPbeFTPqxjYW8tq3",
+	"eHbr0tcgRoc6LpcATcW22r6BQf0Jek+zkTBLaxB2y6rGeFtncJWojaN9HSeRyPUNdIWCxQMFKFwNoLdR",
+	"N7A4jAQkwmHzSFB70wnQCo4VcXdR96MiNFhawIrbyzMugaHQ5cZ9doT4kOzkotfqAnG/xsm9C3ybeqAN",
+	"vX3J+k4qKORQy9xzsBSa3Yi52QjyPhzAu8FNYNsVHfVhIQwpgUq1ZEpeWiNTcoIbeemGrau59pdD2QDA",
+	"7rKo7dIwhB3Amk4oM1ZyY7u4vY1OEIrMJup5NLa4/xuSD32W4pgOxe9zG9GnpKKhFYn3Ovv1NtmJerWu",
+	"odYfftRybhAw19sBb3tFFXkbnWnnuIBjPnSoATPkr4XM9W4h2xa0dcRAVuggwR3VCiUd0PbmpIFE2l7Y",
+	"5p2DqvUVvvDFAyWv29aSW6PKRHEr8m0TqVkhWFsqam8TUVH92j/55uOn8+T8ZRcF1dFCO2javUM7+iX0",
+	"WUQT5XftvSIfsK8h8JFmEPD3nl/8Wubc8AH7dN3T4p/XvcHXyTU6zeve4EVy3Svy697guiduzfDF+Dy7",
+	"7tnvDXzmVcv6H86dahl8f1NI/FXL8+z3NgK77g0+XfcovugNnn7+DMtIePkWOqvOKPYW06qqPr3NVMww",
+	"ALLvGIdAXDLo/4MVqijQ+y0d2sD725DaiWJgWhgxBC5kVuTbo2BIovOFhmyRtvEWD/H1gPFSVBgb24jX",
+	"9j+BhpE1il4GVwT7ER2TQZcBbW1dNp2qs9jPhCG33l/h6R4gZ7DJcGJ3CUg/uxPTAZ2Oqsm2TV3BwRv/",
+	"2rvEB2qOktSaGlyu8JE5fNjlxuyv2kzqz7obdH12zA2hN8cjVUYU0bj7zA0Yb3M+nH1y/9yeBouN0hsh",
+	"tf+i33fTo7mfa82YuV7uPcBIficML8quvJl7pcPlzUI3tXX/lpkY1uroPh3VcUXciQcskIs1A7eewDXV",
+	"dVU12b1YGp3UHQXGNmbX6s0qgnTcjtFZlPu8b/mZb8oR6s+o86ICtE0NwEOtpaqgekpkN5hEsI3qas5U",
+	"8NJMd27PD3D5P0SVF5nZ3iAMQEUl2AgKnA0zysu+O5QJoQm8mgSkm8DYiipIdmFqx+4SUly7YuqfxhNq",
+	"Ov8dL06cE9tWti3j7U6NfTUARU9iHlUe2P5PmF7YKzVLXRVCCsLBGCWklyzlcoWQOhv9gOohsk11voJ9",
+	"gjXMDhN+elFjjP2Vn/xr+PF//Vtvb7v2050wUHOOfC7bhoUyUV2mh7e51whQrgMhjpzyLJCXcklMXi/6",
+	"cFPU7ncJvPrviuUL9FnglokAKH359Yv+NMXeD1uBi2fTjteBPfqG4Th/sUPHf3CQhIF1Y6m9dXoJ/8SJ",
+	"miae9n0h8aMVBhd4FTRilSZRaUytW7SysZ6JlKJrfemCXRt6XrIU51BK0UunHWpVmb09mv3NTrEjH4md",
+	"DmP+WEEmvORxY0yXjahxQoWiRpdhP2DUueEgYos0mIylGTy9dBUdQiYh5nSl4Rphj6gD67Iw6C+/0EzI",
+	"SpUzAEfa77zkK5K+QGYdusCoU/aGsGSVwHVReIk9BxQ6ZW/HjjUyu9EJS4HZGtPj6c1iJCopjNApI4Xj",
+	"SlxGuzxEvNSuo02j8F4qU7kA+C4WJ8CDvtBu19itoZsBeuG9vZzgkBukydyI/IGIUqFdw6BtihFsQ+t0",
+	"m8xpDI9Ien6wfTxsewcKw7J9BCCotx4JPuEzkV07F/j6kqUuuhgWeUqUb1AV4HrhQGxMIGUapmrngaNz",
+	"BHZzCf/aKPKEIuq1zQTm9ssCCqHHlaD3kXiOkgMbp44ZbtgbQ2LP4YhKUdV1qGDQBUwwRSjntTrSSMcl",
+	"IvXLRUMtGqqaIf6KvnCqMPWbXlxgQQRA3aqZyFP3kJQ+St1pUmDzgW1JywT+XlUTYe46gV/h89rWtQ7J",
+	"/KgPxqqaKGPEQWrX8D22GVLSnafDLDRLX3/gE2fvGH76/BoEQT9ffXj1w0ZO39CZx17qt0zix1d22jYa",
+	"ey4X+Mu6NihwCa6N6Csv8y/YuBCeCt+rz5MMPwTjy6kqfcmC53xsTOitJI8e6An651R5hBWGM8EllPKd",
+	"sqsop0t0k6EOHSHFQUlOLwsDtVBqPKZaQCyEl1Ro0S7WBBQLMySXwF3p74FulEAHcK3jBQtNAtYKTRlo",
+	"F/S7ZrT5j7/P8/sEAIeQZ1oXTaei8CE2aTfl9E0EkHtNSuyRR5Ir/wN7hFeuYk8wLYwBO3MZyX2X/jMq",
+	"Rdp48kLXBGI9n/kxteUYyk7AG9RPQTqB2FeZYxQ+nkQXPKITI12WoRjrGCKeUde1js8di23XHfjm4T37",
+	"hP/4fFYt7sI1sva8pBPT7cT7MkNcay2pcfzykInx3fmn1RjPBlNsxLBaSIB5YMbVdg/j7ljPl9vS6yAS",
+	"rZ2gJCKYa/Hu7xbyyr30423twh7tVlQjpW0f2o7fwzfjW7xbyEcSwPjF0eN1+OdAr3eAY+0F8NF7a20p",
+	"G22bcrSKnmApdTeRoaMgh3QKpPpDDZ5RKnGwwSIzokIiqgGbqcoRmvFSJ5i1rVTpRFNHirS4EiYV06Ic",
+	"n7irqbyKCtNGBVQkI5IuAC19qGL3AJ5zyxe8BzwVnvUT0AueupAQ9xdyOFZVJtKO0ivyJVfUKqxjPrKE",
+	"a/ykLu4P+PaARVXESKEchVJUI7/Len2QmL5NPO4dUm048ncOYw0bZFdNhe4vQVoNUPH3mwByeXBQ4g2R",
+	"8KA21nYsWtZwVva2kPHn+ayQms346pS9W+OHkmqYqdnM+mJViohiAM3adpXDcVGggQQWpUAiKtgr2P6e",
+	"cc9X1SE812179wyZdW9wkfSkGtoZN3SfumUNXgSEhmxH7CE1VG/o46mcPuz84av7T58O53wPvrXWCdYa",
+	"dIDwBEUJTmgrIHeJOCNQ1GqEygOnOSTAIqixn2ALiWxrrz18y3psQP84VQvU+oq6yHr6JtFZo2IWmHng",
+	"pA/VwCLUPele2KuQuoea4kh3wA9Y79BckhAb7n/n9v348aqbB+2PkPz27MO/un8PixyojifD/vlv+cXv",
+	"X//zm39VL5dPb5/fvJg9k30zmfIjkqbZtzkQbRr1r2NP04/kTprN6FRWGImMNhQiTKhD8qk5DOE2r7I5",
+	"3ttcJPeL2yTDTtgOYR1gyMZqIWFQ65whnkHQ/sSuyZ4yCPYjDncODx/YzYcnH6BsGJuLShNDfYLUIFEV",
+	"g/h9XvIiUJAg+U+1KB2/obZLt8AG23V1jMVM1h/bdbk8UQt0VmZJJRPjgoryAagJcEUuXXXVpYsq6GxP",
+	"EnuYfYcJVijZmBc0JCJyJJ8KhMPAjoCyo1SwFR0eI0Ed9mgj0Mhdvb/KypGnD7x0J+mJr+UnblOJlnKw",
+	"8LaelCbro83AMhBvYR71SPHtpvl4BtPmmIv8t5jg9WlhmCljVS15ldeyyZTArmnDGOVZfe200VCTRrxa",
+	"ofC0ue/iLB2JCZdDblKkLwtVKSnMEPjG+QYfIkCFXUvC3MUoEyWAABuzdpqFhUZ5f2KDMSHz9kl4pW++",
+	"V5Wbh3dffP1kG4Ak5+e9amr//yQ3/tAZCXj4le39zpUscvcB3GEU2gw/yKz8wYlz03OcOZI9YT3VzmGy",
+	"R2ccdQpdMV3ISSlOFloQRZBLMCAujzg9iDFSNxAbMRXfKUuJQlL7M9vM9peMdMrD7XwNIK4+A1/LWGiG",
+	"6DhX6VX5XxWa6enCwNbWy6QV5OkUqC7S/lmzhcxEZXghu6Eer10XP2q86zrNT5MdK3dc4x8Je+Gfjxyi",
+	"Xesg2lSCdFPgzA4JtPCThJ6zzwQbV0L8S2w6dvF1bOF8BUM1+sJu+vh87rwzUXKDi66HinTGWUgGabnu",
+	"ahR4yPfUsCNGMPgI+8yucaPeOehJDN3zoTJvrQ7vFzh55tSWeFRs9B0yBlEW7RL9DJ5LlJXg+QqwoKfs",
+	"55Lb+B3OLUidAFz9RDFFFFluY2MD+JGIlBJg2z+ze6ARRMUzLUokeUc3iE94C1lAiOlSLPHG+EKx1F5g",
+	"/4CdRboU4qZchWpZNWY5X0WFBqWybdQ3xdw555mCmWMjxZCI+G0xmyeOM87abdDt0sDcvyyyqP+oJtpL",
+	"hzpQLJa2GzohzZRsD1ryvGbzj0tJiv3ZG1BF4cVJ//xD31UUxsyi35Y8u2HfV0XO7T7Fj4v/6fnJxYvo",
+	"pzv7dOyFR3LoNAQb/cFB0E1oOXdLHpILOfuE/9iIm/ulfjoIejXSEXVSZL2eHW87OQQAStNSd8OIBT9D",
+	"MJbDFHvOkIye7v4ADnU7Khw7xnPLtQzeZtZCz6q3FeSgDbfuxbpYn9JFrXrrehDU73NWDgvtSDbXqQ05",
+	"MuzFnJs6osiEExIHWKohLSBfg43cfNDmSA7/51AVeoR53fbauQofIONAVVibbOsWa64CEyau2ljGxAoz",
+	"iApCkIvFJSdHHOIA3AAVEtJvy4T5iyfcflj7yUSpnEqFF/JG2tiXLihKIm1ts5cfXDHZ0SyFntBhKvhK",
+	"B5X5CdPx6DHfRts4mxbaqGq1i40Q/6YNpAZB8TbkbrhPswK5aiBDxcpBKvr33LN+g3x1y4uSj4oSWMeJ",
+	"oHUKLGPo8tBSIIDzdShkZgP82B8bRSdU+Cva+kpRwJ4DFXsqX6bRKa2GFvED9c6WHO73mF2EOnjELZCd",
+	"IC7HRqFub58CP3Z66QvCnvWRph8Ou9C3Hpls5e/A0G2bu9ZW2S3/CO0+wNN/UEsUZJ5zLPtGKMncLh3d",
+	"JX2V0e0ELy/6SW/Gf0dioPN+vx/xBJ238AR9PLoXcTbT5Uzw64MmvL3PDUvOkuuH9SdRmc2m2m+EI8PF",
+	"HpE3nwdc5i0vF+Iy4uuGD5oE3e1RBTTgqCcc8IROAK799tER+cY35TGxPFSfx6RYNvlLsHEDShgVkqU4",
+	"xFgCpwUIZ7qvFlILk7KJYiO7u8Qi7KJyPovSoda1Q0HfqhUuf9mGkXdE3HET29aC95Fl3RH6nuzA3L16",
+	"t5D326lDV9nhnSljVO9j0sN+ba182+Ns3r77YyHet883hhyRhBWxAaiqCIY1Eo86GYXZfR52+FRfwtDJ",
+	"Q45/uepXxALb/ZpwNJLaEReMfW1J+u3rdx9+GP74+sO7N6/eUyWUr/f9uQKsp1hoUKliuMqfsiuGrQk8",
+	"RVrAg7GsIolF5EGfMEOxfuTIFFUh9CWRn7mloAbIJ5YGsNmuVPCP1B+7HKnjI53Tidu+9Wwd/nd/Ag9q",
+	"gfFpUs/+5sZJdfN5eGzvPVpBrHrIbwpPhsArJnSj1dWlBVyTlQJ7SCuRCWk2iG1nTQRCzODo47IX/UPJ",
+	"8x+5DD+GpBsxQ+OioUCcUy/p1VOaF4FfzfaSNVUtqs2YrJtC2usmfAFix6Ew6Z8LsbA9MwPmId/P8PGw",
+	"xMFPetVCIviLV3Lzg3A8G3f4BH/85Rqect373KOVwprV590hoDgZj8lFgK339S+RQtFBD2CCp/Au009Z",
+	"mKOQ3XikbTotAWef8B+7yT/RG7X71rbYGcfymLEzPaHzPNQ2+IAc9Gtj+lj5X3zvTfnf5gifzVWxiXLw",
+	"isEFDTphXzVaLWhluYShx/SIjrDrC0l4GSqH1UbMkdUaHwyRlN2eGTXBg9pCAvUQLhP/XPCSoSNJMLvi",
+	"Kb6/+bpvr/37h1en7OdwL6Cg5ZqVSk7s/4nNdeMajz/faaGnVrvFtcae25KMyeHIMc7FHDvf0milx0ZR",
+	"Yx8jCWOfiGOIOT07vAmyV2ZK5rCL9Wvh0xf9fhfpmFgjo8VF/uLF1y+fbU3G/LGX/Q3L/O4r8D1WVmsx",
+	"x1xe0SSPxCUZ+RO0MIxE/rBeGFjDjokp+8njKBrgmTqsgvQTPb64EnqBxCx3BFycsg8KqdV8CR0ypHkQ",
+	"BnIjcd2e//jZXvxHqICoSZgSZVwhb4U2xYQbOIMiltE99UrtCz5uycHWmv77T0p4yzumIaytzTardr97",
+	"ffXdj6/jjO6XKf4stcvKTBiec8NPjZqVTxJK2gR10XHzEPlaFiZhlQ1UqrhGyUWyzZSiI8FBjkz2viV9",
+	"fC0Rbcc1S7/Ugpcif5IOHCDTVKoEPWTh2DmgUACU+kioW4Qzcjzmvpb42okvF4THpzH8OcrHExCIFL7x",
+	"eOzZxcW1pJ4aSmWG7pVTB3nSzIjZ3EYzbMyLUoN4he3yHz78+Dd33o7DoROmzaq0WyYbFgAJErDc2Jky",
+	"4xNBVRXAf1DIGwzPpsbMk2tp/6dRzqIojcKoxJoIFIQV+UQYzb5Mrxf9/tNMLpQ8sS+70PCBSP1hX1nc",
+	"uApNyghdS/rVSFRmWv/ZkwTIXpWT5PxRVDNe5Cwv+KTiM2whsqC7gfIVEoKadS2lAz/AMXSaF7eklJLa",
+	"n57gZX+57snr3pbi33do6kec8vSErmJFPhEHPWgOE/OxdrCVmIm84JvZPK5YdBkE6k7eJIJW50WNOR14",
+	"EXC5LAxk/0UezoUBhmrs3DG+9A8qTjwVxAxtnG5uBNH+WseDqAQu7YoM0ZJ0KjUhkSf87bHieGa3Nya6",
+	"xPN3oPeqislEVCyNXjTt2gS9i/tstwIiT49ah9zuzL++v5BJ9OAjUBRHXRDRFP8JsoSkOgSJQrQP2Py4",
+	"P4Zq3Bs8TXquYKZ7k0H1Oa3XPPXXCCAo9G95thQjl4esZvnmzUklbkVlbKBDg45DBCSLc5H39tizRMN1",
+	"zD1L7EyOtHNZtnid0YqhZhf5n4CJwqD7oT0qwcy2iLPx7CZZkztuKsAH4ozCRgW3hOE/7fBL7slHXSHx",
+	"IZu4kXwXHHTD2oHfe6TRPfvk/tmd9Q2BrloYT0bbEuheOhrtOFq2V90IlPAgVeq22MgNyEMMeldg5AGr",
+	"h8sRu1s+EFB4PeChx9eEBS6hoiG7SROW0rRNkf3dP6mDu6qKR+kIsg51E13MjpotiVDqDWS6w3c4PTej",
+	"QkEGIZQxv9GOWbcNP2g240+fGcA+Ydylhe6SIFDllsVoVAl+czIpucZ9HtLrBiKdTcj2LxxfLzEAiBzO",
+	"rkMWoRHAWz82cKWawCuVkIal3VIntGXAf+O+QAUeTtwXAP0eAFDHdHnMCeyuRolne3slo5Z8oV1p5qXH",
+	"owLIPldCb6lyewc9eeioFEaxEnNeVL2P/vgZxmQ4IZFggMs6hxHRYp/Q75JeoMUOqbgiuxGUcEvowGTQ",
+	"qj1mv6Y+Ho6s2fHcRqB4oFH/yUX4CWUQeoPep0/sVC6UPC1y9vmza9QeAWrUwRsDC1WKI1EuRmRoNWuq",
+	"1wo423rYoAMLRfVmthAPqvaTjKBDjms+iWhACJIFeD43yxYgRAYT0yHuYFNNSTq7hQ+pPtc/A8ekBXOI",
+	"NIFp746sNhT08NK4tBoGvSVmBfT6PUG5evNMfE89cri5mIus5NGqPOO5aEy4fDScc62Xqsrtwg6qfH4R",
+	"t+Pi/4mTKJIbsr4bPvz1kxOhaUzmedFLetTvvcG5Xb78Xxf7zyTsoE1ziYzqOLOJbv6YkbqWfK6nymyI",
+	"zpEFN2HES5wEcT/EBpLuSq0miy25TmrUDE3z/cIxNidR3U6DCQ9VOmL2z9aseNteAYu7UkKqD7GaNUXe",
+	"rXFU6kBEB+QVOhKr710n7aBgZgobAPMRsCNgqUbnUTg3+5+DHzNg8++5OWKzPY3cDIdVjmvcnAGNiuuG",
+	"h58SZ3kxHm9eTYgqQPs54mZE2IVb4/ZZGCTy8XLdrZvV74rx2A2E3sXiBK/Kwq4HRTcc1Jr8xk3VPTAY",
+	"3NDDdzV7o/6YZm97vpNmhgbvMpAJECDJhccQGR9gPrxSszkk46MpYZAJrJg9eEyF4jE74PXaTzUpgRdT",
+	"ZhSGzacgKDJVs3YoHwj6HDNTgw/oAvLZLw9a29QQQwoDCweShXyEMT1z8e4xMyCugiYyioYSVGQfeDaa",
+	"i5ilqBEwZOVCG2ANuhGxCM6A2JfXz8EL7Rg1b8QKEi0jURbiVtAzl8oHYRh1qOomOilznYTSO3RhYDhC",
+	"6iT7IzMthdb3I0qCZADEOxH9TTfHUax69Ziglj8NrxF02CuVi25mPxBJOgKfERq2qxpet+h9ElV0vrUh",
+	"UWUq4TJQBLsAcFQeR8/A79wdPXd4ZSN2CoHt81vCOPblu+9fsadPn37zhLTUI8dgp9OKkMC1QCJSLN0t",
+	"jN5kAx+KmXhbuVlz5LDC9teHSnTam+2ngwIlkCoDuv8xt5S2FduCZ+uS59xMNfEf50CtRcfFiaNUATNB",
+	"o8Ry9wgFEWvgh4jabkSJfhUI+N/jj+MKXNAvwxrcNrpkG37vYulXTZuum7Q35juH5PvYcdIl6r/nVGqE",
+	"5n+oqXS38NzQRNNOnRK65ZCBug0ifKAQ4l6aiY8x9+LYrnX+AdG5s1SfmsH5aEJ3YqYEypN9wBLjkCL1",
+	"MKBJhlplgDT4jTCHYo24thOIzKyLglq+XAQyYtxH2ZVKO7Z2+1zXzhlfITDIUbFgCl+3TfIMxyb30r0j",
+	"AcKI4DEGPkzLUycDjsFZJZDb1YudJXAY52M34tEkY+vKvoK1/sONwRY34rkkQqyJSJEpLp0z1T1bS4AK",
+	"tSKgLhqcEveuYngAaeC43zpzsh5GExL2RwP//5Fm9WI7LwWQUYYsWvrvrz8w+m1K6Ylu1Oh7fMbxj4Pp",
+	"QdtSjDKHrTOiIqGc5wA8vvVMY/HAyRQjqoqPVTUD/LDY76TKWTnaoDPICBTlqfzrRNTWjShJ+1l8bkxK",
+	"iedb4D6pyL79zCrjMkKTdzi+D+4F3+P7HdGY6o/aeIIDbTmoX/APdx36iNF206h2QVxd5XkltBY6HGuC",
+	"AhaC31V2c8qujKmK0cJQBjtGZuE66YOraDdbQzEAUdaX6ckJ1rmcaCH0CZH5+ZunTxIXkDcOdjqOYurj",
+	"/nAWtiFZaMQBKfgaE583be2xqs+gE8aLMmDc7mCQW5na3ouqAJkbSHVjGRgej1M5hhoHH8ZNTQPndAeX",
+	"1MmF9ofAZN/FLjcwdUUkBNBlRwyU4jGJQIl27Zny/M9tswtpPeJhZD33b3BXav173NKCt3YSzVgtwX5T",
+	"I+j5UowNkWCin694oR3RPz3hC83GQmZigD+fFA6GiJSYQFiF0oPE2Y+6V8TOozw56wqEqk7ZL55N1bai",
+	"LG6t2SH00xNw41YMJoDIE0qAw2k93G1YyOFCizTIymeqyjHPgyJbky9A+KOArSS2wG3zqEMQMoMpyKJ1",
+	"Kfk7jOraavLHBVPusRwlvjv8en4gdmd/w93Xpq4ZV8xEWcjuRPYbSiCEs3XHe6YTn+GBBcJpXRGCcZas",
+	"Vy959k8sfcDChxo+xZ9ANeEpl4j1VHJcTAL2BR99y6uCjwj+SZoBCSvGbKUWkK6oBM9dweUpey0NMHpg",
+	"EBVpEACbBNOmEnyGUxVhZC7Ewm/sfCuVnIgqQpC9z6YiX9jw3b000bK6SupKoCNQC9MZtrux2Nf+X9t2",
+	"/7WQue51lFa5gMapnRY6rttQVQCId/MzeUj4fcmsqCqm0E6+C5LL1W2RCZYX+QYaK1Ud6vE+a+2aUuf6",
+	"eAgaj3o71qg8jkzbgal/QVMBzk8pHuko8qtyUbXnuHoYz/SSnpCLmXU7/gNV5vYfH1sb9GcK9mhqbk+H",
+	"GcKe2asPW0fmTcWox9vl0pudobmejHlRLqru1eN7EP6K0ib0A/ZlUCtPfFRifW5UD0erxZMExbsi1k4q",
+	"fydvX0E6CRy8RNUxIZkrlF+KsnQYf5mzstBG19Pm4dxq4KvOy8I2NgOiA5wWwHBknWdKr5B6xJH9gM7I",
+	"oG30ivYeqBtqplyyi6Tf7/sJ17AUeLmOrfa30NXfU09vSWP/DdW2GhYT0fb9mXGR9Z7o0tGg7l87HvFA",
+	"j8OmCRq3j/Kao0rdPHCGejnt3tS/vhXVipTX/QocOCWcioddjM1iNrKxjLoVFXA5QZrWaEw9+gAQWfQq",
+	"EPfEiC/wcELfLOQIVXHaudF/ma5C/dTRrOaX6aq7EhBOri6ZhO2U8xsFuo1D2MkvdSptqipDmFQBFNRI",
+	"L/vAZuJG8Jiosw90XpkrhWT5omGANjKn7WjoosG1vJYnLJ1X6hb2E+mAjaxvASfWyLWDFrRv5iX8EE8/",
+	"/a8imdAvwdARKyqDavUThoKvuKO4jB9yLRnWukbSefAbfFSlytI6bv+wmpylO+gHZezQjMQvZLxWpmaf",
+	"hSpQBqUtIu0Vx08scUpWRe6XEHnpd5kp3S6lVdLeEZhZQSsDN+gRnQytyCRM69yX85+w7Z9y7YS3Achn",
+	"W2Dv6j5zgtgg/YJzpw6sXNpVZkTF49z4Fw4qb/hq9qa8EqFgPpowABb0R+Coi0AVNXgfrIfAvVpE4Zy4",
+	"1vqbOoS2a0WuBM5HPM7G+h43NQu9ruNv75ZKNaQbDX2H2x0U5M+Hjig8SPzjYbYLFoyKGMjRjKALhgvg",
+	"xU4HdHxPDF1iTLzLZAIh3aqFoVLEoq5EOyBL8jMFWh9NPmQkKUzCRKkFE7/zzDSFgx1xqX0+M4puOYtr",
+	"/KUQENspN2nQmwYCYCPmkcA6visOVjoIg+KGr0HcpLlnF16fQQoBvHaWAQkR2A9Q+iu2Embg97tqPI6U",
+	"oZLwuYxJ3WvMBe7F8Mb2rvTylaNtIeshYGks4RbTTq1bD0unXFsDETK375GicRaliGAXcCs0RWxH9Cp0",
+	"TORv57tkqMZjMrjoDeH39hmNu+PNyIWJ2NG6Ccz8hw7uFV84dLmCQV2jxc5O+zjUZfCNu2QjZabBmXWq",
+	"Tk1BVLQUWrPYP2ND9UpmQ4L+1vxtpuZRQB3njchHUL4yVAA7+DKa9bKlRNj5B6yyc24GsQie5RoY4hHU",
+	"XKs2tDd1zWgawcWF9R8wFkOjhvalPDtXeBwsT/aZbp0C68N+wFzasFrY8aoWMgb0vJUiiCiHitxhpUoB",
+	"QGjiC/P5ulzkTkcR3HqdPjBIcvlaR0x4WcegrNW6Smcl/YIohvgptQ6Sbpj+84LMzdQemhzeEZT+TtlP",
+	"yimigwGjutyAVmA6aIIDcZ+mq4yOqFVA09nrClEGEZu4kEOMUlz/OeJ74ykNK4PjGyrsJsWtHSPJUvpt",
+	"EtDptoGUvdRTGxUXsMO0rwOs9y6lKZE/bUzaJC5lSeZphyZxVUrw0sEv225DFimfZb1smKxbiZmC8Mtp",
+	"FWHHEaAdFlm5Qo0LirxgmUd6ahhtr51vV4ZQCFgPa6yNwVLo53i6+ed4kEGUEzFTll+BsRwfYwtotY1Z",
+	"KKwoPBsDnsdGFSyV7bTwPdiBw6gGc6ClR/AqV0uYNyjv1764+AuHvCzTwbo7oznulldw1jt4+zVXD52E",
+	"Tl5J4fyxbdlQVfMplzo0tbkwc2Z9BzN2u69q+jeJl6+C6BV6ykuVjOBsJg++HA+F3BvDePgwusXfRx3n",
+	"Xh+mmlQR3sWrB7L/l72r0W3b2NKvQggLNMHSsuw6P5VxgfXtzza93bpIczfAVllrRI6kqSgOO0NaVY0A",
+	"+zT7YPskiznnzA8lUpZSKo5vL1CgjkSRw5kzZ87v94ly62b+JqFFgoeMnywMurgdm3Pl7aO5ZQHfwnQw",
+	"29leTjVjY9pwPJsaUTdTcsuVmApeg42Mo1LZj1wxfEUxIx99IpMOsN8A2LFkC5AFM8FNIpDLG10lcz8a",
+	"8LA3MEbAZpoaT9sf7+fnsMHodzd6wVcbP3ZbZyrK7Y4bgHZEUG7z7xvjxYytKLsUYHgeQCV2XDt2KDdo",
+	"tqERuVHu1xirQ8HYlyEDM1joNuFnjkjfE+RiJToe5eMlW9/gP8e+rM8ajFrC+LfY/IUOzpzplLQi8cKh",
+	"hBtLOHwtF/XRcP9RTmeFQKregqeXtQUJzjS7PlAUTwPypD/Y18GUDnY07KEnOMs1oQ+0yti8fU3FxFvb",
+	"HkbeuAVxgYwWJ/scIG2CldHRhGPcEvwgdBWCOXuKZzj4VJBNU0uoxKW/Xb+U31zQbh9dm1VeCc03DmEv",
+	"rsawuXG3pJGOuVJS6XEYeDX+CoQ9cPT96Adi1BsTeTPMyijP6+x+jaccPA0hjUNBR60KWgmugLhRew/X",
+	"W1rVBwUl9k/oDX8GiAWPr4KeCkTJQF/1hr2L/WGJ7esd1PB13l0Azs5uSxTOJwIcywRwBHQSpzW7PfLJ",
+	"hiDO9o35JybGF3y9G3OoqCaZSKI5g2JNyyXJ1+5vqWYOD9cG3PrRlbecC4GwaFEqdMFK7ITEqAbasXSK",
+	"T1gzk/f3Qpd/M8PcB8LTj8wo+UoVUrcmFOnrvftN/sbXP9JPjhvtNw9qSbe9odmPI0wwdlxKRau9wOm2",
+	"8nKVJFxrkpgdGNZhNzZLwBC3HLhwTCtuTBzBshjjaGoWO724ZOsola5RmyJ1eMKmUiq/qn/lqgRMqpas",
+	"0X/w41KwtDZvsizjqpvQuYxeRWzZvgTIxtKOA4xXIFeHLzVgrvUXfeXcrZKvbOq38IlY/pfHW7aI73B/",
+	"Hptm90g7jO5ufWOhopliyNKytdZt+YWrFKJ0bvUcmRzcamhDCrSo6JDDZgMrOsOAjcgRAJrUdAyQ7MAG",
+	"gKB4rSYDzuODGgxkG1DpTFiqAzbCyQSQcswkIEizYqVUvQOoQ8wbPlCTOE1vi5JB8elCGq/S1CgEu5i7",
+	"FM3pHf7xHkUx49j+XR/dV0JjWCfU/hDV4bfSoiWUcsFzTW6VKAEWGEO+Mqc6y34D3qQxlp3Ybcz8RbPd",
+	"4jUghcC7QXkE/33XtB26LfC1NhKXUs30XqesuTAAw3MHLILRNuvya3PzI+rZazXbZb2YIXda+g1zYI0D",
+	"PwWHKFQPE5KnUn2mo5LnzCpWI7eh6Qq1Oixd2l5wkHfzz88sOQVIuTFtpHYdm0I7fHek7gRNbDxATnVC",
+	"oLONK1dOpVqO2xXwtZo9qPaFl3Xgk6R6RS5KDjy9+4vJA2nYH/jKTGG7fLplhYV0pbXmtbtD5DAW2axN",
+	"8RYyE8n6RPFCqh2Aktc5j/AaH/LHn2LNMNWWgRjPgzZfLEW26UpzmhplPGO3YX7a5uPy1BH9e4w8jGW7",
+	"wL7iusrKhsLi2osQDW70ZDXDzxcvdV/IpxQwqXKIcrfyOfwIv3lNc7I/oYPVDS6QX8OKbvMOfZVhY9nt",
+	"+WCwb7mrG4V1jz2HbVHsORpWFF2OBHUlrmTLE/Hbtoc+v/iAZ3KvYGH9BXcZ7Y0M5qxiKlXA1NNakJzu",
+	"77mj5PwkUr7fMGkP7Ud0jBe3lmcPDl0e/1Q8KFpFAr49cA7QeHh0Vcjh1r/fgyO1GdcXlap+bG7uCHwX",
+	"Vqgxd+JE2FZ00JObA3GKz4Qu1foETWQoT9tpq+i5VOVJJm6hLnph0zNFZRSMh82AXiV7c+v3r6PrL19F",
+	"SSYgK/kKWG5CtBJ/Owt0hoa0MeRBVfHfCqG4Nr/Vuy2cS4rXLDgvzLDnTM/bTZvXNNA3ZgQPa+QUhdmw",
+	"c2n07lLkFbTLPx8cwOUSvMoDWTr16WwDgSJr1UWgYTk7hB5DcbLwP1YW20wf2990ekd/7cfWbCtXXLEN",
+	"U6WYsqTchiVooefA9MJR2TnwEa0lufB1p9wc9p3cTBdFk4+6zaqBkwmmCRzRkzXEhyBHilzJDLb7eM6z",
+	"TP7bxbiVT8NPa4d0GttCckpLdA+mBauzIOjYp2wJJJErPnTCo8PeOzMJ2AweW65AJ25CBYUvaBwvWS6m",
+	"EECUGdSMg1IWZcQywPXREkkTxAwgd+ycm2UG1AMbGccLSKOLNlgCEq4v7SwcX47do1rBDPH7zgR6s4ra",
+	"zxnUxOk/h5zvhLW70q6YlSmhHQyuUL6B1JVaNGnJIJ8+DOlyLCS6xgDypBJZScVGWPrFrD+RtmHakdgc",
+	"nkQwP34jj2tgtkG7IT/CdMoVzxNu+yXsWabZkge6wmHiLKnCYNY1yptr/iU8M/AK/wRCb0zPxLNfPuY3",
+	"bG0asXa9mOUco+b4xjDqgmmNhriETj+WZXSS6aACDu1x6IcH/54nC0/mgadJvRXatX5grHLB11Q/GXum",
+	"s214nUUuV5Djt3A7FuaJagOiQkAVEtr8aJ25t7EljlDTSsVkEw71ZDk2A0YWOhISVKhkWIOp9+R8MHgK",
+	"w6APAsC66Ox5kx66SlNSQ6/diHp/wEso2DqTzNyZr7+bJ99eiWtxUX2fD/4CWg6+fIMSEN7pNk/7wOPb",
+	"txkrP0H927N/hSfFPSMKrKwURzFf8DUwUvL0/Nmzsy+Gz6dnyf/9z//ihb1hLznP8kPIfH4CSQM0h6V5",
+	"3Y9M232vOexEZsWoENxStoNa7dZR2sc0j8NSfrdendTqSBW0BRAvu/W32w35Fm2p7ZL+WZSle+FGXWn1",
+	"5GYfxsfVlm6fYb/W0JsKR9RyfnN/Akrun5otgMgBaf0EFZsbXHd6bbWh12jTYu/LTs22N0Ovjm1VPrcu",
+	"u6sKrrfXhelyKNiCyjPNOSRitut/PZSRfY01Jsp2wNlcZVnI8XuYt3M9dayV8R4Xm+lqTScIDcm9tgwC",
+	"lNGEe8qimGiiP6E57cW+RLcF0aTh8cESQJW9Wx+bfzK3MUNzqqY359nyJpkj8XcjOrh5cgcpqaCtxA1n",
+	"V47Hv/4fR+GpJ+EQ8qPtufjt3jmeb+Hy/8QE78dnmweFez0NWIgfV5bJDtxtweOSsHdNvl0n3s4yp/Ja",
+	"YdHQQjm5F609DLRvQlKHPiD0XACkOrtlImOTjGMHN45jE/+xkRwdbhdglx9vtcMnmUe34fcSUWe3NKY4",
+	"a34yqROqlhzkvNxRtHSNXG4rG5grKj3nQWjPFa+wPKoKY6QBxqKL+PkjH8/jTCCwEKthFXiOo4ipZC5u",
+	"uWvGsqVKnk4aWVQAYRE4jrBTdUjMjO6VsQlNlNud0cakJttb1zoIcp72o6s09TQcYcOaCKYBepYA/eGy",
+	"3ofJFHf9UQvOC4yL6jYDOpSOB81EYsoBkpHs/Nnz4RfTl8/Twcuzly8vkhfp82dfsPMpZ2yQPHvG0sHZ",
+	"M/b5ZHoxPZucTwaTl+fnSXr2LH2enD2bDKaDARu87MU9s9S9Ye9uFJrvo95wtJ8BP+rF7pfwK/754C/w",
+	"obfrR73hz+/em4kjKQG2gLz67YYt0+cXYNr/zm8ma8irXrw8O//84tnz/bOr4fI8VHa1JiItFral6O1A",
+	"ecCG9xmsWyebmxqjQbWfogb4I3UFes61xQJQvJBalFIFVMNUalBXbLFFEMglNnPEjTUI7QUB4Rz/Hd7h",
+	"CCCpn0TG/RKgJnBaRcDf5ue685x8KWFdP1Sm7uodxzvLw3+QEfYxg0EAkd9owoOGVQvg+5qiNdjlWUET",
+	"PKhr8zBzyIiyrUR8U2ffXyn+aqsV2Y+ki0YeUc5TxVb7TPCWVDdF2GrzvW+grckxeufXU+9AwEV4Ersk",
+	"tiwWd/pfK5Gl9N0uW+7ILvAn5UDACx/Va8ApPRKSunIL1r793bbfsy4nYN92FQ1MpBRXJYCCxooG+OXx",
+	"PYDW2BhJdnflOPaF7t3690gyjvvVV73aNnbrcvqLnLRv6h8CwQnhn8BGFxAP37WbvzP33qf22gziGEGG",
+	"7+TEApA/RuXwnZwcUz+YWe/UUYVlRK/wY4kv5r0OB2gM7tvmM2O5qkafm1MhjMiNBSbzVFsQENcnu2Tr",
+	"qNIIoiGgsahcowPaj16bYaJBQukbC0xifOEmkxZ+wZ1e+3Sh/vdRjLHNT3bTWGdutUvIjKTsyUJWi/YH",
+	"KAWtgf8N7FbXMr1igDokIYWHGnNY5wSzkEMbyHh4OMc+KKF5GcDqhfB7Fp6emJ9FDvCElnwMUJmZLj36",
+	"CjBs7OL9qz7E3rJZhPvUKZvwR2eU1Vjf7m8e8MHKyZpyAt3wvtXEkql2sgqAADm9M//bz8YC+CDnTTpg",
+	"2dQrcEctTvA+ZQu/Mi+OS3rPi/akKC86tLVgSuDYasc/OXSbmOG7UytcpFPFS+SU+sAbth1XP2YMaoNz",
+	"vrLLSuBHyPHuUNdhWfkl1QQiUpDQ0YIXpW/r4NMpT0qrozSCG5kpSlie8MzcxKsZQHIivDz3NczqhM+E",
+	"GRUceaWUDehfhGXpZNMOUYEydPfbRPUEXp4b9/U4wGF0A9OlLHTz4VqqNUlw1yfrQyACzSRE1PNujtdS",
+	"rQnhGNehvqbNLUk1EdcLURxBwn9aCGgLopGBtKBn6Nl8Hc6n5XHigKosZwiG6EF+8eelh+gV5SWesA4y",
+	"znwOva7mA5ljrWEAbca9FQe9T5j/cLit7aC3wwAMzaVBlkJrYwvuu0M2N0QuyxvAamOTjCMKHvpqvhIe",
+	"oBQV0DZEkngcIH0fkgvFFhI2tugMvCiNBLgkXpDxAbwEljVuMrNc/9xjjXvs32VEVNYovYFEN28v3+jX",
+	"QpG5NGpWE+cVXm3XK8R0MZtAU5G/XIUQ4Rtc883USziKR81HaF5hD34aeNMjwfqUdhoPxpzw3XEy5wjh",
+	"q6AryaNMmC8t2iQBwHTdePnwDZfUUnoj8puUrXVv+MUg7hHOyiayj63KEfvDTTxkGyY8G3flwzZhtvVc",
+	"ovSe3sH/d6Zx3FjREANdanRoPY6CB9QKkeOb4ySj3AZKIlRBmxUkNBWIMD6TMoWOOWr8wiEkLHeH9CjX",
+	"FbySVJfR2NzhxtzhRpRjh0BEuBbSwczZgj5zeWx0BHjzZvCjHEVviJuPHmgRtZTMZ9EcSMFbwzwtO2qz",
+	"vERLGp4PFoSvH0epUBzQsIGxqJWlLHzjZrKyKcs0d5mgiZQZZ3kjkuHFrnX3jeCdBn5a5fNQnQTz7ty0",
+	"FZ/MpVzsLiFllo0axWvGyyDNBdSIm8fGYWfsWzuIx3zK0kvcf87aKe8OW8FPn5UO4H3cdbr+xJ0aipas",
+	"TNBWBpZL6KTN5cp2UuV2/fHUjb7MZJV+jYSYWBnlK6XwwLWIyY2ATld2vI4mw4jRMHA6vNK0nrmNN84l",
+	"bn5RRhlnt80c5ATciw95cBg+WA5rUffR6O3FVLjap5bQ3juPlsJmEN+tVNYb9uZlWejh6SkKDN26n8jl",
+	"KRQeHQD0i9PxQAe8XYw2hwO/PubxvnLisLVFQjV4ekd/3VOrgb6la4qHig1bGOHC2oj4m2RV2sR9/hXc",
+	"3IvpfmdMsHdwdJ2cMjiW3dMU746zAk1abR0doFbKM3HLAUXfTIoL3sOXYNAgiUZVNEZdW6do8JHls8Pw",
+	"6855Pkxh0dhtFMno8u1V+pIKPW06Bbgt+tFYSSD0xu02JjQbjKfiZzaB0+ZDAelsNFa8FMrfJ1WSGluN",
+	"VQCeWxyKQcIUxNtcOaRtr+9HX+dskgHzg5N14uzAsKpPQyGHpa7xf11i6HftYZOF1s35oL9DtVUoXB+o",
+	"5Wtz6HTpgUaDWbWP3IW1r1IOORs66den/MvhOvnUi9BuFJMJT6BxkJBt0K4hvCbgO9in0p7m5yv/zH3K",
+	"OgIpP0JxR31M68dZ6LHxEvdbzH5OOy3dCJYKM2HHUcotsoyK6vCUwYa+32HdUwbK0dfLKbJu0rzH0APj",
+	"owr2EI6ejFPO0vHTGPMJCrarY2JBCnxnqU1FZobVj3Cugs6BSKQaYhIsUjzh5pnETwOng9XQc0j/G0Mf",
+	"Dh/YsMigdWWbeAeDQYRhDbHkG55mY3zBzOyn4ACYefywEwHf4aPzcYQP52nTrvzWGm7o94ODD3lJMIU7",
+	"MZF4ntq7AxdqzQ444LQoOe6No+2v3G8sQPYQeRqNrbFYiHw2jq2LbDznLLPJCGa9BH5rWYrwV5/5DbUl",
+	"1m+4LjsV6ocTolfUBGXF5rJBHwezArEjVBgTnkhHlteZtLHIyEpN2lrlbL4+vZOTX3hStheffP1bkTEo",
+	"Asg9qm6d116XvKjx20e/yAkp3Mq2pWFad+jJkXZwca/mEgK+nOAZyA1Fk36LBSzK3I6KqSTrtzJSmAen",
+	"yhijvYCC3vGNIGGtzG1hRCZtHhUTbr9WvOKBf/H1sijXPi1rVD3UZyGJdjPv9zXM7adD+22JC2HuuyL+",
+	"9rlwuO0etTfbYxVpnVL5D0jYZUhJXb9rC5aJ9KvUIbJVjX18Z7jBM83bjDLaHEQP1WjPu5v/sX6LBqPf",
+	"j+YYNj/d/JEa+zT6YxZ1u+k/UtvHKpCchkIF9/Xpnf1zv7pET01YZzeLkJ7RqIYx+d5znqUUbPG6Axj+",
+	"mmNmH0pb95YdIDmutfNjCNB91SpdRuc6K4m0g/eOYIOsnBK54YnRMIfbq+EjWhmR8Ak+AFgoWUjNU0j0",
+	"BMleoUOpzDJ7YZSxkissB7NMw3jME/RTlfmSWmL6amocx3FcAW/Aw/lluSwBjWmmuE1fXSXGtSxFsuBl",
+	"dPHi7Gz/3Ip/qU+cRrETWiR8WfBmLHzAPXXErXKPRZZHEvmfkM3Vmm9LqVBAmV5o1yuLxd8SijUiZo0I",
+	"sIU1m/KokCIvIWdZY3cVxk3LBeBJID2TDZI2JiThNbtlEn3w0kB03nyZrFRuSjoJEsONP0ysMHbQegKH",
+	"qW/035EseAz/u9H817E/kAOAvzTGLIN3wqANepT/UCFlHdBP5zKasUIDODD07tuK9ETmOU8sJPb4e6bL",
+	"E/AsT159NcY8hS/6QYYEHshvuRIQE3O8xkFQmya+blQAUjHHxBxeO+Z5OvaUTJjGMZNBiKLIFgdtP7x2",
+	"0SjnTGWCq+gJwUoDVfLTS5wQ5xjmEp/heZ9oCvzbNxbNQkzRih552/vE2ilIhIAJ0VzM5lzRirWSgtg1",
+	"bq4BGsQ95OABgpsScDiWIhfLaglfktci8pLPLE1Im2fmepOClVoxbYOh6WWkSyXzGYZF81D+3OjnnKVQ",
+	"DkDDr0lN7RUKVpZcmd/898+Dky/e3Z3FZy/f/0uvETTyHmMNTHQY9QnGe2vHZ0+kw+jFKIcLhsSdnbKS",
+	"DaO7UU/zX0e94Yt41GMlYJ+cD86fn5ydnZwP3pwNhgPz338BFspC5IiOAncwn0xkuh71hnf2o+GI6I0j",
+	"VgjETzE+EHxBGnzUe/8eRMrPxOb7bikylDCKObGSuTwR0IHW5LALVfYNwNsHqizKxC2Pnpj9xtUJVBCg",
+	"JD/9WAbnVHH+Oz+Rt1wpkfIjncDfWMotfFxYFjSVKjG6chWTU4N6DK8zKunShkrnMoOGBIYqux/BzmdY",
+	"/L1k63gDdSGZM2GpEs2Z3My9X95Mlfyd52Mb47HPDobXpKquaca+gasf1IbFUFVv2JuK30j1y6p0TXoJ",
+	"tOMeaMnia9mXPMiafZwO3/c8pACPyrmS1Qxr2VAgqOSRpPAAI+QDW9722liveQlR8s2mHtskY06ZlOei",
+	"uaUsy4ylK6G7RUGgE3P8pAQhF6jgCSmAHiMCRXTV1AZnFlzkFTiWYASUYEoXPG3Yd6tNY0FXydyGKTtu",
+	"dPsHs7aP0Oxmc7/UhyPyDzO2V/N1expkg5DkngzGRpt5lU8ymSx0Yzfu23m4xP/IqYJAPbnOu5mMNjCS",
+	"OjAWzJN5UilRruHHWHE+/Pmd2QNorOBdfWnq8PT07PxFf9Af9M+GL18MBrBfaFTblTmSWOxhfYdATBt7",
+	"OnHbf2RhDXUMPPt9b/1Szfu20f2WLAs9F0b3DAGffQq1Z+aGltllUoks1bFjCQlv3QgT/NYqNVXlehi0",
+	"vlOBQ15UJdzPAosCkK8N/dOt23MH3yJUAoVRhmEcGwLBsf0q9jG3mFI24eBh+ZtGL6HSjsAkZVUOLYJR",
+	"7ceclzvmFJo5hhHLuEKwaD8L1sowq1iV9fmEy9tui6V7ZqF8TQmlnaBnD04DVybvbkqu4ft37/8/AAD/",
+	"/w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

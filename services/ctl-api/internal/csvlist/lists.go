@@ -29,6 +29,10 @@ var lists = map[string]list{
 		"install=install.name", "resource=name", "type", "state", "health", "release=live_release.number", "updated_at", "app=app.name", "customer=customer.name",
 		"drift", "id", "changed_by=live_change_id", "kind", "install_id=install.id", "health_since",
 	}},
+	"ListDrift": {name: "drift", next: pages, columns: []string{
+		"install=install.name", "component=component.name", "class", "opened_at", "seen_at", "closed_at", "closed_by", "type", "app=app.name",
+		"customer=customer.name", "id", "install_id=install.id",
+	}},
 	"ListWorkflows": {name: "workflows", next: pages, columns: []string{
 		"id", "install=install.name", "kind", "state", "release=release.number", "waits_for=wait.reason", "created_at", "by=created_by", "error", "number",
 		"install_id=install.id", "action", "started_at", "finished_at",

@@ -35,15 +35,8 @@ func (h *Fleet) ListAllResources(ctx context.Context, req apigen.ListAllResource
 			Everywhere: chosen.Everywhere, CustomerIds: chosen.CustomerIds, AppIds: chosen.AppIds, InstallIds: chosen.InstallIds,
 			AfterInstall: after[0], AfterKind: after[1], AfterName: after[2], Most: int32(limit + 1),
 		}
-		if ref := optional.Value(p.Install); ref != "" {
-			row, err := installs.Find(ctx, tx, ref)
-			if err != nil {
-				return err
-			}
-			if !auth.PrincipalOf(ctx).Scope(auth.InstallsRead).Includes(auth.Location{CustomerID: row.CustomerID, AppID: row.AppID, InstallID: row.ID}) {
-				return fault.Newf(fault.ErrNotFound, "there is no install %q", ref)
-			}
-			which.InstallID = row.ID
+		if which.InstallID, err = OneInstall(ctx, tx, p.Install); err != nil {
+			return err
 		}
 		rows, err := tx.ResourcesOfInstalls(ctx, which)
 		if err != nil {
@@ -58,6 +51,22 @@ func (h *Fleet) ListAllResources(ctx context.Context, req apigen.ListAllResource
 		return nil
 	})
 	return out, err
+}
+
+// OneInstall is the id of the install that a list is narrowed to, "" for none. One that the
+// caller may not see is not there.
+func OneInstall(ctx context.Context, tx *database.Tx, ref *string) (string, error) {
+	if optional.Value(ref) == "" {
+		return "", nil
+	}
+	row, err := installs.Find(ctx, tx, *ref)
+	if err != nil {
+		return "", err
+	}
+	if !auth.PrincipalOf(ctx).Scope(auth.InstallsRead).Includes(auth.Location{CustomerID: row.CustomerID, AppID: row.AppID, InstallID: row.ID}) {
+		return "", fault.Newf(fault.ErrNotFound, "there is no install %q", *ref)
+	}
+	return row.ID, nil
 }
 
 // afterResource reads a place between pages: install/kind/name. None of the

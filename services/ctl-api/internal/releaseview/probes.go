@@ -16,14 +16,41 @@ import (
 // that are live in a cluster, each as its live release has it. app is that of
 // the install's own release, which most components stand on.
 func Probes(ctx context.Context, q *ctldb.Queries, install ctldb.Install, app *appconfig.App) ([]jobspec.Probe, error) {
+	live, err := liveComponents(ctx, q, install, app)
+	if err != nil {
+		return nil, err
+	}
+	var probes []jobspec.Probe
+	for _, l := range live {
+		probe, err := orders.Probe(l.name(), l.revision)
+		if err != nil {
+			return nil, err
+		}
+		probes = append(probes, probe)
+	}
+	return probes, nil
+}
+
+// liveComponent is a component that is live, as its live release has it.
+type liveComponent struct {
+	resource ctldb.Resource
+	revision orders.Revision
+}
+
+func (l liveComponent) name() jobspec.Resource {
+	return jobspec.Resource{ID: l.resource.ID, Kind: string(l.resource.Kind), Name: l.resource.Name}
+}
+
+// liveComponents are those of kinds that runners look at.
+func liveComponents(ctx context.Context, q *ctldb.Queries, install ctldb.Install, app *appconfig.App) ([]liveComponent, error) {
 	resources, err := q.ResourcesOfInstall(ctx, install.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read resources: %w", err)
 	}
-	var probes []jobspec.Probe
+	var all []liveComponent
 	releases := map[string]pinned{}
 	for _, res := range resources {
-		if res.LiveReleaseID == nil || res.ComponentID == nil || !jobspec.Kinds[jobspec.Kind(res.Type)].Probe() {
+		if res.LiveReleaseID == nil || res.ComponentID == nil || res.LiveChangeID == nil || !jobspec.Kinds[jobspec.Kind(res.Type)].Probe() {
 			continue
 		}
 		live, known := releases[*res.LiveReleaseID]
@@ -36,18 +63,11 @@ func Probes(ctx context.Context, q *ctldb.Queries, install ctldb.Install, app *a
 			}
 			releases[*res.LiveReleaseID] = live
 		}
-		revision, ok := live.revisions[*res.ComponentID]
-		if !ok {
-			continue
+		if revision, ok := live.revisions[*res.ComponentID]; ok {
+			all = append(all, liveComponent{res, orders.Revision{Sandbox: res.Kind == model.KindSandbox, Spec: revision, App: live.app}})
 		}
-		probe, err := orders.Probe(jobspec.Resource{ID: res.ID, Kind: string(res.Kind), Name: res.Name},
-			orders.Revision{Sandbox: res.Kind == model.KindSandbox, Spec: revision, App: live.app})
-		if err != nil {
-			return nil, err
-		}
-		probes = append(probes, probe)
 	}
-	return probes, nil
+	return all, nil
 }
 
 // pinned is what a release says of its components.

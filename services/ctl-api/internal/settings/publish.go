@@ -37,7 +37,8 @@ type Facts struct {
 	App     *appconfig.App // nil for an install that is not live
 	State   ctldb.StateVersion
 	Probes  []jobspec.Probe
-	Revoked []capsule.Envelope // what the vendor signed against releases of the app
+	Surveys []jobspec.Scheduled // looks for drift
+	Revoked []capsule.Envelope  // what the vendor signed against releases of the app
 }
 
 // Publish stores a new version of an install's settings when they differ from
@@ -52,6 +53,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *database.Tx, f Facts, now t
 		if s.Schedule, s.Remedies, err = schedule(f.App, f.Probes); err != nil {
 			return time.Time{}, err
 		}
+		s.Surveys = f.Surveys
 	}
 	digest, err := capsule.DigestOf(s) // without version, times and head, which always differ
 	if err != nil {

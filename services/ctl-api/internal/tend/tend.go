@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/alertwatch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/drift"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
@@ -137,10 +138,17 @@ func (t *Tender) look(ctx context.Context, tx *database.Tx, installID string, no
 		}
 	}
 	var probes []jobspec.Probe
+	var surveys []releaseview.Survey
 	if install.State == model.InstallLive {
 		if probes, err = releaseview.Probes(ctx, tx.Queries, install, app); err != nil {
 			return err
 		}
+		if surveys, err = releaseview.Surveys(ctx, tx.Queries, install, app, state.Tree); err != nil {
+			return err
+		}
+	}
+	if err := drift.Judge(ctx, tx, drift.Judged{Install: install, Surveys: surveys, Now: now}); err != nil {
+		return err
 	}
 	silentAt, err := health.Judge(ctx, tx, health.Judged{Install: install, App: orEmpty(app), Probes: probes, Now: now})
 	if err != nil {
@@ -150,7 +158,7 @@ func (t *Tender) look(ctx context.Context, tx *database.Tx, installID string, no
 	if err != nil {
 		return err
 	}
-	facts := settings.Facts{Install: install, Runner: runner, App: app, State: state, Probes: probes, Revoked: revoked}
+	facts := settings.Facts{Install: install, Runner: runner, App: app, State: state, Probes: probes, Surveys: looks(surveys), Revoked: revoked}
 	renewAt, err := t.Publisher.Publish(ctx, tx, facts, now)
 	if err != nil {
 		return err
@@ -173,6 +181,16 @@ func (t *Tender) alert(ctx context.Context, tx *database.Tx, installID string, n
 		return err
 	}
 	return t.Waker.WakeInstallAt(ctx, tx, installID, at)
+}
+
+// looks are those that the runner carries out.
+func looks(surveys []releaseview.Survey) (list []jobspec.Scheduled) {
+	for _, s := range surveys {
+		if s.Look != nil {
+			list = append(list, *s.Look)
+		}
+	}
+	return list
 }
 
 // earlier is the earlier of two times that is set; zero when none is.

@@ -789,7 +789,7 @@ func (q *Queries) ReleaseItemsOf(ctx context.Context, releaseID string) ([]Relea
 }
 
 const resourcesOfInstall = `-- name: ResourcesOfInstall :many
-SELECT id, org_id, install_id, kind, component_id, name, type, state, fence, locked_by, locked_at, live_release_id, live_revision_id, live_artifact_digest, live_inputs_version, live_effect_digest, live_change_id, outputs, health, health_since, drift, version, updated_at FROM resources WHERE install_id = $1 ORDER BY kind DESC, name
+SELECT id, org_id, install_id, kind, component_id, name, type, state, fence, locked_by, locked_at, live_release_id, live_revision_id, live_artifact_digest, live_inputs_version, live_effect_digest, live_change_id, outputs, health, health_since, drift, version, updated_at, drift_asked_at FROM resources WHERE install_id = $1 ORDER BY kind DESC, name
 `
 
 func (q *Queries) ResourcesOfInstall(ctx context.Context, installID string) ([]Resource, error) {
@@ -825,6 +825,7 @@ func (q *Queries) ResourcesOfInstall(ctx context.Context, installID string) ([]R
 			&i.Drift,
 			&i.Version,
 			&i.UpdatedAt,
+			&i.DriftAskedAt,
 		); err != nil {
 			return nil, err
 		}

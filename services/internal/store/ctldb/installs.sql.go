@@ -365,7 +365,8 @@ SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval
        CASE WHEN i.approval_hours_own THEN i.approval_hours ELSE coalesce((SELECT p.hours FROM approval_policies p WHERE p.org_id = i.org_id AND p.about = i.app_id), i.approval_hours) END::int AS hours_in_force,
        (SELECT count(*) FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id
         WHERE n.org_id = i.org_id AND n.install_id = i.id AND x.acknowledged_at IS NULL AND x.kind <> 'recipient_trusted')::int AS open_alarms,
-       (SELECT count(*) FROM alerts x WHERE x.org_id = i.org_id AND x.install_id = i.id AND x.state = 'open')::int AS open_alerts
+       (SELECT count(*) FROM alerts x WHERE x.org_id = i.org_id AND x.install_id = i.id AND x.state = 'open')::int AS open_alerts,
+       (SELECT count(*) FROM resources d WHERE d.org_id = i.org_id AND d.install_id = i.id AND d.drift = 'drifted')::int AS drifted
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
 JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
@@ -437,6 +438,7 @@ type ShowInstallsRow struct {
 	HoursInForce  int32
 	OpenAlarms    int32
 	OpenAlerts    int32
+	Drifted       int32
 }
 
 // Installs with the names around them, in the order of sort_key, which the next
@@ -508,6 +510,7 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 			&i.HoursInForce,
 			&i.OpenAlarms,
 			&i.OpenAlerts,
+			&i.Drifted,
 		); err != nil {
 			return nil, err
 		}

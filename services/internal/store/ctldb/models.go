@@ -296,6 +296,20 @@ type Decision struct {
 	TokenID      *string
 }
 
+type DriftEpisode struct {
+	ID         string
+	OrgID      string
+	InstallID  string
+	ResourceID string
+	ChangeID   string
+	Class      string
+	Digest     string
+	OpenedAt   time.Time
+	SeenAt     time.Time
+	ClosedAt   *time.Time
+	ClosedBy   *string
+}
+
 type Enrolment struct {
 	ID         string
 	OrgID      string
@@ -614,6 +628,7 @@ type Resource struct {
 	Drift              string
 	Version            int64
 	UpdatedAt          time.Time
+	DriftAskedAt       *time.Time
 }
 
 type RoleSwitch struct {

@@ -13,7 +13,7 @@ import (
 )
 
 const getResource = `-- name: GetResource :one
-SELECT id, org_id, install_id, kind, component_id, name, type, state, fence, locked_by, locked_at, live_release_id, live_revision_id, live_artifact_digest, live_inputs_version, live_effect_digest, live_change_id, outputs, health, health_since, drift, version, updated_at FROM resources WHERE id = $1
+SELECT id, org_id, install_id, kind, component_id, name, type, state, fence, locked_by, locked_at, live_release_id, live_revision_id, live_artifact_digest, live_inputs_version, live_effect_digest, live_change_id, outputs, health, health_since, drift, version, updated_at, drift_asked_at FROM resources WHERE id = $1
 `
 
 func (q *Queries) GetResource(ctx context.Context, id string) (Resource, error) {
@@ -43,6 +43,7 @@ func (q *Queries) GetResource(ctx context.Context, id string) (Resource, error) 
 		&i.Drift,
 		&i.Version,
 		&i.UpdatedAt,
+		&i.DriftAskedAt,
 	)
 	return i, err
 }

@@ -308,7 +308,7 @@ func (q *Queries) ResourcesOfInstalls(ctx context.Context, arg ResourcesOfInstal
 }
 
 const showResources = `-- name: ShowResources :many
-SELECT r.id, r.org_id, r.install_id, r.kind, r.component_id, r.name, r.type, r.state, r.fence, r.locked_by, r.locked_at, r.live_release_id, r.live_revision_id, r.live_artifact_digest, r.live_inputs_version, r.live_effect_digest, r.live_change_id, r.outputs, r.health, r.health_since, r.drift, r.version, r.updated_at, l.number AS live_release_number, coalesce(c.plan -> 'rehearsed', 'null')::jsonb AS rehearsed,
+SELECT r.id, r.org_id, r.install_id, r.kind, r.component_id, r.name, r.type, r.state, r.fence, r.locked_by, r.locked_at, r.live_release_id, r.live_revision_id, r.live_artifact_digest, r.live_inputs_version, r.live_effect_digest, r.live_change_id, r.outputs, r.health, r.health_since, r.drift, r.version, r.updated_at, r.drift_asked_at, l.number AS live_release_number, coalesce(c.plan -> 'rehearsed', 'null')::jsonb AS rehearsed,
   coalesce(v.spec ->> 'kubernetes_context', '')::text AS kubernetes_context, (o.tombstoned_at IS NOT NULL)::boolean AS orphaned
 FROM resources r LEFT JOIN components o ON o.org_id = r.org_id AND o.id = r.component_id
 LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
@@ -366,6 +366,7 @@ func (q *Queries) ShowResources(ctx context.Context, arg ShowResourcesParams) ([
 			&i.Resource.Drift,
 			&i.Resource.Version,
 			&i.Resource.UpdatedAt,
+			&i.Resource.DriftAskedAt,
 			&i.LiveReleaseNumber,
 			&i.Rehearsed,
 			&i.KubernetesContext,

@@ -74,7 +74,12 @@ SELECT (EXISTS (SELECT 1 FROM action_runs r WHERE r.install_id = $1 AND r.key = 
         SELECT 1 FROM settings_versions v
         CROSS JOIN LATERAL json_array_elements(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'remedies') AS s(item)
         WHERE $6::text IS NOT NULL AND v.install_id = $1 AND v.expires_at > $3::timestamptz
-          AND s.item #>> '{action,name}' = $4::text))::boolean AS known
+          AND s.item #>> '{action,name}' = $4::text)
+    OR EXISTS (
+        SELECT 1 FROM settings_versions v
+        CROSS JOIN LATERAL json_array_elements(coalesce(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'surveys', '[]')) AS s(item)
+        WHERE v.install_id = $1 AND v.expires_at > $3::timestamptz
+          AND $7::text || (s.item #>> '{probe,resource,name}') = $4::text))::boolean AS known
 `
 
 type RunnerKnowsRunParams struct {
@@ -84,6 +89,7 @@ type RunnerKnowsRunParams struct {
 	Action        string
 	ProbePrefix   string
 	RemediationID *string
+	DriftPrefix   string
 }
 
 // Runs that a runner started by itself and reports.
@@ -98,6 +104,7 @@ func (q *Queries) RunnerKnowsRun(ctx context.Context, arg RunnerKnowsRunParams) 
 		arg.Action,
 		arg.ProbePrefix,
 		arg.RemediationID,
+		arg.DriftPrefix,
 	)
 	var known bool
 	err := row.Scan(&known)

@@ -43,6 +43,9 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 			return err
 		}
 		recorded = apigen.PutRun200JSONResponse{RunID: stored.ID}
+		if recorded.Drift, err = takeLook(ctx, tx, s, reported{runID: stored.ID, Run: *req.Body}); err != nil {
+			return err
+		}
 		if !run.HasLog(*req.Body, stored.StreamID != nil) {
 			return nil
 		}
@@ -70,6 +73,7 @@ func (a *API) putRun(ctx context.Context, tx *database.Tx, s *session.Session, r
 	// after newer settings have dropped an action.
 	known, err := tx.RunnerKnowsRun(ctx, runnerdb.RunnerKnowsRunParams{
 		InstallID: s.InstallID, Key: key, ScheduledAt: r.ScheduledAt, Action: r.Action, ProbePrefix: jobspec.ProbePrefix, RemediationID: remediation,
+		DriftPrefix: jobspec.DriftPrefix,
 	})
 	if err != nil {
 		return stored, err
@@ -105,7 +109,7 @@ func (a *API) putRun(ctx context.Context, tx *database.Tx, s *session.Session, r
 	if !model.RunState(r.State).Ended() {
 		return stored, nil
 	}
-	if !strings.HasPrefix(r.Action, jobspec.ProbePrefix) { // a probe runs no script
+	if !strings.HasPrefix(r.Action, jobspec.ProbePrefix) && !strings.HasPrefix(r.Action, jobspec.DriftPrefix) { // those run no script
 		err = a.series.Store(ctx, tx, series.Run{
 			InstallID: s.InstallID, Action: r.Action, ID: stored.ID, EndedAt: r.FinishedAt, Metrics: r.Metrics, Problem: r.MetricsError,
 		})

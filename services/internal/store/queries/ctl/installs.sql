@@ -28,7 +28,8 @@ SELECT sqlc.embed(i), a.name AS app_name, c.name AS customer_name, r.number AS r
        CASE WHEN i.approval_hours_own THEN i.approval_hours ELSE coalesce((SELECT p.hours FROM approval_policies p WHERE p.org_id = i.org_id AND p.about = i.app_id), i.approval_hours) END::int AS hours_in_force,
        (SELECT count(*) FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id
         WHERE n.org_id = i.org_id AND n.install_id = i.id AND x.acknowledged_at IS NULL AND x.kind <> 'recipient_trusted')::int AS open_alarms,
-       (SELECT count(*) FROM alerts x WHERE x.org_id = i.org_id AND x.install_id = i.id AND x.state = 'open')::int AS open_alerts
+       (SELECT count(*) FROM alerts x WHERE x.org_id = i.org_id AND x.install_id = i.id AND x.state = 'open')::int AS open_alerts,
+       (SELECT count(*) FROM resources d WHERE d.org_id = i.org_id AND d.install_id = i.id AND d.drift = 'drifted')::int AS drifted
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
 JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id

@@ -15,7 +15,12 @@ SELECT (EXISTS (SELECT 1 FROM action_runs r WHERE r.install_id = sqlc.arg(instal
         SELECT 1 FROM settings_versions v
         CROSS JOIN LATERAL json_array_elements(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'remedies') AS s(item)
         WHERE sqlc.narg(remediation_id)::text IS NOT NULL AND v.install_id = sqlc.arg(install_id) AND v.expires_at > sqlc.arg(scheduled_at)::timestamptz
-          AND s.item #>> '{action,name}' = sqlc.arg(action)::text))::boolean AS known;
+          AND s.item #>> '{action,name}' = sqlc.arg(action)::text)
+    OR EXISTS (
+        SELECT 1 FROM settings_versions v
+        CROSS JOIN LATERAL json_array_elements(coalesce(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'surveys', '[]')) AS s(item)
+        WHERE v.install_id = sqlc.arg(install_id) AND v.expires_at > sqlc.arg(scheduled_at)::timestamptz
+          AND sqlc.arg(drift_prefix)::text || (s.item #>> '{probe,resource,name}') = sqlc.arg(action)::text))::boolean AS known;
 
 -- name: RunnerAddRun :exec
 -- The first report of a run makes it; its key is action and scheduled time, and the
