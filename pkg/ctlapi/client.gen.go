@@ -90,15 +90,13 @@ func (e AlertHeldBecause) Valid() bool {
 
 // Defines values for AlertKind.
 const (
-	AlertKindChainUnreported   AlertKind = "chain_unreported"
-	AlertKindDrift             AlertKind = "drift"
-	AlertKindExpiring          AlertKind = "expiring"
-	AlertKindNeedsAttention    AlertKind = "needs_attention"
-	AlertKindRemediationFailed AlertKind = "remediation_failed"
-	AlertKindRunnerSilent      AlertKind = "runner_silent"
-	AlertKindUnhealthy         AlertKind = "unhealthy"
-	AlertKindWaitingTooLong    AlertKind = "waiting_too_long"
-	AlertKindWorkflowFailed    AlertKind = "workflow_failed"
+	AlertKindChainUnreported AlertKind = "chain_unreported"
+	AlertKindDrift           AlertKind = "drift"
+	AlertKindExpiring        AlertKind = "expiring"
+	AlertKindRunnerSilent    AlertKind = "runner_silent"
+	AlertKindUnhealthy       AlertKind = "unhealthy"
+	AlertKindWaitingTooLong  AlertKind = "waiting_too_long"
+	AlertKindWorkflowFailed  AlertKind = "workflow_failed"
 )
 
 // Valid indicates whether the value is a known member of the AlertKind enum.
@@ -109,10 +107,6 @@ func (e AlertKind) Valid() bool {
 	case AlertKindDrift:
 		return true
 	case AlertKindExpiring:
-		return true
-	case AlertKindNeedsAttention:
-		return true
-	case AlertKindRemediationFailed:
 		return true
 	case AlertKindRunnerSilent:
 		return true

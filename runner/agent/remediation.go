@@ -57,7 +57,8 @@ func (a *agent) tickEnded(tick jobdir.Tick, runID string, r jobspec.Result) erro
 	case !tick.HealthCheck, r.Outcome == jobspec.OutcomeNotStarted, r.Outcome == jobspec.OutcomeStale:
 		return nil // it says nothing about health
 	}
-	return a.remedies.Add(tick.Action, health.Outcome{RunID: runID, Good: done, At: r.FinishedAt})
+	unknown := done && slices.ContainsFunc(r.Findings, func(f jobspec.Finding) bool { return f.Unknown })
+	return a.remedies.Add(tick.Action, health.Outcome{RunID: runID, Good: done, Unknown: unknown, At: r.FinishedAt})
 }
 
 // keepHealthy heals checks that are unhealthy until work ends.

@@ -12,14 +12,11 @@ const (
 	AlertExpiring          AlertKind = "expiring"           // something ends soon
 	AlertChainUnreported   AlertKind = "chain_unreported"   // the runner worked, and its chain did not arrive
 	AlertDrift             AlertKind = "drift"              // a resource is not as it was deployed
-	AlertRemediationFailed AlertKind = "remediation_failed" // a remediation did not help
-	AlertNeedsAttention    AlertKind = "needs_attention"    // no further remediation is tried
 )
 
 // AlertKinds are all kinds.
 var AlertKinds = []AlertKind{
-	AlertUnhealthy, AlertRunnerSilent, AlertWaitingTooLong, AlertWorkflowFailed, AlertExpiring, AlertChainUnreported, AlertDrift, AlertRemediationFailed,
-	AlertNeedsAttention,
+	AlertUnhealthy, AlertRunnerSilent, AlertWaitingTooLong, AlertWorkflowFailed, AlertExpiring, AlertChainUnreported, AlertDrift,
 }
 
 // AlertState is the state of an alert.

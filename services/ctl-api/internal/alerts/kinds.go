@@ -36,8 +36,6 @@ var rules = map[model.AlertKind]Rules{
 	model.AlertExpiring:          {Severity: Warning},
 	model.AlertChainUnreported:   {Severity: Warning, OpenAfter: 15 * time.Minute, ClearAfter: 5 * time.Minute},
 	model.AlertDrift:             {Severity: Warning, ClearAfter: 5 * time.Minute, Planned: true},
-	model.AlertRemediationFailed: {Severity: Critical},
-	model.AlertNeedsAttention:    {Severity: Critical},
 }
 
 // RulesOf are the rules of a kind.

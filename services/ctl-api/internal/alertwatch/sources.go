@@ -36,7 +36,7 @@ type source func(ctx context.Context, tx *database.Tx, s scene) ([]alerts.Observ
 
 // sources are all of them. One more kind of alert is one more function here.
 var sources = map[string]source{
-	"verdicts": verdicts, "runner": runner, "workflows": workflows, "waits": waits, "ends": ends, "chain": chain,
+	"verdicts": verdicts, "runner": runner, "workflows": workflows, "waits": waits, "ends": ends, "chain": chain, "drift": drift,
 }
 
 // observe asks all sources. A rehearsal, and an install of which nothing is left, has
@@ -96,10 +96,68 @@ func verdicts(ctx context.Context, tx *database.Tx, s scene) (all []alerts.Obser
 		return nil, nil
 	}
 	rows, err := tx.VerdictsToAlert(ctx, s.Install.ID)
+	if err != nil {
+		return nil, err
+	}
+	healed, err := tx.RemediationsToAlert(ctx, s.Install.ID)
 	for _, row := range rows {
-		all = append(all, ofVerdict(row, optional.Value(s.Install.ReleaseID)))
+		o := ofVerdict(row, optional.Value(s.Install.ReleaseID))
+		for _, r := range healed {
+			if r.CheckName == row.Name {
+				o = withRemedy(o, r, s.Now)
+			}
+		}
+		all = append(all, o)
 	}
 	return all, err
+}
+
+// withRemedy is what is unhealthy while the runner heals it, or after that did not help:
+// either way it is one trouble, and one alert.
+func withRemedy(o alerts.Observation, r ctldb.RemediationsToAlertRow, now time.Time) alerts.Observation {
+	switch {
+	case o.Seen != alerts.Bad:
+	case r.State == model.RemediationNeedsAttention:
+		o.Text = fmt.Sprintf("%s is unhealthy, and %s did not help (%d of %d attempts)", o.Subject, r.Action, r.Attempts, r.AttemptsOf)
+		if r.Reverted {
+			o.Text += "; its attempts were taken back"
+		}
+	default: // each report of the runner has it looked at again
+		o.Heals = now.Add(alerts.Grace)
+	}
+	return o
+}
+
+// drift are the resources that differ from what was deployed, and those that do not.
+func drift(ctx context.Context, tx *database.Tx, s scene) (all []alerts.Observation, err error) {
+	if s.Install.State != model.InstallLive {
+		return nil, nil
+	}
+	rows, err := tx.DriftToAlert(ctx, s.Install.ID)
+	for _, row := range rows {
+		all = append(all, ofDrift(row))
+	}
+	return all, err
+}
+
+func ofDrift(row ctldb.DriftToAlertRow) alerts.Observation {
+	about := string(row.Kind)
+	if row.Kind == model.KindComponent {
+		about = "component/" + row.Name
+	}
+	o := alerts.Observation{Kind: model.AlertDrift, Subject: about, Seen: alerts.Good, Since: row.OpenedAt, Text: about + " drifted from what was deployed"}
+	switch row.Class {
+	case "":
+		return o
+	case "human_edit":
+		o.Text = about + " was changed by hand"
+	case "real": // the release may be the cause, in other installs too; an edit by hand is of one
+		if row.ReleaseID != "" {
+			o.Cause = alerts.Cause{Of: about, ReleaseID: row.ReleaseID}
+		}
+	}
+	o.Seen = alerts.Bad
+	return o
 }
 
 func ofVerdict(row ctldb.VerdictsToAlertRow, release string) alerts.Observation {

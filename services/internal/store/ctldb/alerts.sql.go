@@ -195,6 +195,47 @@ func (q *Queries) CloseIncident(ctx context.Context, arg CloseIncidentParams) (i
 	return result.RowsAffected(), nil
 }
 
+const driftToAlert = `-- name: DriftToAlert :many
+SELECT r.kind, r.name, coalesce(r.live_release_id, '')::text AS release_id, coalesce(d.class, '')::text AS class, coalesce(d.opened_at, now())::timestamptz AS opened_at
+FROM resources r LEFT JOIN drift_episodes d ON d.org_id = r.org_id AND d.resource_id = r.id AND d.closed_at IS NULL
+WHERE r.install_id = $1 AND r.state <> 'absent' AND r.kind IN ('sandbox', 'component') ORDER BY r.kind, r.name
+`
+
+type DriftToAlertRow struct {
+	Kind      model.ResourceKind
+	Name      string
+	ReleaseID string
+	Class     string
+	OpenedAt  time.Time
+}
+
+// What an install consists of, with the time of drift that is open.
+func (q *Queries) DriftToAlert(ctx context.Context, installID string) ([]DriftToAlertRow, error) {
+	rows, err := q.db.Query(ctx, driftToAlert, installID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DriftToAlertRow{}
+	for rows.Next() {
+		var i DriftToAlertRow
+		if err := rows.Scan(
+			&i.Kind,
+			&i.Name,
+			&i.ReleaseID,
+			&i.Class,
+			&i.OpenedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const dropOldAlerts = `-- name: DropOldAlerts :one
 SELECT berth.drop_old_alerts($1::int)::bigint
 `
@@ -636,6 +677,48 @@ func (q *Queries) PlannedWork(ctx context.Context, arg PlannedWorkParams) ([]Pla
 			&i.Name,
 			&i.StartedAt,
 			&i.FinishedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const remediationsToAlert = `-- name: RemediationsToAlert :many
+SELECT DISTINCT ON (check_name) check_name, action, state, attempts, attempts_of, reverted FROM remediations
+WHERE install_id = $1 AND ended_at IS NULL ORDER BY check_name, id DESC
+`
+
+type RemediationsToAlertRow struct {
+	CheckName  string
+	Action     string
+	State      model.RemediationState
+	Attempts   int32
+	AttemptsOf int32
+	Reverted   bool
+}
+
+// The newest remediation of each check of an install that has not ended.
+func (q *Queries) RemediationsToAlert(ctx context.Context, installID string) ([]RemediationsToAlertRow, error) {
+	rows, err := q.db.Query(ctx, remediationsToAlert, installID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RemediationsToAlertRow{}
+	for rows.Next() {
+		var i RemediationsToAlertRow
+		if err := rows.Scan(
+			&i.CheckName,
+			&i.Action,
+			&i.State,
+			&i.Attempts,
+			&i.AttemptsOf,
+			&i.Reverted,
 		); err != nil {
 			return nil, err
 		}

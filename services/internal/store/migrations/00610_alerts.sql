@@ -33,7 +33,7 @@ CREATE TABLE alerts (
     org_id          text NOT NULL REFERENCES orgs,
     install_id      text NOT NULL,
     kind            text NOT NULL CHECK (kind IN ('unhealthy', 'runner_silent', 'waiting_too_long', 'workflow_failed', 'expiring', 'chain_unreported',
-                                                  'drift', 'remediation_failed', 'needs_attention')),
+                                                  'drift')),
     subject         text NOT NULL CHECK (length(subject) <= 500),
     state           text NOT NULL CHECK (state IN ('held', 'open', 'closed')),
     text            text NOT NULL CHECK (length(text) <= 1000),
@@ -199,7 +199,7 @@ END $$;
 CREATE FUNCTION berth.alert_counts() RETURNS TABLE (kind text, value float8)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = berth, pg_temp AS $$
     SELECT k.kind, count(a.id)
-    FROM unnest('{unhealthy,runner_silent,waiting_too_long,workflow_failed,expiring,chain_unreported,drift,remediation_failed,needs_attention}'::text[]) k(kind)
+    FROM unnest('{unhealthy,runner_silent,waiting_too_long,workflow_failed,expiring,chain_unreported,drift}'::text[]) k(kind)
     LEFT JOIN alerts a ON a.kind = k.kind AND a.state = 'open'
     GROUP BY k.kind
 $$;

@@ -66,7 +66,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- As in 00570; remediations are in the timeline too.
+-- As in 00570; remediations and alerts are in the timeline too.
 CREATE OR REPLACE FUNCTION berth.in_timeline(kind text, body jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE kind
@@ -74,7 +74,8 @@ CREATE OR REPLACE FUNCTION berth.in_timeline(kind text, body jsonb) RETURNS bool
         WHEN 'change.approved' THEN coalesce(body ->> 'rule', 'person') <> 'read_only'
         WHEN 'drift.changed' THEN body ->> 'from' = 'drifted' OR body ->> 'to' = 'drifted'
         ELSE kind IN (
-            'action_run.cancelled', 'action_run.failed', 'action_run.missed', 'action_run.succeeded', 'approval_policy.changed',
+            'action_run.cancelled', 'action_run.failed', 'action_run.missed', 'action_run.succeeded', 'alert.acknowledged', 'alert.closed', 'alert.joined', 'alert.opened',
+            'approval_policy.changed',
             'change.applied', 'change.denied', 'change.failed', 'change.proposed', 'change.refused', 'change.uncertain',
             'check.changed', 'config.created', 'consent.denied', 'consent.given', 'freeze.added', 'freeze.overridden', 'freeze.removed', 'health.changed', 'inputs.changed',
             'install.created', 'install.deprovisioned', 'install.deprovisioning', 'install.forgotten', 'install.live', 'install.paused', 'install.provisioning',

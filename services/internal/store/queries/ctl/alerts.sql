@@ -199,3 +199,14 @@ SELECT berth.wake_install(x.install_id) FROM (
     WHERE a.state = 'held' AND a.hold = 'muted' AND (sqlc.narg(install_id)::text IS NULL OR a.install_id = sqlc.narg(install_id))
       AND (sqlc.narg(kind)::text IS NULL OR a.kind = sqlc.narg(kind))
 ) x;
+
+-- name: DriftToAlert :many
+-- What an install consists of, with the time of drift that is open.
+SELECT r.kind, r.name, coalesce(r.live_release_id, '')::text AS release_id, coalesce(d.class, '')::text AS class, coalesce(d.opened_at, now())::timestamptz AS opened_at
+FROM resources r LEFT JOIN drift_episodes d ON d.org_id = r.org_id AND d.resource_id = r.id AND d.closed_at IS NULL
+WHERE r.install_id = sqlc.arg(install_id) AND r.state <> 'absent' AND r.kind IN ('sandbox', 'component') ORDER BY r.kind, r.name;
+
+-- name: RemediationsToAlert :many
+-- The newest remediation of each check of an install that has not ended.
+SELECT DISTINCT ON (check_name) check_name, action, state, attempts, attempts_of, reverted FROM remediations
+WHERE install_id = sqlc.arg(install_id) AND ended_at IS NULL ORDER BY check_name, id DESC;
