@@ -5,13 +5,13 @@ type AlertKind string
 
 // The kinds of alerts.
 const (
-	AlertUnhealthy         AlertKind = "unhealthy"          // a check or probe has the verdict unhealthy
-	AlertRunnerSilent      AlertKind = "runner_silent"      // nothing is heard of the install's runner
-	AlertWaitingTooLong    AlertKind = "waiting_too_long"   // a workflow waits, and nobody ends it
-	AlertWorkflowFailed    AlertKind = "workflow_failed"    // the last workflow failed
-	AlertExpiring          AlertKind = "expiring"           // something ends soon
-	AlertChainUnreported   AlertKind = "chain_unreported"   // the runner worked, and its chain did not arrive
-	AlertDrift             AlertKind = "drift"              // a resource is not as it was deployed
+	AlertUnhealthy       AlertKind = "unhealthy"        // a check or probe has the verdict unhealthy
+	AlertRunnerSilent    AlertKind = "runner_silent"    // nothing is heard of the install's runner
+	AlertWaitingTooLong  AlertKind = "waiting_too_long" // a workflow waits, and nobody ends it
+	AlertWorkflowFailed  AlertKind = "workflow_failed"  // the last workflow failed
+	AlertExpiring        AlertKind = "expiring"         // something ends soon
+	AlertChainUnreported AlertKind = "chain_unreported" // the runner worked, and its chain did not arrive
+	AlertDrift           AlertKind = "drift"            // a resource is not as it was deployed
 )
 
 // AlertKinds are all kinds.

@@ -29,13 +29,13 @@ type Rules struct {
 
 // rules by kind. A verdict needs several bad outcomes in a row, so it is told at once.
 var rules = map[model.AlertKind]Rules{
-	model.AlertUnhealthy:         {Severity: Critical, ClearAfter: 5 * time.Minute, Planned: true},
-	model.AlertRunnerSilent:      {Severity: Critical, OpenAfter: 10 * time.Minute, ClearAfter: 5 * time.Minute},
-	model.AlertWaitingTooLong:    {Severity: Warning, OpenAfter: 4 * time.Hour},
-	model.AlertWorkflowFailed:    {Severity: Warning},
-	model.AlertExpiring:          {Severity: Warning},
-	model.AlertChainUnreported:   {Severity: Warning, OpenAfter: 15 * time.Minute, ClearAfter: 5 * time.Minute},
-	model.AlertDrift:             {Severity: Warning, ClearAfter: 5 * time.Minute, Planned: true},
+	model.AlertUnhealthy:       {Severity: Critical, ClearAfter: 5 * time.Minute, Planned: true},
+	model.AlertRunnerSilent:    {Severity: Critical, OpenAfter: 10 * time.Minute, ClearAfter: 5 * time.Minute},
+	model.AlertWaitingTooLong:  {Severity: Warning, OpenAfter: 4 * time.Hour},
+	model.AlertWorkflowFailed:  {Severity: Warning},
+	model.AlertExpiring:        {Severity: Warning},
+	model.AlertChainUnreported: {Severity: Warning, OpenAfter: 15 * time.Minute, ClearAfter: 5 * time.Minute},
+	model.AlertDrift:           {Severity: Warning, ClearAfter: 5 * time.Minute, Planned: true},
 }
 
 // RulesOf are the rules of a kind.
