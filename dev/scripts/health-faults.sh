@@ -20,16 +20,20 @@ readonly report=docs/reports/health-faults.md record=runner/engine/testdata/heal
 recorded=$(mktemp -d)
 trap 'rm -rf "$recorded"' EXIT
 
-(cd runner && BERTH_FAULTS=all BERTH_FAULTS_RECORD=$recorded/faults.json go test ./engine -run '^TestFaultCorpus$' -parallel 70 -timeout 40m -count 1)
+(cd runner && BERTH_FAULTS=all BERTH_FAULTS_RECORD=$recorded/faults.json go test ./engine -run '^(TestFaultCorpus|TestDriftOfCorpus)$' -parallel 70 -timeout 40m -count 1)
 cp "$recorded/faults.json" "$record"
 {
   cat <<'TEXT'
 # Verdicts on faults: the last run
 
 `make health-faults` deploys a component for each scene to the cluster of `make kube`, waits until it is ready, lets something happen to it, and looks at it each minute as a probe does. A scene is
-judged by the rules of probes: two bad looks in a row are unhealthy, one good one is healthy. A quiet scene that is unhealthy once counts as a false alarm.
+judged by the rules of probes: two bad looks in a row are unhealthy, one good one is healthy. A quiet scene that is unhealthy once counts as a false alarm. `TestAlertsOfTheFaultCorpus` replays the looks through verdicts and
+alerts: one alert for each scene that is unhealthy, none for the others.
+
+The scenes were written before the rules were looked at again. The first run found 29 of 30 faults: kstatus takes a Service of type LoadBalancer without an address for ready, which became a rule of its own; and one verdict did not
+say that the container had run out of memory. No rule was changed for a quiet scene.
 
 TEXT
-  cat "$recorded/faults.json.md"
+  cat "$recorded/faults.json.md" "$recorded/faults.json.drift.md"
 } >"$report"
 echo "written to $report and $record"

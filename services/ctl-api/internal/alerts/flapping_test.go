@@ -104,7 +104,7 @@ func replay(h history, rules verdict.Rules) (spells []spell, opened []alerts.Ale
 			look(a.LookAt)
 		}
 		if outcome != ' ' {
-			recent = append([]verdict.Outcome{{Good: outcome == '+', At: now}}, recent[:min(len(recent), 19)]...)
+			recent = append([]verdict.Outcome{{Good: outcome != '-', Unknown: outcome == '?', At: now}}, recent[:min(len(recent), 19)]...)
 		}
 		look(now)
 	}
