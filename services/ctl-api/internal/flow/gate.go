@@ -114,7 +114,7 @@ func few(list []string, sep string) string {
 }
 
 // gate appends the step that waits until what was deployed is healthy, where somebody asks
-// for that: whoever deploys, for all of it, or the app, for components of its own.
+// for that: the person who deploys, for all of it, or the app, for components of its own.
 func (p *planner) gate() {
 	spec := GateSpec{HoldSeconds: int(p.in.Hold / time.Second)}
 	wanted := p.in.Hold > 0
