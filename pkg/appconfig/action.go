@@ -174,6 +174,9 @@ func (a *Action) Digest() string { return digest.Of("action", a, digest.All) }
 
 func (a *Action) check(c *checker) {
 	c.name(a.At, "action", a.Name)
+	if a.IsProbe() {
+		c.Add(place.Error, place.CodeValue, a.At.Below("name"), "action %q: names that begin with %s are those of the probes of components", a.Name, probePrefix)
+	}
 	c.positive(a.At.Below("timeout"), a.Timeout)
 	if a.Timeout == 0 {
 		a.Timeout = place.Duration(DefaultActionTimeout)

@@ -281,6 +281,7 @@ const MaxStabilization = 24 * time.Hour
 
 func (h *ComponentHealth) check(c *checker, at place.Place) {
 	c.positive(at.Below("stabilization_window"), h.StabilizationWindow)
+	h.checkProbes(c, at)
 	if h.StabilizationWindow.Std() > MaxStabilization {
 		c.Add(place.Error, place.CodeValue, at.Below("stabilization_window"), "stabilization_window is %s; the longest is %s", h.StabilizationWindow, MaxStabilization)
 	}

@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +20,15 @@ func TestHealthGate(t *testing.T) {
 	s := start(t)
 	in := &install{system: s, name: "acme", app: folder(t, filepath.Join("..", "..", "examples", "hello"))}
 	edit(t, filepath.Join(in.app, "actions", "files_intact.toml"), "unhealthy_after = 3\nhealthy_after   = 2", "unhealthy_after = 1\nhealthy_after   = 1")
+	asked := make(chan string, 100) // by the probe of a component
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.Method + " " + r.URL.Path + " " + r.UserAgent():
+		default:
+		}
+	}))
+	t.Cleanup(server.Close)
+	edit(t, filepath.Join(in.app, "components", "card.toml"), "[berth]", fmt.Sprintf("[[health.probes]]\ntype = \"http\"\nname = \"answers\"\ntarget = \"%s/{{ .nuon.install.name }}\"\n\n[berth]", server.URL))
 	s.sync("hello", in.app)
 	s.must("installs", "create", "acme", "--app", "hello", "--customer", "acme", "--stack", "local", "--watch", "--auto-approve")
 	s.must("installs", "set", "acme", "approval=approve-all")
@@ -52,6 +63,14 @@ func TestHealthGate(t *testing.T) {
 	}
 	if w = in.finished(w.ID, 3*time.Minute); w.State != "succeeded" || release() != 2 {
 		t.Fatalf("the good deploy is %s, release %d: %s", w.State, release(), in.explain(w))
+	}
+	if len(asked) == 0 {
+		t.Error("the probe of the component asked nobody")
+	} else if got := <-asked; got != "GET /acme berth-probe" {
+		t.Errorf("the probe asked %q", got)
+	}
+	if out := s.must("installs", "health", "acme"); !strings.Contains(out, "probe.card.answers  healthy") {
+		t.Errorf("health is\n%s", out)
 	}
 
 	w = began(3)

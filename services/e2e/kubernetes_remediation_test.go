@@ -60,7 +60,9 @@ func TestKubernetesRemediation(t *testing.T) {
 	}
 	in.eventually(3*time.Minute, "the runner has judged the probe", says(`"healthy"`))
 
-	uid := func() string { return k.kubectl("get", "pod", "worker", "--ignore-not-found", "--output", "jsonpath={.metadata.uid}") }
+	uid := func() string {
+		return k.kubectl("get", "pod", "worker", "--ignore-not-found", "--output", "jsonpath={.metadata.uid}")
+	}
 	in.stopParts(services...)
 	away := time.Now()
 	for n := 1; n <= 2; n++ {

@@ -53,6 +53,7 @@ var actedOn = map[string][]string{
 	},
 	"graph.TestGraph":                    {"component.dependencies"},
 	"workflow.TestGateThatTheAppAsksFor": {"component.health", "component.health.block_deploy", "component.health.stabilization_window", "component.health.required_checks"},
+	"appconfig.TestProbesOfComponents": {"component.health.probes", "component.components.*.health.probes"},
 	"appconfig.TestOlderPlaceOfHealth": {
 		"component.components", "component.components.*.health", "component.components.*.health.block_deploy", "component.components.*.health.stabilization_window", "component.components.*.health.required_checks",
 	},

@@ -27,6 +27,7 @@ import (
 	"github.com/berth-dev/berth/runner/engine"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/offline"
+	"github.com/berth-dev/berth/runner/engine/probe"
 )
 
 func main() {
@@ -63,6 +64,9 @@ func run(ctx context.Context, args []string, started time.Time) int {
 			return jobspec.ExitRefused
 		}
 		return jobspec.ExitFinished
+	}
+	if len(args) == 2 && args[0] == "probe" { // for the checks that probes of components are
+		return probe.Run(ctx, args[1], os.Getenv, os.Stderr)
 	}
 	if len(args) != 2 || args[0] != "run" {
 		fmt.Fprintln(os.Stderr, "usage: berth-engine run DIR")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"time"
@@ -108,6 +109,9 @@ func (s shell) step(ctx context.Context, i int, sc script, inputs map[string]str
 	}
 	maps.Copy(env, inputs)
 	job.Named(env, map[string]string{"STEP_NAME": sc.Name, "ACTIONS_OUTPUT_FILEPATH": outputPath, "METRICS": s.metricsPath(i)})
+	if program, err := os.Executable(); err == nil {
+		env["BERTH_PROBE"] = program // for the probes of components
+	}
 	maps.Copy(env, sc.EnvVars)
 	env["PATH"] = s.bin + string(filepath.ListSeparator) + env["PATH"]
 

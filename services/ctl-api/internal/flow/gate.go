@@ -140,6 +140,7 @@ func (p *planner) gate() {
 		}
 		if c.Gate || p.in.Hold > 0 {
 			spec.Holds = append(spec.Holds, c.Name)
+			spec.Checks = append(spec.Checks, c.Looks...)
 		}
 		if c.Probed && (c.Gate || p.in.Hold > 0) {
 			spec.Components = append(spec.Components, c.Name)

@@ -131,11 +131,13 @@ type PlanComponent struct {
 	Refers     []string
 	Overridden bool
 	// Gate: its deploy is done when it is healthy, and was so for Hold; GateChecks have to
-	// be good too. Probed: its objects have a verdict of their own.
+	// be good too. Probed: its objects have a verdict of their own. Looks are the checks that
+	// its probes are.
 	Gate       bool
 	Hold       time.Duration
 	GateChecks []string
 	Probed     bool
+	Looks      []string
 }
 
 // PlanMade is a resource that exists, and what it stood on when it was made.

@@ -33,6 +33,7 @@ func read(ctx context.Context, q *ctldb.Queries, releaseID string) (*appconfig.A
 	if err := json.Unmarshal(row.Body, &app); err != nil {
 		return nil, row, fmt.Errorf("read config of release %s: %w", releaseID, err)
 	}
+	app.AddProbes()
 	return &app, row, pinScripts(ctx, q, releaseID, &app)
 }
 

@@ -171,3 +171,20 @@ func TestGateThatIsAskedFor(t *testing.T) {
 		t.Errorf("a preview has a gate: %s", got)
 	}
 }
+
+// The probes of a component that is waited for are waited for too. No workflow runs them: the
+// runner's schedule does.
+func TestGateWaitsForProbes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) {
+		app.Component("card").Health = &appconfig.ComponentHealth{BlockDeploy: true, Probes: []map[string]string{{"type": "tcp", "target": "db:5432"}, {"type": "exec"}}}
+	})
+	r.provision()
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"card"}, ApproveAll: true})
+	if got := r.value(`select params->'gate'->>'checks' from steps where workflow_id = $1 and kind = 'gate'`, w); got != `["probe.card.tcp-1"]` {
+		t.Errorf("the gate looks at %s", got)
+	}
+	if got := r.value(`select string_agg(name, ' ' order by idx) from steps where workflow_id = $1 and kind = 'check'`, w); got != "check/"+healthCheck {
+		t.Errorf("checks of the workflow: %s", got)
+	}
+}

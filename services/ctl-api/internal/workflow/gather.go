@@ -216,6 +216,9 @@ func gatherComponents(ctx context.Context, tx *database.Tx, b basis, r release) 
 		if h := c.Health; h != nil && h.BlockDeploy {
 			planned.Gate, planned.Hold, planned.GateChecks = true, h.StabilizationWindow.Std(), h.RequiredChecks
 		}
+		for _, probe := range c.ProbeActions() {
+			planned.Looks = append(planned.Looks, probe.Name)
+		}
 		r.in.Components = append(r.in.Components, planned)
 	}
 	return nil
@@ -235,7 +238,7 @@ func (r release) gatherActions() {
 	for i := range r.app.Actions {
 		a := &r.app.Actions[i]
 		needsOff, needsGone := r.app.ActionNeedsAny(a, off), r.app.ActionNeedsAny(a, gone)
-		if _, ok := a.HealthCheck(); ok && !needsOff {
+		if _, ok := a.HealthCheck(); ok && !needsOff && !a.IsProbe() { // those the runner's schedule starts
 			r.in.Checks = append(r.in.Checks, a.Name)
 		}
 		for _, t := range a.Triggers {

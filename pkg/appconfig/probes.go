@@ -1,0 +1,151 @@
+package appconfig
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/interpolate"
+)
+
+// Types of the probes that an app gives a component.
+const (
+	ProbeHTTP = "http" // a GET of target, or what method says, answers with status
+	ProbeTCP  = "tcp"  // target takes a connection
+	ProbeExec = "exec" // not yet
+)
+
+const (
+	// probePrefix begins the names of actions that probes are made into.
+	probePrefix = "probe."
+	// What a probe gets that does not say it.
+	defaultProbeStatus  = "200-399"
+	defaultProbeTimeout = 5 * time.Second
+	// maxProbeTimeout leaves time before the next look.
+	maxProbeTimeout = 30 * time.Second
+	probeCron       = "* * * * *"
+)
+
+// probeKeys are the keys of a probe, by its type.
+var probeKeys = map[string][]string{
+	ProbeHTTP: {"type", "name", "target", "method", "status", "timeout"},
+	ProbeTCP:  {"type", "name", "target", "timeout"},
+}
+
+// probeStatus is a status, or a range of them.
+var probeStatus = regexp.MustCompile(`^[1-5]\d\d(-[1-5]\d\d)?$`)
+
+// ProbeName is what the probe with a number, from 0, is called: its name, or its type and
+// number.
+func (h *ComponentHealth) ProbeName(i int) string {
+	p := h.Probes[i]
+	return cmp.Or(p["name"], p["type"]+"-"+strconv.Itoa(i+1))
+}
+
+// ProbeAction is the action that a probe of a component is made into.
+func ProbeAction(component, probe string) string { return probePrefix + component + "." + probe }
+
+// IsProbe tells whether an action is made of a probe of a component.
+func (a *Action) IsProbe() bool { return strings.HasPrefix(a.Name, probePrefix) }
+
+// ProbeActions are the probes of a component as health checks: actions that look each minute,
+// by the runner's own program. They are accepted, scheduled and judged as every check is.
+func (c *Component) ProbeActions() (list []Action) {
+	if c.Health == nil {
+		return nil
+	}
+	for i, p := range c.Health.Probes {
+		if probeKeys[p["type"]] == nil {
+			continue // not yet
+		}
+		name := c.Health.ProbeName(i)
+		text := place.Text{Contents: "exec \"$BERTH_PROBE\" probe " + p["type"] + "\n"}
+		env := map[string]string{"PROBE_TARGET": p["target"], "PROBE_TIMEOUT": cmp.Or(p["timeout"], defaultProbeTimeout.String())}
+		if p["type"] == ProbeHTTP {
+			env["PROBE_METHOD"], env["PROBE_STATUS"] = cmp.Or(p["method"], http.MethodGet), cmp.Or(p["status"], defaultProbeStatus)
+		}
+		list = append(list, Action{
+			Name: ProbeAction(c.Name, name), Description: fmt.Sprintf("Probe %s of component %s.", name, c.Name), Dependencies: []string{c.Name},
+			Timeout: place.Duration(maxProbeTimeout + 10*time.Second), Berth: &ActionExtension{HealthCheck: &HealthCheck{UnhealthyAfter: DefaultProbeUnhealthyAfter, HealthyAfter: DefaultProbeHealthyAfter}},
+			Triggers: []Trigger{{Type: TriggerCron, CronSchedule: probeCron}}, Steps: []Step{{Name: name, InlineContents: &text, EnvVars: env}},
+			At: c.At.Below("health.probes").Item(i),
+		})
+	}
+	return list
+}
+
+// HasOtherProbes tells whether there are probes of a type that nothing looks at.
+func (h *ComponentHealth) HasOtherProbes() bool {
+	return h != nil && slices.ContainsFunc(h.Probes, func(p map[string]string) bool { return probeKeys[p["type"]] == nil })
+}
+
+// AddProbes adds the probes of all components to the actions of an app that was read from a
+// release.
+func (a *App) AddProbes() {
+	for i := range a.Components {
+		a.Actions = append(a.Actions, a.Components[i].ProbeActions()...)
+	}
+}
+
+// checkProbes checks the probes of a component, whose tables have free keys.
+func (h *ComponentHealth) checkProbes(c *checker, at place.Place) {
+	seen := map[string]bool{}
+	for i, p := range h.Probes {
+		at := at.Below("probes").Item(i)
+		bad := func(key, format string, args ...any) {
+			c.Add(place.Error, place.CodeValue, at.Below(key), format, args...)
+		}
+		keys := probeKeys[p["type"]]
+		if keys == nil {
+			continue // it has no effect yet, and not_yet says so
+		}
+		name := h.ProbeName(i)
+		switch {
+		case !IsName(name):
+			bad("name", "probe name %q may have letters, digits, \"_\", \"-\" and \".\", and must begin and end with a letter or digit (at most 128)", name)
+		case seen[name]:
+			bad("name", "there are two probes called %q", name)
+		}
+		seen[name] = true
+		for key := range p {
+			if !slices.Contains(keys, key) {
+				c.Add(place.Warning, place.CodeUnsupported, at.Below(key), "a probe of type %s has no key %q; it has %s", p["type"], key, strings.Join(keys, ", "))
+			}
+		}
+		if problem := targetProblem(p["type"], p["target"]); problem != "" {
+			bad("target", "target of probe %q %s", name, problem)
+		}
+		if t, err := time.ParseDuration(cmp.Or(p["timeout"], "5s")); err != nil || t <= 0 || t > maxProbeTimeout {
+			bad("timeout", "timeout of probe %q is a time up to %s, such as 5s, not %q", name, maxProbeTimeout, p["timeout"])
+		}
+		if s := p["status"]; s != "" && !probeStatus.MatchString(s) {
+			bad("status", "status of probe %q is one such as 200, or a range such as 200-399, not %q", name, s)
+		}
+		if m := p["method"]; m != "" && m != http.MethodGet && m != http.MethodHead {
+			bad("method", "method of probe %q is GET or HEAD, which change nothing, not %q", name, m)
+		}
+	}
+}
+
+func targetProblem(kind, target string) string {
+	switch {
+	case target == "":
+		return "is missing"
+	case interpolate.IsTemplate(target):
+		return "" // known when it is rendered
+	case kind == ProbeHTTP && !strings.HasPrefix(target, "http://") && !strings.HasPrefix(target, "https://"):
+		return "begins with http:// or https://"
+	case kind == ProbeTCP:
+		if _, _, err := net.SplitHostPort(target); err != nil {
+			return "is HOST:PORT"
+		}
+	}
+	return ""
+}
