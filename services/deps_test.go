@@ -176,6 +176,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"clearanceapi": {"apigen", "approval", "clearance", "database", "freeze", "installs", "releaseview", "roles"},
 		"roles":        {"flow"},
 		"roleswitch":   {"database", "releaseview", "roles"},
+		"remedyask":    {"database", "releaseview"},
 		"plantree":     {},
 		"readme":       {},
 		"paging":       {},

@@ -19,9 +19,17 @@ type HealthCheck struct {
 	RemediationAttempts int `toml:"remediation_attempts" json:"remediation_attempts,omitempty" default:"3"`
 	// How long to wait between two attempts.
 	RemediationCooldown place.Duration `toml:"remediation_cooldown" json:"remediation_cooldown,omitzero" default:"10m"`
+	// Who starts it: the runner, by itself ("automatic"), or a workflow that waits for a decision ("ask").
+	RemediationMode string `toml:"remediation_mode" json:"remediation_mode,omitempty" enum:"automatic,ask" default:"automatic"`
 	// The action that takes the attempts back when none helped. It runs once.
 	RemediationRevert string `toml:"remediation_revert" json:"remediation_revert,omitempty"`
 }
+
+// Who starts a remediation.
+const (
+	RemediationAutomatic = "automatic"
+	RemediationAsk       = "ask"
+)
 
 // What a table that does not say it gets.
 const (
@@ -51,12 +59,20 @@ func (h *HealthCheck) check(c *checker, at place.Place, normal HealthCheck) {
 
 func (h *HealthCheck) checkRemediation(c *checker, at place.Place) {
 	if h.Remediation == "" {
-		for _, key := range []string{"remediation_attempts", "remediation_cooldown", "remediation_revert"} {
+		for _, key := range []string{"remediation_attempts", "remediation_cooldown", "remediation_mode", "remediation_revert"} {
 			if c.isWritten(at.Below(key)) {
 				c.Add(place.Warning, place.CodeExclusive, at.Below(key), "%s does nothing without remediation", key)
 			}
 		}
 		return
+	}
+	c.OneOf(at.Below("remediation_mode"), h.RemediationMode, RemediationAutomatic, RemediationAsk)
+	if h.RemediationMode == RemediationAsk {
+		for _, key := range []string{"remediation_attempts", "remediation_cooldown", "remediation_revert"} {
+			if c.isWritten(at.Below(key)) {
+				c.Add(place.Warning, place.CodeExclusive, at.Below(key), "%s does nothing with remediation_mode = %q: a person decides each time", key, RemediationAsk)
+			}
+		}
 	}
 	c.notNegative(at.Below("remediation_attempts"), h.RemediationAttempts)
 	c.positive(at.Below("remediation_cooldown"), h.RemediationCooldown)
@@ -102,6 +118,14 @@ type Remedied struct {
 	At                place.Place // of the table
 	// ByItself: the runner looks by itself. A check without a schedule is not healed.
 	ByItself bool
+}
+
+// Check is what the outcomes of the check or the probe are reported under.
+func (r Remedied) Check() string {
+	if r.Component != "" {
+		return "component/" + r.Component
+	}
+	return r.Action
 }
 
 // Remedied lists the checks and probes that name a remediation.

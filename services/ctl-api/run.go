@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
+	"github.com/berth-dev/berth/services/ctl-api/internal/remedyask"
 	"github.com/berth-dev/berth/services/ctl-api/internal/roleswitch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
@@ -73,9 +74,12 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	tender := &tend.Tender{
 		Store: st, Waker: wake, Publisher: &settings.Publisher{Keys: ring, MinRunnerVersion: config.MinRunnerVersion}, Log: log,
 	}
-	switches := &roleswitch.Starter{Store: st, Start: api.StartRoleSwitch, Log: log}
-	river.AddWorker(workers, &installWorker{tender: tender, switches: switches})
-	river.AddWorker(workers, &dueWorker{tender: tender, switches: switches})
+	care := care{
+		switches: &roleswitch.Starter{Store: st, Start: api.StartRoleSwitch, Log: log}, tender: tender,
+		asks: &remedyask.Starter{Store: st, Start: api.StartRemedy, Log: log},
+	}
+	river.AddWorker(workers, &installWorker{care: care})
+	river.AddWorker(workers, &dueWorker{care: care})
 	guard, err := webhooks.NewGuard(config.WebhookAllow)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/remedyask"
 	"github.com/berth-dev/berth/services/ctl-api/internal/roleswitch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -59,24 +60,34 @@ func (w *workflowWorker) Work(ctx context.Context, job *river.Job[workflowAdvanc
 	return w.engine.Advance(ctx, job.Args.WorkflowID)
 }
 
+// care is all that looks after an install: what a switch of a role starts, verdicts, settings
+// and alerts, and then what people are asked about these verdicts.
+type care struct {
+	switches *roleswitch.Starter
+	tender   *tend.Tender
+	asks     *remedyask.Starter
+}
+
+func (c care) advance(ctx context.Context, installID string) error {
+	return errors.Join(c.switches.Advance(ctx, installID), c.tender.Advance(ctx, installID), c.asks.Advance(ctx, installID))
+}
+
 type installWorker struct {
 	river.WorkerDefaults[installAdvance]
-	tender   *tend.Tender
-	switches *roleswitch.Starter
+	care care
 }
 
 func (w *installWorker) Work(ctx context.Context, job *river.Job[installAdvance]) error {
-	return errors.Join(w.switches.Advance(ctx, job.Args.InstallID), w.tender.Advance(ctx, job.Args.InstallID))
+	return w.care.advance(ctx, job.Args.InstallID)
 }
 
 type dueWorker struct {
 	river.WorkerDefaults[installDue]
-	tender   *tend.Tender
-	switches *roleswitch.Starter
+	care care
 }
 
 func (w *dueWorker) Work(ctx context.Context, job *river.Job[installDue]) error {
-	return errors.Join(w.switches.Advance(ctx, job.Args.InstallID), w.tender.Advance(ctx, job.Args.InstallID))
+	return w.care.advance(ctx, job.Args.InstallID)
 }
 
 // waker schedules wake-ups with River. Its client is set once that exists: the

@@ -51,9 +51,13 @@ var actedOn = map[string][]string{
 		"metadata.display_name", "metadata.description", "component.name",
 		"inputs.group", "inputs.input", "input.name", "input.display_name", "input.description", "input.group", "input-group.name",
 	},
-	"graph.TestGraph":                    {"component.dependencies"},
+	"graph.TestGraph": {"component.dependencies"},
+	"workflow.TestRemediationThatIsAskedFor": {
+		"action.berth.health_check.remediation_mode", "action.berth.health_check.remediation_mode=automatic", "action.berth.health_check.remediation_mode=ask",
+		"component.berth.health_check.remediation_mode", "component.berth.health_check.remediation_mode=automatic", "component.berth.health_check.remediation_mode=ask",
+	},
 	"workflow.TestGateThatTheAppAsksFor": {"component.health", "component.health.block_deploy", "component.health.stabilization_window", "component.health.required_checks"},
-	"appconfig.TestProbesOfComponents": {"component.health.probes", "component.components.*.health.probes"},
+	"appconfig.TestProbesOfComponents":   {"component.health.probes", "component.components.*.health.probes"},
 	"appconfig.TestOlderPlaceOfHealth": {
 		"component.components", "component.components.*.health", "component.components.*.health.block_deploy", "component.components.*.health.stabilization_window", "component.components.*.health.required_checks",
 	},

@@ -150,6 +150,7 @@ var Of = map[string]string{
 	"HealthCheck.Remediation":                "The action that the runner runs by itself when it becomes unhealthy. Who accepts the release accepts that, with the numbers of this table.",
 	"HealthCheck.RemediationAttempts":        "How many times it runs, at most, until the check stays healthy.",
 	"HealthCheck.RemediationCooldown":        "How long to wait between two attempts.",
+	"HealthCheck.RemediationMode":            "Who starts it: the runner, by itself (\"automatic\"), or a workflow that waits for a decision (\"ask\").",
 	"HealthCheck.RemediationRevert":          "The action that takes the attempts back when none helped. It runs once.",
 	"HealthCheck.UnhealthyAfter":             "Bad outcomes in a row that make it unhealthy: 3 by default, 2 for the probe of a component.",
 	"HelmChart":                              "Holds the keys of a component of type helm_chart, in addition to those of every component. The source is the chart's directory, or a chart repository; a chart's dependencies are packed with it.",

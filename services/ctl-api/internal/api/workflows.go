@@ -155,6 +155,13 @@ func StartRoleSwitch(ctx context.Context, tx *database.Tx, installID string, s r
 	return workflow.Start(ctx, tx, workflow.Request{InstallID: installID, Kind: flow.KindRoleSwitch, RoleSwitch: &s, Actor: "the customer"})
 }
 
+// StartRemedy starts the action that is to heal a check, which waits for a decision: for
+// remedyask.Starter.
+func StartRemedy(ctx context.Context, tx *database.Tx, installID, check, action string) error {
+	_, err := workflow.Start(ctx, tx, workflow.Request{InstallID: installID, Kind: flow.KindActionRun, Action: action, Remedy: check, Actor: "berth"})
+	return err
+}
+
 // previewInputs stores the inputs that a preview of a provision or a deploy is to
 // plan with.
 func (s *Server) previewInputs(ctx context.Context, tx *database.Tx, install ctldb.Install, r asked) (int32, error) {

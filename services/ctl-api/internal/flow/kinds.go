@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -154,7 +155,7 @@ func (p *planner) actionRun() error {
 		p.accept()
 		p.last = append(p.last, acceptStep)
 	}
-	p.add(PlannedStep{Name: "action/" + p.in.Action, Kind: kind, Action: p.in.Action, Reason: "asked for", Role: role})
+	p.add(PlannedStep{Name: "action/" + p.in.Action, Kind: kind, Action: p.in.Action, Reason: cmp.Or(p.in.Because, "asked for"), Role: role})
 	return nil
 }
 

@@ -126,15 +126,12 @@ func Scripts(app *appconfig.App) ([]jobspec.Script, error) {
 // heals lists the checks that an action heals, or whose remediation it takes back.
 func heals(app *appconfig.App, action string) (list []jobspec.Heal) {
 	for _, r := range app.Remedied() {
-		if !r.ByItself {
+		if !r.ByItself || r.RemediationMode == appconfig.RemediationAsk {
 			continue
 		}
 		h := jobspec.Heal{
-			Check: r.Action, UnhealthyAfter: r.UnhealthyAfter, HealthyAfter: r.HealthyAfter,
+			Check: r.Check(), UnhealthyAfter: r.UnhealthyAfter, HealthyAfter: r.HealthyAfter,
 			Attempts: r.RemediationAttempts, CooldownSeconds: int(r.RemediationCooldown.Std() / time.Second),
-		}
-		if r.Component != "" {
-			h.Check = jobspec.ProbePrefix + r.Component
 		}
 		switch action {
 		case r.Remediation:

@@ -14,6 +14,8 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+	"github.com/berth-dev/berth/services/ctl-api/internal/remedyask"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 )
 
@@ -186,5 +188,70 @@ func TestGateWaitsForProbes(t *testing.T) {
 	}
 	if got := r.value(`select string_agg(name, ' ' order by idx) from steps where workflow_id = $1 and kind = 'check'`, w); got != "check/"+healthCheck {
 		t.Errorf("checks of the workflow: %s", got)
+	}
+}
+
+// A remediation that the app asks about is a run of the action that waits for a decision: one for
+// each time that the check is unhealthy.
+func TestRemediationThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) {
+		app.Actions = append(app.Actions, appconfig.Action{
+			Name: "repair", Timeout: place.Duration(time.Minute), Triggers: []appconfig.Trigger{{Type: appconfig.TriggerManual}},
+			Steps: []appconfig.Step{{Name: "repair", InlineContents: &place.Text{Contents: "true\n"}}},
+		})
+		app.Action(healthCheck).Berth = &appconfig.ActionExtension{HealthCheck: &appconfig.HealthCheck{
+			UnhealthyAfter: 1, HealthyAfter: 1, Remediation: "repair", RemediationMode: appconfig.RemediationAsk,
+		}}
+	})
+	r.provision()
+	asks := &remedyask.Starter{Store: r.ctl, Log: slog.New(slog.DiscardHandler), Start: func(ctx context.Context, tx *database.Tx, installID, check, action string) error {
+		_, err := workflow.Start(ctx, tx, workflow.Request{InstallID: installID, Kind: flow.KindActionRun, Action: action, Remedy: check, Actor: "berth"})
+		return err
+	}}
+	asked := func() string {
+		t.Helper()
+		for range 2 { // the second time, there is nothing left to ask
+			if err := asks.Advance(t.Context(), r.install); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r.value(`select count(*)::text from workflows where kind = 'action_run' and created_by = 'berth' and params->>'remedy' = $1`, healthCheck)
+	}
+	if got := asked(); got != "0" {
+		t.Fatalf("nothing is wrong, and people are asked %s times", got)
+	}
+	r.looked(time.Now().Add(-time.Second), "unhealthy")
+	if got := asked(); got != "1" {
+		t.Fatalf("asked %s times, want once", got)
+	}
+	w := r.value(`select id from workflows where params->>'remedy' = $1`, healthCheck)
+	r.advance(w)
+	r.planned(w, "action/repair", "repair")
+	if got := r.value(`select s.reason || ': ' || c.state from steps s join changes c on c.id = s.change_id where s.workflow_id = $1 and s.name = 'action/repair'`, w); got != healthCheck+" is unhealthy, and the app asks whether it shall run then: proposed" {
+		t.Errorf("the step is %q", got)
+	}
+	// While that is open, and until it was healthy in between, nobody is asked again.
+	r.looked(time.Now(), "healthy")
+	r.looked(time.Now(), "unhealthy")
+	if got := asked(); got != "1" {
+		t.Errorf("asked %s times while the first question is open", got)
+	}
+	r.exec(`update workflows set state = 'cancelled', finished_at = now() where id = $1`, w)
+	r.exec(`update checks set since = clock_timestamp() where name = $1`, healthCheck)
+	if got := asked(); got != "2" {
+		t.Errorf("asked %s times after it was unhealthy again, want 2", got)
+	}
+	scripts, err := orders.Scripts(&appconfig.App{Actions: []appconfig.Action{
+		{Name: "look", Berth: &appconfig.ActionExtension{HealthCheck: &appconfig.HealthCheck{Remediation: "repair", RemediationMode: appconfig.RemediationAsk}}, Triggers: []appconfig.Trigger{{Type: appconfig.TriggerCron, CronSchedule: "* * * * *"}}, Steps: []appconfig.Step{{Name: "a", Command: "true"}}},
+		{Name: "repair", Steps: []appconfig.Step{{Name: "a", Command: "true"}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scripts {
+		if len(s.Heals) > 0 {
+			t.Errorf("the runner would start %s by itself: %+v", s.Action.Name, s.Heals)
+		}
 	}
 }

@@ -37,6 +37,9 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 	in := flow.PlanInput{
 		Kind: b.Kind, Install: b.install.Name, Selected: b.Components, WithDependents: b.WithDependents, WithoutComponents: b.WithoutComponents, Action: b.Action,
 	}
+	if b.Remedy != "" {
+		in.Because = b.Remedy + " is unhealthy, and the app asks whether it shall run then"
+	}
 	if b.Script != nil {
 		in.Action, in.Component = b.Script.Action(), b.Script.Component
 	}

@@ -49,6 +49,9 @@ type Request struct {
 	InputsVersion int32
 	// Rollback says what a rollback goes back to; nil for every other kind.
 	Rollback *Rollback
+	// Remedy is the check that the action is to heal, of an action_run that nobody asked for
+	// but the app.
+	Remedy string
 	// RoleSwitch is what the customer switched; nil for every kind but role_switch.
 	RoleSwitch *roles.Switch
 	// Toggles are those to plan with; nil takes those of the install. Only with
@@ -107,6 +110,7 @@ type requestParams struct {
 
 	Script        *orders.Script `json:"script,omitempty"`
 	RoleSwitch    *roles.Switch  `json:"role_switch,omitempty"`
+	Remedy        string         `json:"remedy,omitempty"`
 	RunnerVersion string         `json:"runner_version,omitempty"`
 	ControlPlane  string         `json:"control_plane,omitempty"`
 }
@@ -126,7 +130,7 @@ func ComponentsOf(w ctldb.Workflow) ([]string, error) {
 func (r Request) params() requestParams {
 	return requestParams{
 		Components: r.Components, WithDependents: r.WithDependents, WithoutComponents: r.WithoutComponents,
-		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles, Rollback: r.Rollback, Script: r.Script, RoleSwitch: r.RoleSwitch,
+		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles, Rollback: r.Rollback, Script: r.Script, RoleSwitch: r.RoleSwitch, Remedy: r.Remedy,
 		RunnerVersion: r.RunnerVersion, ControlPlane: r.ControlPlane,
 	}
 }

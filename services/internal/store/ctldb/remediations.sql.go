@@ -9,6 +9,34 @@ import (
 	"context"
 )
 
+const checksToAskAbout = `-- name: ChecksToAskAbout :many
+SELECT c.name FROM checks c WHERE c.install_id = $1 AND c.verdict = 'unhealthy'
+  AND NOT EXISTS (SELECT FROM workflows w WHERE w.install_id = c.install_id AND w.params->>'remedy' = c.name
+                  AND (w.created_at >= c.since OR w.state IN ('queued', 'running', 'waiting')))
+ORDER BY c.name
+`
+
+// The unhealthy checks of an install about which no workflow was started since, or is open.
+func (q *Queries) ChecksToAskAbout(ctx context.Context, installID string) ([]string, error) {
+	rows, err := q.db.Query(ctx, checksToAskAbout, installID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		items = append(items, name)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listRemediations = `-- name: ListRemediations :many
 
 SELECT id, org_id, install_id, check_name, action, resource_id, seq, state, why, attempts, attempts_of, reverted, began_at, changed_at, ended_at, told_at FROM remediations

@@ -7,6 +7,13 @@ WHERE install_id = sqlc.arg(install_id) AND (sqlc.arg(after)::text = '' OR id < 
   AND (NOT sqlc.arg(open)::boolean OR ended_at IS NULL) AND (sqlc.arg(state)::text = '' OR state = sqlc.arg(state))
 ORDER BY id DESC LIMIT sqlc.arg(most);
 
+-- name: ChecksToAskAbout :many
+-- The unhealthy checks of an install about which no workflow was started since, or is open.
+SELECT c.name FROM checks c WHERE c.install_id = sqlc.arg(install_id) AND c.verdict = 'unhealthy'
+  AND NOT EXISTS (SELECT FROM workflows w WHERE w.install_id = c.install_id AND w.params->>'remedy' = c.name
+                  AND (w.created_at >= c.since OR w.state IN ('queued', 'running', 'waiting')))
+ORDER BY c.name;
+
 -- name: OpenRemediations :many
 -- Those that need attention and have not ended, of an install or the whole org, oldest first.
 SELECT sqlc.embed(m), i.name AS install_name FROM remediations m JOIN installs i ON i.org_id = m.org_id AND i.id = m.install_id
