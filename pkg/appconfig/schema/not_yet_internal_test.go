@@ -24,7 +24,7 @@ var actedOn = map[string][]string{
 	// How a folder is read.
 	"check.TestDiagnostics": {"metadata.version", "metadata.version=v1", "metadata.version=v2", "sandbox.berth.image_key",
 		"sandbox.berth.health_check", "sandbox.berth.health_check.unhealthy_after", "sandbox.berth.health_check.healthy_after", "sandbox.berth.health_check.remediation", "sandbox.berth.health_check.remediation_attempts",
-		"sandbox.berth.health_check.remediation_cooldown", "sandbox.berth.health_check.remediation_revert", // warned of: nothing of a sandbox is probed
+		"sandbox.berth.health_check.remediation_cooldown", "sandbox.berth.health_check.remediation_revert", "sandbox.berth.health_check.remediation_mode", "sandbox.berth.health_check.remediation_mode=automatic", "sandbox.berth.health_check.remediation_mode=ask", // warned of: nothing of a sandbox is probed
 	}, // a folder without it is refused
 	"api.TestReadmeOfInstall":           {"metadata.readme"},
 	"appconfig.TestOneFileIsTheSameApp": {"full.config_vars"},
