@@ -37,7 +37,7 @@ func TestOwnKeys(t *testing.T) {
 		{"a remediation that needs a value", map[string]string{"actions/look.toml": eachMinute(healthCheck("look", "remediation = \"fix\"\n")), "actions/fix.toml": fix + "[[inputs]]\nname = \"size\"\nrequired = true\n"}, `needs input "size", which nobody gives`},
 		{"too many attempts", map[string]string{"actions/look.toml": eachMinute(healthCheck("look", "remediation = \"fix\"\nremediation_attempts = 11\n")), "actions/fix.toml": fix}, "the most is 10"},
 		{"thresholds of what has no probe", map[string]string{"components/a.toml": appconfigtest.Module("a") + "[berth.health_check]\nunhealthy_after = 1\n"}, "does nothing here: only the objects of helm charts"},
-		{"a remediation that is not there", map[string]string{"actions/look.toml": healthCheck("look", "remediation = \"mind\"\n"), "actions/fix.toml": fix}, `action "mind" does not exist: did you mean "fix"?`},
+		{"a remediation that is not there", map[string]string{"actions/look.toml": healthCheck("look", "remediation = \"fixx\"\n"), "actions/fix.toml": fix}, `action "fixx" does not exist: did you mean "fix"?`},
 		{"a check that mends", map[string]string{"actions/look.toml": healthCheck("look", "remediation = \"see\"\n"), "actions/see.toml": healthCheck("see", "")}, `action "see" is a health check`},
 		{"attempts at nothing", map[string]string{"actions/look.toml": healthCheck("look", "remediation_attempts = 2\n")}, "remediation_attempts does nothing without remediation"},
 		{"a cooldown back in time", map[string]string{"actions/look.toml": healthCheck("look", "remediation = \"fix\"\nremediation_cooldown = \"-1m\"\n"), "actions/fix.toml": fix}, "it must be longer than zero"},
