@@ -62,8 +62,8 @@ func (c *Component) ProbeActions() (list []Action) {
 		return nil
 	}
 	for i, p := range c.Health.Probes {
-		if probeKeys[p["type"]] == nil {
-			continue // not yet
+		if _, problem := c.Health.probeProblem(i); probeKeys[p["type"]] == nil || problem != "" {
+			continue // a sync says so
 		}
 		name := c.Health.ProbeName(i)
 		text := place.Text{Contents: "exec \"$BERTH_PROBE\" probe " + p["type"] + "\n"}
@@ -94,44 +94,56 @@ func (a *App) AddProbes() {
 	}
 }
 
-// checkProbes checks the probes of a component, whose tables have free keys.
+// checkProbes warns of probes that have no effect. Their tables have free keys, and other
+// programs read other ones: so none of it is an error.
 func (h *ComponentHealth) checkProbes(c *checker, at place.Place) {
-	seen := map[string]bool{}
 	for i, p := range h.Probes {
 		at := at.Below("probes").Item(i)
-		bad := func(key, format string, args ...any) {
-			c.Add(place.Error, place.CodeValue, at.Below(key), format, args...)
-		}
 		keys := probeKeys[p["type"]]
 		if keys == nil {
-			continue // it has no effect yet, and not_yet says so
+			continue // not_yet says so
 		}
-		name := h.ProbeName(i)
-		switch {
-		case !IsName(name):
-			bad("name", "probe name %q may have letters, digits, \"_\", \"-\" and \".\", and must begin and end with a letter or digit (at most 128)", name)
-		case seen[name]:
-			bad("name", "there are two probes called %q", name)
+		if key, problem := h.probeProblem(i); problem != "" {
+			c.Add(place.Warning, place.CodeValue, at.Below(key), "probe %q has no effect: %s", h.ProbeName(i), problem)
+			continue
 		}
-		seen[name] = true
 		for key := range p {
 			if !slices.Contains(keys, key) {
-				c.Add(place.Warning, place.CodeUnsupported, at.Below(key), "a probe of type %s has no key %q; it has %s", p["type"], key, strings.Join(keys, ", "))
+				c.Add(place.Warning, place.CodeUnsupported, at.Below(key), "key %q of a probe of type %s has no effect; it has %s", key, p["type"], strings.Join(keys, ", "))
 			}
 		}
-		if problem := targetProblem(p["type"], p["target"]); problem != "" {
-			bad("target", "target of probe %q %s", name, problem)
-		}
-		if t, err := time.ParseDuration(cmp.Or(p["timeout"], "5s")); err != nil || t <= 0 || t > maxProbeTimeout {
-			bad("timeout", "timeout of probe %q is a time up to %s, such as 5s, not %q", name, maxProbeTimeout, p["timeout"])
-		}
-		if s := p["status"]; s != "" && !probeStatus.MatchString(s) {
-			bad("status", "status of probe %q is one such as 200, or a range such as 200-399, not %q", name, s)
-		}
-		if m := p["method"]; m != "" && m != http.MethodGet && m != http.MethodHead {
-			bad("method", "method of probe %q is GET or HEAD, which change nothing, not %q", name, m)
+	}
+}
+
+// probeProblem says why nothing looks at what a probe of a known type says, and because of which
+// key; "" when the runner looks.
+func (h *ComponentHealth) probeProblem(i int) (key, problem string) {
+	p := h.Probes[i]
+	name := h.ProbeName(i)
+	for other := range i {
+		if h.ProbeName(other) == name {
+			return "name", "there is another one of this name"
 		}
 	}
+	if !IsName(name) {
+		return "name", "a name may have letters, digits, \"_\", \"-\" and \".\", and must begin and end with a letter or digit (at most 128)"
+	}
+	if problem := targetProblem(p["type"], p["target"]); problem != "" {
+		return "target", "its target " + problem
+	}
+	if t, err := time.ParseDuration(cmp.Or(p["timeout"], "5s")); err != nil || t <= 0 || t > maxProbeTimeout {
+		return "timeout", fmt.Sprintf("timeout is a time up to %s, such as 5s, not %q", maxProbeTimeout, p["timeout"])
+	}
+	if p["type"] != ProbeHTTP {
+		return "", ""
+	}
+	if status := p["status"]; status != "" && !probeStatus.MatchString(status) {
+		return "status", fmt.Sprintf("status is one such as 200, or a range such as 200-399, not %q", status)
+	}
+	if m := p["method"]; m != "" && m != http.MethodGet && m != http.MethodHead {
+		return "method", fmt.Sprintf("method is GET or HEAD, which change nothing, not %q", m)
+	}
+	return "", ""
 }
 
 func targetProblem(kind, target string) string {

@@ -61,21 +61,26 @@ func TestProbesOfComponents(t *testing.T) {
 func TestMistakesInProbes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, probe, want string }{
-		{"no target", `type = "http"`, `target of probe "http-1" is missing`},
+		{"no target", `type = "http"`, `probe "http-1" has no effect: its target is missing`},
 		{"no scheme", "type = \"http\"\ntarget = \"example.com\"", "begins with http:// or https://"},
 		{"no port", "type = \"tcp\"\ntarget = \"example.com\"", "is HOST:PORT"},
 		{"a method that changes something", "type = \"http\"\ntarget = \"http://a\"\nmethod = \"DELETE\"", "is GET or HEAD"},
 		{"no such status", "type = \"http\"\ntarget = \"http://a\"\nstatus = \"2xx\"", "is one such as 200"},
 		{"too long", "type = \"http\"\ntarget = \"http://a\"\ntimeout = \"5m\"", "is a time up to 30s"},
-		{"a key that it has not", "type = \"tcp\"\ntarget = \"a:1\"\nstatus = \"200\"", `a probe of type tcp has no key "status"`},
-		{"a name that is none", "type = \"tcp\"\ntarget = \"a:1\"\nname = \"a b\"", `probe name "a b" may have`},
+		{"a key that it has not", "type = \"tcp\"\ntarget = \"a:1\"\nstatus = \"200\"", `key "status" of a probe of type tcp has no effect`},
+		{"a name that is none", "type = \"tcp\"\ntarget = \"a:1\"\nname = \"a b\"", `probe "a b" has no effect: a name may have`},
 		{"another type", "type = \"exec\"\ncommand = \"true\"", "a probe of a type other than http and tcp is not supported yet"},
 	} {
 		_, diags := check.Folder(appconfigtest.Folder(map[string]string{"components/web.toml": appconfigtest.Module("web", "[[health.probes]]\n"+tt.probe)}), appconfig.LoadOptions{})
 		diags = slices.DeleteFunc(diags, func(d place.Diagnostic) bool { return d.Severity == place.Note })
-		if len(diags) != 1 || !strings.Contains(diags[0].Message, tt.want) {
-			t.Errorf("%s: got %s, want %q", tt.name, appconfigtest.Render(diags), tt.want)
+		if len(diags) != 1 || !strings.Contains(diags[0].Message, tt.want) || diags[0].Severity != place.Warning {
+			t.Errorf("%s: got %s, want a warning with %q", tt.name, appconfigtest.Render(diags), tt.want)
 		}
+	}
+	app, _ := appconfig.Load(appconfigtest.Folder(map[string]string{"components/web.toml": appconfigtest.Module("web",
+		"[[health.probes]]\ntype = \"http\"\npath = \"/healthz\"\n[[health.probes]]\ntype = \"tcp\"\ntarget = \"a:1\"\nname = \"one\"\n[[health.probes]]\ntype = \"tcp\"\ntarget = \"b:1\"\nname = \"one\"")}), appconfig.LoadOptions{})
+	if made := app.Component("web").ProbeActions(); len(made) != 1 || made[0].Steps[0].EnvVars["PROBE_TARGET"] != "a:1" {
+		t.Errorf("of probes with mistakes: %+v", made)
 	}
 	taken := "name = \"probe.web.answers\"\n[[triggers]]\ntype = \"manual\"\n[[steps]]\nname = \"a\"\ncommand = \"true\"\n"
 	_, diags := check.Folder(appconfigtest.Folder(map[string]string{"actions/a.toml": taken}), appconfig.LoadOptions{})
