@@ -229,6 +229,7 @@ func (c *Component) check(ch *checker) {
 	c.Overrides = nil
 	if c.Health != nil {
 		c.Health.check(ch, c.At.Below("health"))
+		c.checkProbes(ch)
 	}
 	if c.DefaultEnabled != nil && !c.Toggleable {
 		ch.Add(place.Warning, place.CodeValue, c.At.Below("default_enabled"),
@@ -281,7 +282,6 @@ const MaxStabilization = 24 * time.Hour
 
 func (h *ComponentHealth) check(c *checker, at place.Place) {
 	c.positive(at.Below("stabilization_window"), h.StabilizationWindow)
-	h.checkProbes(c, at)
 	if h.StabilizationWindow.Std() > MaxStabilization {
 		c.Add(place.Error, place.CodeValue, at.Below("stabilization_window"), "stabilization_window is %s; the longest is %s", h.StabilizationWindow, MaxStabilization)
 	}

@@ -31,6 +31,8 @@ const (
 	// maxProbeTimeout leaves time before the next look.
 	maxProbeTimeout = 30 * time.Second
 	probeCron       = "* * * * *"
+	// maxProbeAction is the longest name of an action, in bytes.
+	maxProbeAction = 128
 )
 
 // probeKeys are the keys of a probe, by its type.
@@ -62,7 +64,7 @@ func (c *Component) ProbeActions() (list []Action) {
 		return nil
 	}
 	for i, p := range c.Health.Probes {
-		if _, problem := c.Health.probeProblem(i); probeKeys[p["type"]] == nil || problem != "" {
+		if _, problem := c.probeProblem(i); probeKeys[p["type"]] == nil || problem != "" {
 			continue // a sync says so
 		}
 		name := c.Health.ProbeName(i)
@@ -96,20 +98,21 @@ func (a *App) AddProbes() {
 
 // checkProbes warns of probes that have no effect. Their tables have free keys, and other
 // programs read other ones: so none of it is an error.
-func (h *ComponentHealth) checkProbes(c *checker, at place.Place) {
+func (c *Component) checkProbes(ch *checker) {
+	h, at := c.Health, c.At.Below("health")
 	for i, p := range h.Probes {
 		at := at.Below("probes").Item(i)
 		keys := probeKeys[p["type"]]
 		if keys == nil {
 			continue // not_yet says so
 		}
-		if key, problem := h.probeProblem(i); problem != "" {
-			c.Add(place.Warning, place.CodeValue, at.Below(key), "probe %q has no effect: %s", h.ProbeName(i), problem)
+		if key, problem := c.probeProblem(i); problem != "" {
+			ch.Add(place.Warning, place.CodeValue, at.Below(key), "probe %q has no effect: %s", h.ProbeName(i), problem)
 			continue
 		}
 		for key := range p {
 			if !slices.Contains(keys, key) {
-				c.Add(place.Warning, place.CodeUnsupported, at.Below(key), "key %q of a probe of type %s has no effect; it has %s", key, p["type"], strings.Join(keys, ", "))
+				ch.Add(place.Warning, place.CodeUnsupported, at.Below(key), "key %q of a probe of type %s has no effect; it has %s", key, p["type"], strings.Join(keys, ", "))
 			}
 		}
 	}
@@ -117,13 +120,17 @@ func (h *ComponentHealth) checkProbes(c *checker, at place.Place) {
 
 // probeProblem says why nothing looks at what a probe of a known type says, and because of which
 // key; "" when the runner looks.
-func (h *ComponentHealth) probeProblem(i int) (key, problem string) {
+func (c *Component) probeProblem(i int) (key, problem string) {
+	h := c.Health
 	p := h.Probes[i]
 	name := h.ProbeName(i)
 	for other := range i {
 		if h.ProbeName(other) == name {
 			return "name", "there is another one of this name"
 		}
+	}
+	if action := ProbeAction(c.Name, name); len(action) > maxProbeAction {
+		return "name", fmt.Sprintf("%q is longer than %d characters", action, maxProbeAction)
 	}
 	if !IsName(name) {
 		return "name", "a name may have letters, digits, \"_\", \"-\" and \".\", and must begin and end with a letter or digit (at most 128)"
