@@ -192,7 +192,7 @@ func TestHelmHealth(t *testing.T) {
 	if r.Outcome != jobspec.OutcomeFailed {
 		t.Errorf("a release that waits has health %s", r.Outcome)
 	}
-	wantContains(t, "error", r.Error, "Pod/gated")
+	wantContains(t, "error", r.Error, "/gated: ")
 	c.open(t)
 	if r := apply.finish(t, cmd); r.Outcome != jobspec.OutcomeSucceeded {
 		t.Fatalf("outcome %s: %s", r.Outcome, r.Error)
