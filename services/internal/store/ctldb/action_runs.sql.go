@@ -69,7 +69,7 @@ func (q *Queries) DropChecks(ctx context.Context, arg DropChecksParams) error {
 const gateChecks = `-- name: GateChecks :many
 SELECT k.name, k.verdict, k.since, coalesce(n.ended_at, 'epoch')::timestamptz AS ended_at, coalesce(n.good, false)::bool AS good, coalesce(n.error, '')::text AS error
 FROM checks k LEFT JOIN LATERAL (
-    SELECT coalesce(a.finished_at, a.created_at)::timestamptz AS ended_at, a.state = 'succeeded' AS good, a.error FROM action_runs a
+    SELECT least(coalesce(a.finished_at, a.created_at), a.reported_at)::timestamptz AS ended_at, a.state = 'succeeded' AS good, a.error FROM action_runs a
     WHERE a.install_id = k.install_id AND a.action = k.name AND a.state IN ('succeeded', 'failed')
     ORDER BY coalesce(a.scheduled_at, a.created_at) DESC LIMIT 1
 ) n ON true
@@ -91,7 +91,7 @@ type GateChecksRow struct {
 }
 
 // Checks of an install by their names, each with the newest outcome that ended.
-// ended_at is the epoch without any.
+// ended_at is the epoch without any, and never after the report: a runner's clock may be ahead.
 func (q *Queries) GateChecks(ctx context.Context, arg GateChecksParams) ([]GateChecksRow, error) {
 	rows, err := q.db.Query(ctx, gateChecks, arg.InstallID, arg.Names)
 	if err != nil {
