@@ -46,7 +46,7 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if why := kube.Verdict(result.Findings); why != "" {
 		return result, job.Failf("look at its pods and events", "release %s: not ready: %s", last.Name, why)
 	}
-	j.Logf("%d objects of release %s are ready%s", len(refs)-len(result.Findings), last.Name, kube.Untold(result.Findings))
+	j.Logf("%s of release %s are ready%s", kube.Counted(len(refs), result.Findings), last.Name, kube.Untold(result.Findings))
 	return result, nil
 }
 
@@ -67,6 +67,6 @@ func inventoryHealth(ctx context.Context, j *job.Job, cluster *kube.Cluster, in 
 	if why := kube.Verdict(findings); why != "" {
 		return findings, job.Failf("look at its pods and events", "release %s: not ready: %s", in.ReleaseName, why)
 	}
-	j.Logf("%d objects of release %s are ready%s", len(record.Objects)-len(findings), in.ReleaseName, kube.Untold(findings))
+	j.Logf("%s of release %s are ready%s", kube.Counted(len(record.Objects), findings), in.ReleaseName, kube.Untold(findings))
 	return findings, nil
 }

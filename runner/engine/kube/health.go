@@ -154,6 +154,14 @@ func Verdict(findings []jobspec.Finding) string {
 	return strings.Join(lines, "; ")
 }
 
+// Counted says how many of so many objects have no finding.
+func Counted(total int, findings []jobspec.Finding) string {
+	if len(findings) == 0 {
+		return fmt.Sprintf("all %d objects", total)
+	}
+	return fmt.Sprintf("%d of %d objects", total-len(findings), total)
+}
+
 // Untold is what a look that found nothing wrong adds for those that are unknown.
 func Untold(findings []jobspec.Finding) string {
 	if len(findings) == 0 {

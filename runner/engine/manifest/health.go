@@ -34,6 +34,6 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if why := kube.Verdict(findings); why != "" {
 		return result, job.Failf("", "not ready: %s", why)
 	}
-	j.Logf("%d objects are ready%s", len(record.Objects)-len(findings), kube.Untold(findings))
+	j.Logf("%s are ready%s", kube.Counted(len(record.Objects), findings), kube.Untold(findings))
 	return result, nil
 }
