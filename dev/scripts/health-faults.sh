@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Plays the fault corpus: what goes wrong with components in a real cluster, and what happens
 # that is no fault, held against the verdicts of the probes. Writes what it saw to
-# docs/reports/health-faults.md and runner/engine/testdata/health-faults.json. It takes about
-# 15 minutes; CI plays a few scenes of it (TestFaultCorpus).
+# docs/reports/health-faults.md and runner/engine/testdata/health-faults.json. Then it kills
+# pods that the runner brings back while the control plane is away. It takes about 20 minutes;
+# CI plays a few scenes of it (TestFaultCorpus).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -22,6 +23,7 @@ trap 'rm -rf "$recorded"' EXIT
 
 (cd runner && BERTH_FAULTS=all BERTH_FAULTS_RECORD=$recorded/faults.json go test ./engine -run '^(TestFaultCorpus|TestDriftOfCorpus)$' -parallel 70 -timeout 40m -count 1)
 cp "$recorded/faults.json" "$record"
+BERTH_FAULTS=all dev/scripts/test.sh -run '^TestKubernetesRemediation$' ./services/e2e
 {
   cat <<'TEXT'
 # Verdicts on faults: the last run
