@@ -23,7 +23,7 @@ trap 'rm -rf "$recorded"' EXIT
 
 (cd runner && BERTH_FAULTS=all BERTH_FAULTS_RECORD=$recorded/faults.json go test ./engine -run '^(TestFaultCorpus|TestDriftOfCorpus)$' -parallel 70 -timeout 40m -count 1)
 cp "$recorded/faults.json" "$record"
-BERTH_FAULTS=all dev/scripts/test.sh -run '^TestKubernetesRemediation$' ./services/e2e
+BERTH_FAULTS=all dev/scripts/test.sh -run '^Test(Kubernetes)?Remediation$' ./services/e2e
 {
   cat <<'TEXT'
 # Verdicts on faults: the last run

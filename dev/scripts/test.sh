@@ -153,7 +153,7 @@ mkdir -p .bin/tools
 
 # Never from Go's cache (-count=1): it does not know of the executables, of
 # Postgres or of Terraform.
-go_test() { dev/scripts/in-memory.sh go test -json -count=1 -timeout 30m "${flags[@]}" "$@"; }
+go_test() { dev/scripts/in-memory.sh go test -json -count=1 -timeout 45m "${flags[@]}" "$@"; }
 
 # run ends what it began also after a failure, which the report counts.
 run() {
