@@ -2,7 +2,7 @@ package agent
 
 import (
 	"context"
-	"errors"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -84,9 +84,9 @@ func (a *agent) advanceAll(tick jobdir.Tick) error {
 	if len(tick.Looks) == 0 {
 		return a.book.Advance(tick.Action, tick.At)
 	}
-	var failed []error
+	ticks := make(map[string]time.Time, len(tick.Looks))
 	for _, look := range tick.Looks {
-		failed = append(failed, a.book.Advance(look.Action, look.At))
+		ticks[look.Action] = look.At
 	}
-	return errors.Join(failed...)
+	return a.book.AdvanceAll(ticks)
 }

@@ -133,11 +133,9 @@ func (p plan) parse(installID string) (list []timed, err error) {
 		switch {
 		case s.Drift != nil:
 			parsed = schedule.Spread(parsed, s.Probe.Resource.ID)
+			parsed = schedule.Any(parsed, schedule.At(s.Drift.At[:min(maxTurns, len(s.Drift.At))]))
 		case s.Probe != nil:
 			parsed = schedule.Spread(parsed, installID)
-		}
-		if s.Drift != nil {
-			parsed = schedule.Any(parsed, schedule.At(s.Drift.At[:min(maxTurns, len(s.Drift.At))]))
 		}
 		list = append(list, timed{s, parsed})
 	}

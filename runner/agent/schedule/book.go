@@ -35,13 +35,22 @@ func OpenBook(path string) (*Book, error) {
 // Advance remembers a tick, and returns once that is on disk. An older one
 // changes nothing.
 func (b *Book) Advance(action string, tick time.Time) error {
+	return b.AdvanceAll(map[string]time.Time{action: tick})
+}
+
+// AdvanceAll is Advance for a tick of each of several actions, in one write.
+func (b *Book) AdvanceAll(ticks map[string]time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if last, known := b.last[action]; known && !tick.After(last) {
+	next, newer := maps.Clone(b.last), false
+	for action, tick := range ticks {
+		if last, known := b.last[action]; !known || tick.After(last) {
+			next[action], newer = tick.UTC(), true
+		}
+	}
+	if !newer {
 		return nil
 	}
-	next := maps.Clone(b.last)
-	next[action] = tick.UTC()
 	return b.write(next)
 }
 

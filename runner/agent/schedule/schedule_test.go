@@ -356,6 +356,22 @@ func TestBookIsKept(t *testing.T) {
 	}
 	open()
 	begins("*/2 * * * *", "12:00:00", "12:00:00") // scheduled again after a time without
+
+	// Several at once: the newer ones count, an older one changes nothing.
+	for _, ticks := range []map[string]time.Time{
+		{"a": at("10:05:00"), "b": at("10:05:00")},
+		{"a": at("10:01:00"), "b": at("10:06:00"), "c": at("10:06:00")},
+	} {
+		if err := book.AdvanceAll(ticks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open()
+	for action, want := range map[string]string{"a": "10:05:00", "b": "10:06:00", "c": "10:06:00"} {
+		if got := book.Last(action); !got.Equal(at(want)) {
+			t.Errorf("the last tick of %s is %s, want %s", action, got, want)
+		}
+	}
 }
 
 // A book of a runner of before knows ticks, and not of which schedule.
