@@ -20,7 +20,8 @@ cd "$(dirname "$0")/../.."
 
 readonly workspace='./pkg/... ./services/... ./runner/... ./cli/...'
 
-flags=() packages=()
+# Tests share with the executables what is compiled: only the race detector needs C.
+flags=() packages=() cgo=0
 for arg in "$@"; do
   case $arg in
   ./*) packages+=("$arg") ;;
@@ -37,7 +38,7 @@ dev/scripts/need.sh go git node postgres shells
 [ -z "$all" ] || dev/scripts/s3.sh start
 if [ -n "${RACE:-}" ]; then
   dev/scripts/need.sh cc
-  export CGO_ENABLED=1
+  cgo=1
   # Else each process with the detector waits for a second before it ends.
   export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
   flags+=(-race)
@@ -153,7 +154,7 @@ mkdir -p .bin/tools
 
 # Never from Go's cache (-count=1): it does not know of the executables, of
 # Postgres or of Terraform.
-go_test() { dev/scripts/in-memory.sh go test -json -count=1 -timeout 45m "${flags[@]}" "$@"; }
+go_test() { CGO_ENABLED=$cgo dev/scripts/in-memory.sh go test -json -count=1 -timeout 45m "${flags[@]}" "$@"; }
 
 # run ends what it began also after a failure, which the report counts.
 run() {
@@ -180,9 +181,9 @@ run() {
   fi
   go_test -parallel "$at_once" ${deploys:+-skip "$there"} "$e2e" || status=1
   [ -z "$deploying" ] || test_deployed "$deploying" || status=1
-  (cd dev && GOWORK=off go test -json ./...) || status=1
+  (cd dev && GOWORK=off CGO_ENABLED=0 go test -json ./...) || status=1
   (cd runner/policy && GOWORK=off CGO_ENABLED=0 go test -json ./...) || status=1
-  (cd examples/shop/src/web && GOWORK=off go test -json ./...) || status=1
+  (cd examples/shop/src/web && GOWORK=off CGO_ENABLED=0 go test -json ./...) || status=1
   return "$status"
 }
 run | .bin/tools/testreport -skips dev/skips.txt

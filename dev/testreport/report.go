@@ -51,11 +51,12 @@ type slowTest struct {
 // conformanceMark begins what the conformance kit says of an engine.
 const conformanceMark = "conformance: "
 
-// saidLines and saidBytes are how much of a failed test the summary repeats: what
-// stands above it may be a thousand lines of logs.
+// How much of a failed test the summary repeats, for a thousand lines of logs may stand
+// above it: the first messages, of each the lines that follow the first, and bytes of a line.
 const (
-	saidLines = 5
-	saidBytes = 400
+	saidMessages = 5
+	saidMore     = 6
+	saidBytes    = 400
 )
 
 // testLine is what a test says of itself, as t.Log and t.Error print it.
@@ -146,15 +147,25 @@ func (r *report) endTest(e event) {
 	}
 }
 
-// firstLines are the first lines in which a test says what it saw.
+// firstLines are the first messages in which a test says what it saw, each with its
+// first lines.
 func firstLines(name, text string) (lines []string) {
+	messages, more := 0, 0
 	for line := range strings.Lines(text) {
-		if len(lines) == saidLines {
-			break
-		}
-		if testLine.MatchString(line) {
-			line = strings.TrimSpace(line)
-			lines = append(lines, name+": "+strings.ToValidUTF8(line[:min(len(line), saidBytes)], ""))
+		said := strings.TrimSpace(line)
+		said = strings.ToValidUTF8(said[:min(len(said), saidBytes)], "")
+		switch {
+		case testLine.MatchString(line):
+			if messages == saidMessages {
+				return lines
+			}
+			messages, more = messages+1, saidMore
+			lines = append(lines, name+": "+said)
+		case more > 0 && strings.HasPrefix(line, "        ") && said != "":
+			more--
+			lines = append(lines, "    "+said)
+		default:
+			more = 0
 		}
 	}
 	return lines

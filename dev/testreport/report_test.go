@@ -61,6 +61,12 @@ func TestReport(t *testing.T) {
 				"\nwhat they said first:\n  pkg/p.TestB: p_test.go:9: got 1, want 2\n  pkg/p.TestB: p_test.go:11: got 3, want 2\n\n1 passed, 1 failed, 0 skipped\n",
 		},
 		{
+			name: "with the lines of a message that follow its first",
+			in:   events(passA, strings.Replace(outB, "got 1", `    p_test.go:9: exit code 1\n        no such file\n  a log\n        of a program\n    p_test.go:11: got 3`, 1), failB, failP),
+			want: "\npkg\n    p_test.go:9: exit code 1\n        no such file\n  a log\n        of a program\n    p_test.go:11: got 3, want 2\n" + badLine + "\nfailed:\n  pkg/p.TestB\n" +
+				"\nwhat they said first:\n  pkg/p.TestB: p_test.go:9: exit code 1\n      no such file\n  pkg/p.TestB: p_test.go:11: got 3, want 2\n\n1 passed, 1 failed, 0 skipped\n",
+		},
+		{
 			name:    "a reviewed skip is named",
 			in:      events(passA, skipB, passP),
 			allowed: rootOnly,

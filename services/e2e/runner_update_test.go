@@ -35,7 +35,7 @@ func TestRunnerUpdate(t *testing.T) {
 	in := s.probe("acme")
 	publisher := newPublisher(t)
 	before := in.shown()
-	newer := in.runnerOfVersion("99.0.0")
+	newer := in.executablesOfVersion("99.0.0")
 
 	publisher.offer(s, "99.0.0", newer)
 	if got := in.shown(); got.NewestVersion == nil || *got.NewestVersion != "99.0.0" {
@@ -69,11 +69,11 @@ func TestRunnerUpdate(t *testing.T) {
 		t.Error("the same version again changed something")
 	}
 
-	for _, broken := range []struct{ version, program, why string }{
+	for _, broken := range []struct{ version, runner, why string }{
 		{"99.1.0", "#!/bin/sh\nexit 3\n", "ended with exit code 3"},
 		{"99.2.0", "#!/bin/sh\nexec sleep 3600\n", "could not take work within " + updateTrial.String()},
 	} {
-		publisher.offer(s, broken.version, []byte(broken.program))
+		publisher.offer(s, broken.version, without(broken.runner))
 		in.updateFails(broken.version, broken.why)
 		in.runs("99.0.0")
 	}
@@ -82,9 +82,9 @@ func TestRunnerUpdate(t *testing.T) {
 		t.Errorf("a deploy after versions that did not work: %s", in.explain(w))
 	}
 
-	newPublisher(t).offer(s, "99.3.0", newer)
+	newPublisher(t).offer(s, "99.3.0", without("#!/bin/sh\n"))
 	in.updateFails("99.3.0", "signature")
-	publisher.offer(s, "98.0.0", newer)
+	publisher.offer(s, "98.0.0", without("#!/bin/sh\n"))
 	in.updateFails("98.0.0", "never accepted here")
 
 	s.signal(in.pid("runner acme"), syscall.SIGKILL)
@@ -122,18 +122,14 @@ func newPublisher(t *testing.T) publisher {
 	return p
 }
 
-// offer publishes a version whose runner is program, and offers it.
-func (p publisher) offer(s *system, version string, program []byte) {
+// offer publishes a version whose executables are these, by name, and offers it.
+func (p publisher) offer(s *system, version string, programs map[string][]byte) {
 	p.t.Helper()
-	engine, err := os.ReadFile(filepath.Join(s.bin, "berth-engine"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
 	name := releaselist.RunnerArchive(version, runtime.GOOS+"_"+runtime.GOARCH)
 	var packed bytes.Buffer
 	zipped, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
 	archive := tar.NewWriter(zipped)
-	for file, content := range map[string][]byte{"berth-runner": program, "berth-engine": engine} {
+	for file, content := range programs {
 		h := tar.Header{Name: strings.TrimSuffix(name, ".tar.gz") + "/bin/" + file, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))}
 		if err := archive.WriteHeader(&h); err != nil {
 			p.t.Fatal(err)
@@ -162,20 +158,29 @@ func (p publisher) offer(s *system, version string, program []byte) {
 	s.must("runners", "versions", "add", filepath.Join(folder, name), "--key", p.keyFile)
 }
 
-// runnerOfVersion builds the runner once more, as another version.
-func (in *install) runnerOfVersion(version string) []byte {
+// without is a version that never comes so far that its engine would be started.
+func without(runner string) map[string][]byte {
+	return map[string][]byte{"berth-runner": []byte(runner), "berth-engine": []byte("#!/bin/sh\nexit 1\n")}
+}
+
+// executablesOfVersion builds runner and engine once more, as another version.
+func (in *install) executablesOfVersion(version string) map[string][]byte {
 	in.t.Helper()
-	out := filepath.Join(in.t.TempDir(), "berth-runner")
-	cmd := exec.Command("go", "build", "-o", out, "-ldflags", "-s -w -X github.com/berth-dev/berth/pkg/version.Version="+version, "./cmd/runner")
-	cmd.Dir = "../../runner"
-	if said, err := cmd.CombinedOutput(); err != nil {
-		in.t.Fatalf("build version %s: %v\n%s", version, err, said)
+	programs := map[string][]byte{}
+	for name, at := range map[string]string{"berth-runner": "./cmd/runner", "berth-engine": "./cmd/engine"} {
+		out := filepath.Join(in.t.TempDir(), name)
+		// As releases are: small, and without what the race detector adds.
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", out, "-ldflags", "-s -w -X github.com/berth-dev/berth/pkg/version.Version="+version, at)
+		build.Dir, build.Env = "../../runner", append(os.Environ(), "CGO_ENABLED=0")
+		said, err := build.CombinedOutput()
+		if err != nil {
+			in.t.Fatalf("build version %s: %v\n%s", version, err, said)
+		}
+		if programs[name], err = os.ReadFile(out); err != nil {
+			in.t.Fatal(err)
+		}
 	}
-	program, err := os.ReadFile(out)
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	return program
+	return programs
 }
 
 func (in *install) shown() (r ctlapi.Runner) {
