@@ -12,6 +12,9 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
+// awayFor is how long the control plane is away: both kills fall into it.
+const awayFor = 5 * time.Minute
+
 // TestKubernetesRemediation: pods that nobody brings back are killed, twice while the control
 // plane is away. The runner sees it, runs what the app says, and sees that it helped; nobody
 // is called for it, and afterwards all of it is known. It takes minutes of waiting for ticks, so
@@ -80,7 +83,16 @@ func TestKubernetesRemediation(t *testing.T) {
 		})
 		in.eventually(3*time.Minute, "a look says that it helped", says(`"helped"`))
 	}
-	t.Logf("the control plane was away for %s", time.Since(away).Round(time.Second))
+	healed := uid()
+	in.eventually(awayFor+time.Minute, "the outage is over", func() error {
+		if now := uid(); now != healed {
+			t.Fatalf("the pod is %q, and was healed as %q: it was healed once more without need", now, healed)
+		}
+		if left := awayFor - time.Since(away); left > 0 {
+			return fmt.Errorf("it goes on for %s", left)
+		}
+		return nil
+	})
 	in.signal(in.up.Process.Pid, syscall.SIGCONT)
 	for _, name := range services {
 		in.back(name)
