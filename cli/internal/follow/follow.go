@@ -197,7 +197,8 @@ func (f *Follower) propose(ctx context.Context, ids []string) (decided bool, err
 		return false, err
 	}
 	if err := Decide(ctx, f.Client, shown, Decision{Answer: answer}); err != nil {
-		return false, ignoreRaces(err)
+		err = ignoreRaces(err)
+		return err == nil, err // what moved is to be read again
 	}
 	if f.Automatic {
 		for _, change := range shown {
