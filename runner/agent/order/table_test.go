@@ -12,7 +12,7 @@ import (
 // by order only an apply changes something, and only what its own plan pinned.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	operations := []jobspec.Operation{jobspec.OperationBuild, jobspec.OperationPlan, jobspec.OperationApply, jobspec.OperationRun, jobspec.OperationTick, "drop"}
+	operations := []jobspec.Operation{jobspec.OperationBuild, jobspec.OperationPlan, jobspec.OperationApply, jobspec.OperationRun, jobspec.OperationTick, jobspec.OperationDrift, "drop"}
 	for kind, info := range jobspec.Kinds {
 		for _, operation := range operations {
 			r, known := order.RuleOf(kind, operation)
