@@ -27,14 +27,16 @@ func TestRules(t *testing.T) {
 				starts = capsule.StartsOfMutation
 			}
 			tick := operation == jobspec.OperationTick
-			own := tick || kind == jobspec.KindProbes
+			// A look at a module works with what the plan of the live change rendered.
+			drift := operation == jobspec.OperationDrift
+			own := tick || drift || kind == jobspec.KindProbes
 			if own {
 				starts = 0 // no order starts it
 			}
 			want := order.Rule{
 				Mutates: apply || tick, Own: own, Pinned: apply, Starts: starts,
-				Artifact: (info.Component || info.Resource) && (apply || operation == jobspec.OperationPlan),
-				Leaves:   !info.ByAgent && (operation == jobspec.OperationPlan || operation == jobspec.OperationRun || tick),
+				Artifact: (info.Component || info.Resource) && (apply || operation == jobspec.OperationPlan || drift && info.HasState),
+				Leaves:   !info.ByAgent && (operation == jobspec.OperationPlan || operation == jobspec.OperationRun || tick || drift && !info.HasState),
 				Script:   kind == jobspec.KindAction && operation != jobspec.OperationPlan,
 			}
 			if r != want {
