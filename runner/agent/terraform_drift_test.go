@@ -162,10 +162,10 @@ func TestDriftOfModuleBySchedule(t *testing.T) {
 	// What is live is not on this machine.
 	other := mark
 	other.Digest = "sha256:other"
-	if run := c.looked(look(jobspec.DriftLook{Change: c.id, State: &other})); run.State != "failed" || !strings.Contains(run.Error, "is not on this machine") {
+	if run := c.looked(look(jobspec.DriftLook{Change: c.id, State: &other})); run.State != "failed" || !strings.Contains(run.Error, "after the next plan") {
 		t.Errorf("another state: %+v", run)
 	}
-	if run := c.looked(look(jobspec.DriftLook{Change: id.New(id.Change), State: &mark})); run.State != "failed" || !strings.Contains(run.Error, "took over from another") {
+	if run := c.looked(look(jobspec.DriftLook{Change: id.New(id.Change), State: &mark})); run.State != "failed" || !strings.Contains(run.Error, "after the next deploy") {
 		t.Errorf("a change of another machine: %+v", run)
 	}
 	if now := c.live(); now != mark {

@@ -129,6 +129,14 @@ func TestDriftOfModule(t *testing.T) {
 		t.Errorf("the state was %+v and is %+v, locked %t", before, after, w.backend.locked())
 	}
 
+	older := w.look(t)
+	if err := os.Remove(filepath.Join(older.path, "in/live/inputs.json")); err != nil {
+		t.Fatal(err)
+	}
+	if r := older.run(t); r.Outcome != jobspec.OutcomeFailed || !strings.Contains(r.Error, "after the next deploy") {
+		t.Errorf("of a plan of an older runner: %+v", r)
+	}
+
 	w.deploy(t)
 	if d := w.look(t).must(t).Drift; d.Class != "" {
 		t.Errorf("after a deploy of the same: %+v", d)

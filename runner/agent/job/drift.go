@@ -71,12 +71,10 @@ func (j *job) looksAtModule() bool {
 	return j.spec.Operation == jobspec.OperationDrift && j.kind().HasState
 }
 
-// needsDeploy is the remedy where what a look at a module works from is not here.
-const needsDeploy = "deploy it: looks work again after that"
-
 // admitLive has a look at a module work with the module, the values and the state of the
-// live change. All are on this machine and none is fetched: a look goes on without the
-// control plane, and what the control plane says of them counts for nothing.
+// live change. All are on this machine and none is fetched, so that a look goes on without
+// the control plane; which they are, the runner's own record of the plan says. Where one is
+// missing the error says when looks work again: a report has no remedy.
 func (j *job) admitLive(ctx context.Context) error {
 	if !j.looksAtModule() {
 		return nil
@@ -87,19 +85,19 @@ func (j *job) admitLive(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !found:
-		return refuse(jobspec.OutcomeFailed, needsDeploy, "what change %s planned is not on this machine: it took over from another, or that was long ago", change)
+		return refuse(jobspec.OutcomeFailed, "", "what change %s planned is not on this machine: it took over from another, or that was long ago; looks work again after the next deploy", change)
 	case record.Effect.ResourceID != j.spec.Resource.ID:
 		return errors.New("the change that is called live is another resource's")
 	}
 	live := jobspec.Artifact{Digest: record.Effect.ArtifactDigest}
 	if err := j.deps.Trees.Verify(ctx, digest.Digest(live.Digest)); err != nil {
-		return refuse(jobspec.OutcomeFailed, needsDeploy, "the module of change %s is not whole on this machine: %s", change, oneLine(err))
+		return refuse(jobspec.OutcomeFailed, "", "the module of change %s is not whole on this machine; looks work again after the next deploy: %s", change, oneLine(err))
 	}
 	j.spec.Artifact = &live
 	mark := *j.spec.Drift.State
 	if _, err := j.states().Marked(j.spec.Resource.ID, mark); err != nil {
-		return refuse(jobspec.OutcomeFailed, "plan or deploy it: looks work again after that, since a plan brings the state",
-			"the state that is live, serial %d, is not on this machine: it took over from another, or its disk was full when the state was written", mark.Serial)
+		return refuse(jobspec.OutcomeFailed, "", "the state that is live, serial %d, is not on this machine: it took over from another, or its disk was full when the state was written; "+
+			"looks work again after the next plan, which brings the state", mark.Serial)
 	}
 	return nil
 }

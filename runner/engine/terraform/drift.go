@@ -23,8 +23,8 @@ func Drift(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	var in inputs
 	err := job.ReadJSON(j.In("live", inputsFile), &in)
 	if errors.Is(err, fs.ErrNotExist) {
-		return jobspec.Result{}, job.Failf("deploy it: looks work again after that",
-			"what change %s was planned with is not kept here: an older runner planned it", j.Spec.Drift.Change)
+		return jobspec.Result{}, job.Failf("",
+			"what change %s was planned with is not kept here: an older runner planned it; looks work again after the next deploy", j.Spec.Drift.Change)
 	}
 	if err != nil {
 		return jobspec.Result{}, err

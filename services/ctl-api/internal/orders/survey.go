@@ -44,7 +44,7 @@ func Survey(s Surveyed) (look jobspec.Scheduled, why string, err error) {
 	if err != nil {
 		return look, "", err
 	}
-	says, err := saysOf(s.Live)
+	block, err := saysOf(s.Live)
 	if err != nil {
 		return look, "", err
 	}
@@ -59,7 +59,7 @@ func Survey(s Surveyed) (look jobspec.Scheduled, why string, err error) {
 	case kind.HasState:
 		timeout = moduleTimeout
 	}
-	cron, problem := surveyCron(says.schedule, probe.Kind, s)
+	cron, problem := surveyCron(block.schedule, probe.Kind, s)
 	look = jobspec.Scheduled{
 		Probe: &probe, Cron: cron, TimeoutSeconds: int(timeout / time.Second),
 		Drift: &jobspec.DriftLook{Change: s.Change, State: s.Mark, At: []time.Time{s.LiveAt.UTC().Truncate(time.Second).Add(surveyAfter)}},
@@ -67,8 +67,8 @@ func Survey(s Surveyed) (look jobspec.Scheduled, why string, err error) {
 	if s.AskedAt.After(s.LiveAt) { // a question about what was there before is answered by the look after the change
 		look.Drift.At = append(look.Drift.At, s.AskedAt.UTC().Truncate(time.Second))
 	}
-	if says.berth != nil && says.berth.Drift != nil {
-		for _, accept := range says.berth.Drift.Accept {
+	if block.berth != nil && block.berth.Drift != nil {
+		for _, accept := range block.berth.Drift.Accept {
 			if rule, err := accept.Rule(); err == nil { // a sync refuses others
 				look.Drift.Accept = append(look.Drift.Accept, rule)
 			}
