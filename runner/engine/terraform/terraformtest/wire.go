@@ -63,12 +63,12 @@ func attributes(value []byte) (all map[string]any) {
 
 // next is the string at the beginning of MessagePack, nil for null, and the rest.
 func next(pack []byte) (any, []byte) {
-	size, from := 0, 1
+	var size, from int
 	switch c := pack[0]; {
 	case c == 0xc0:
 		return nil, pack[1:]
 	case c&0xe0 == 0xa0:
-		size = int(c & 0x1f)
+		size, from = int(c&0x1f), 1
 	case c == 0xd9:
 		size, from = int(pack[1]), 2
 	case c == 0xda:
