@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig/digest"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // ComponentType says which engine deploys a component.
@@ -116,7 +117,7 @@ type Component struct {
 	Dependencies []string `toml:"dependencies" json:"dependencies,omitempty" digest:"deploy"`
 	// Labels.
 	Labels map[string]string `toml:"labels" json:"labels,omitempty" digest:"deploy"`
-	// When to look for drift, without changing anything; a cron of five fields, in UTC, 5 minutes apart at least. Charts and manifests are looked at each hour without one.
+	// When to look for drift, without changing anything; a cron of five fields, in UTC, 5 minutes apart at least. Without one, charts and manifests are looked at each hour, Terraform modules every 6 hours.
 	DriftSchedule string `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
 	// How many times it is planned and applied again after a failure that may pass.
 	MaxAutoRetries int `toml:"max_auto_retries" json:"max_auto_retries,omitempty" digest:"deploy" default:"0"`
@@ -210,7 +211,7 @@ func (c *Component) EnabledIn(toggles map[string]bool) bool {
 
 func (c *Component) check(ch *checker) {
 	ch.name(c.At, "component", c.Name)
-	ch.drift(c)
+	ch.drift(looks{c.At, c.DriftSchedule, c.Berth, everyOf(jobspec.Kind(c.Type))})
 	ch.operations(c.At, c.OperationRoles, "deploy", "teardown")
 	ch.notNegative(c.At.Below("max_auto_retries"), c.MaxAutoRetries)
 	ch.positive(c.At.Below("deploy_timeout"), c.DeployTimeout)

@@ -13,20 +13,20 @@ import (
 // MinDriftInterval is the least time between two looks for drift.
 const MinDriftInterval = 5 * time.Minute
 
-// DriftExtension is the [berth.drift] table of a component: how looks for drift see it.
+// DriftExtension is the [berth.drift] table of a component or the sandbox: how looks for drift see it.
 type DriftExtension struct {
 	// Differences between what is live and what was deployed that are fine for a time.
 	Accept []DriftAccept `toml:"accept" json:"accept,omitempty"`
 }
 
-// DriftAccept is one [[berth.drift.accept]] of a component. In patterns * stands for any
+// DriftAccept is one [[berth.drift.accept]] of a component or the sandbox. In patterns * stands for any
 // characters; namespace, name and manager match everything when they are left out.
 type DriftAccept struct {
-	// The kind of the objects, with or without its group: "Deployment", "Deployment.apps"; "*" is all.
+	// The kind of the objects, with or without its group: "Deployment", "Deployment.apps"; the type of a Terraform resource, "aws_s3_bucket"; "*" is all.
 	Kind string `toml:"kind" json:"kind" rule:"required"`
 	// Their namespace, a pattern.
 	Namespace string `toml:"namespace" json:"namespace,omitempty"`
-	// Their name, a pattern.
+	// Their name, a pattern; of a Terraform resource its address is one too.
 	Name string `toml:"name" json:"name,omitempty"`
 	// The field, a pattern, which is accepted with all that is below it: "spec.replicas". "." is for objects that are gone, left over or made again.
 	Path string `toml:"path" json:"path" rule:"required"`
@@ -85,22 +85,42 @@ func DriftScheduleProblem(expr string) string {
 	return ""
 }
 
-func (ch *checker) drift(c *Component) {
-	at := c.At.Below("drift_schedule")
-	ch.cron(at, c.DriftSchedule)
-	looked := jobspec.Kinds[jobspec.Kind(c.Type)].Drifts()
-	if looked && c.DriftSchedule != "" && !interpolate.IsTemplate(c.DriftSchedule) && cronProblem(c.DriftSchedule) == "" {
-		if problem := DriftScheduleProblem(c.DriftSchedule); problem != "" {
-			ch.Diags = append(ch.Diags, ch.At(place.Warning, place.CodeValue, at, "%q is too often: %s, so the component is looked at each hour", c.DriftSchedule, problem).
+// looks are what a block says of looks for drift.
+type looks struct {
+	at       place.Place
+	schedule string
+	ext      *BlockExtension
+	// every is when runners look without a schedule, "" where they do not look.
+	every string
+}
+
+// everyOf is when runners look at a live component of a kind, or the sandbox, that says
+// nothing: "" for never.
+func everyOf(kind jobspec.Kind) string {
+	switch info := jobspec.Kinds[kind]; {
+	case !info.Drifts():
+		return ""
+	case info.HasState:
+		return "every 6 hours"
+	}
+	return "each hour"
+}
+
+func (ch *checker) drift(l looks) {
+	at := l.at.Below("drift_schedule")
+	ch.cron(at, l.schedule)
+	if l.every != "" && l.schedule != "" && !interpolate.IsTemplate(l.schedule) && cronProblem(l.schedule) == "" {
+		if problem := DriftScheduleProblem(l.schedule); problem != "" {
+			ch.Diags = append(ch.Diags, ch.At(place.Warning, place.CodeValue, at, "%q is too often: %s, so it is looked at %s", l.schedule, problem, l.every).
 				WithRemedy(`write "*/5 * * * *"`))
 		}
 	}
-	if c.Berth == nil || c.Berth.Drift == nil {
+	if l.ext == nil || l.ext.Drift == nil {
 		return
 	}
-	for i, a := range c.Berth.Drift.Accept {
+	for i, a := range l.ext.Drift.Accept {
 		if _, err := a.until(); err != nil && a.Until != "" {
-			ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, c.At.Below("berth.drift.accept").Item(i).Below("until"), "%q is neither a day nor a time", a.Until).
+			ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, l.at.Below("berth.drift.accept").Item(i).Below("until"), "%q is neither a day nor a time", a.Until).
 				WithRemedy(`write a day, such as "2027-01-31"`))
 		}
 	}

@@ -3,6 +3,7 @@ package appconfig
 import (
 	"github.com/berth-dev/berth/pkg/appconfig/digest"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // Sandbox is sandbox.toml: the base infrastructure that components build on.
@@ -32,7 +33,7 @@ type Sandbox struct {
 	VarFiles []VarFile `toml:"var_file" json:"var_file,omitempty" digest:"deploy"`
 	// Configuration of Pulumi, "namespace:key" to value; a key without a namespace is in that of the project.
 	PulumiConfig map[string]string `toml:"pulumi_config" json:"pulumi_config,omitempty" digest:"deploy" template:"true"`
-	// When to look for drift with a plan that nobody applies; a cron of five fields, in UTC.
+	// When to look for drift, with a plan that nobody applies; a cron of five fields, in UTC, 5 minutes apart at least. Every 6 hours without one.
 	DriftSchedule string `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
 	// Skips the apply when the plan is empty. Berth always does, whatever it says.
 	SkipNoops bool `toml:"skip_noops" json:"skip_noops,omitempty" digest:"deploy" default:"false"`
@@ -74,6 +75,14 @@ func (s *Sandbox) Source() (Source, bool) {
 	return src, ok
 }
 
+// driftEvery is everyOf the sandbox.
+func (s *Sandbox) driftEvery() string {
+	if s.Type == SandboxTypePulumi {
+		return everyOf(jobspec.KindPulumi)
+	}
+	return everyOf(jobspec.KindTerraformModule)
+}
+
 func (s *Sandbox) check(c *checker) {
 	if s.Type == "" {
 		s.Type = SandboxTypeTerraform
@@ -87,7 +96,7 @@ func (s *Sandbox) check(c *checker) {
 	}
 	c.source(s.At, s.SourceFile, s.sources())
 	c.terraformVersion(s.At.Below("terraform_version"), s.TerraformVersion)
-	c.cron(s.At.Below("drift_schedule"), s.DriftSchedule)
+	c.drift(looks{s.At, s.DriftSchedule, s.Berth, s.driftEvery()})
 	c.operations(s.At, s.OperationRoles, "provision", "reprovision", "deprovision")
 	if s.Berth != nil {
 		c.guardrails(s.At.Below("berth.guardrails"), s.Berth.Guardrails)

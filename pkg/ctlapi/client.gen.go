@@ -9844,7 +9844,7 @@ type ClientInterface interface {
 
 	// GetDrift Show how an install differs from what was deployed
 	//
-	// What the last look of the runner found at each component that it looks at, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
+	// What the last look of the runner found at each component that it looks at and at the sandbox, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
 	//
 	// Corresponds with GET /installs/{install}/drift (the `GetDrift` operationId).
 	GetDrift(ctx context.Context, install InstallIDOrName, params *GetDriftParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -12486,7 +12486,7 @@ func (c *Client) DecideInstall(ctx context.Context, install InstallIDOrName, par
 
 // GetDrift Show how an install differs from what was deployed
 //
-// What the last look of the runner found at each component that it looks at, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
+// What the last look of the runner found at each component that it looks at and at the sandbox, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
 //
 // Corresponds with GET /installs/{install}/drift (the `GetDrift` operationId).
 func (c *Client) GetDrift(ctx context.Context, install InstallIDOrName, params *GetDriftParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -24470,7 +24470,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetDriftWithResponse Show how an install differs from what was deployed
 	//
-	// What the last look of the runner found at each component that it looks at, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
+	// What the last look of the runner found at each component that it looks at and at the sandbox, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34300,7 +34300,7 @@ func (c *ClientWithResponses) DecideInstallWithResponse(ctx context.Context, ins
 
 // GetDriftWithResponse Show how an install differs from what was deployed
 //
-// What the last look of the runner found at each component that it looks at, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
+// What the last look of the runner found at each component that it looks at and at the sandbox, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -10,6 +10,30 @@ import (
 // have such a name.
 const DriftPrefix = "drift/"
 
+// ResourceSandbox is the Kind of a Resource that is the sandbox.
+const ResourceSandbox = "sandbox"
+
+// DriftName is what looks at a resource are reported under. The sandbox has its own place:
+// a component may have its name, and none has a slash in it.
+func DriftName(r Resource) string {
+	if r.Kind == ResourceSandbox {
+		return DriftPrefix + ResourceSandbox + "/" + r.Name
+	}
+	return DriftPrefix + r.Name
+}
+
+// DriftNamed is the resource that a DriftName is about; ok is false for another name.
+func DriftNamed(name string) (r Resource, ok bool) {
+	rest, ok := strings.CutPrefix(name, DriftPrefix)
+	if !ok {
+		return r, false
+	}
+	if sandbox, is := strings.CutPrefix(rest, ResourceSandbox+"/"); is {
+		return Resource{Kind: ResourceSandbox, Name: sandbox}, true
+	}
+	return Resource{Kind: "component", Name: rest}, true
+}
+
 // MaxDrift bounds a Drift as JSON, in bytes.
 const MaxDrift = 256 << 10
 
@@ -17,6 +41,8 @@ const MaxDrift = 256 << 10
 type DriftLook struct {
 	// Change is the one that made what is live: that plan says what is wanted.
 	Change string `json:"change"`
+	// State is the Terraform state that is live, for a resource that has one.
+	State *StateMark `json:"state,omitempty"`
 	// At are turns besides those of the schedule: soon after the change, and when
 	// somebody asked.
 	At []time.Time `json:"at,omitempty"`
@@ -28,11 +54,18 @@ type DriftLook struct {
 	NoValues bool `json:"no_values,omitempty"`
 }
 
+// StateMark tells a state from all others without telling what is in it.
+type StateMark struct {
+	Lineage string `json:"lineage"`
+	Serial  int64  `json:"serial"`
+	Digest  string `json:"digest"` // salted by the runner that wrote it
+}
+
 // DriftRule accepts differences until it expires. In patterns * stands for any
 // characters, also none; an empty one of Namespace, Name and Manager matches everything.
 type DriftRule struct {
 	// Kind is that of the object, with or without its group: Deployment,
-	// Deployment.apps.
+	// Deployment.apps; or the type of a Terraform resource, whose Name is also its address.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`

@@ -45,7 +45,7 @@ const (
 // decide by it; docs/contributing/component-type.md says how to add a row.
 var Kinds = map[Kind]KindInfo{
 	KindTerraformModule: {
-		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply},
+		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply, OperationDrift},
 		Artifact: ArtifactFolder, HasState: true,
 		given: func(s Spec) bool { return s.TerraformModule != nil },
 	},

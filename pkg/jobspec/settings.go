@@ -81,7 +81,7 @@ const ProbePrefix = "component/"
 func (s Scheduled) Name() string {
 	switch {
 	case s.Probe != nil && s.Drift != nil:
-		return DriftPrefix + s.Probe.Resource.Name
+		return DriftName(s.Probe.Resource)
 	case s.Probe != nil:
 		return ProbePrefix + s.Probe.Resource.Name
 	}

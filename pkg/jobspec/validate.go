@@ -109,6 +109,9 @@ func (s Spec) validateOperation(p *problems) {
 		if s.Resource == nil || s.InstallID == "" || s.Drift == nil || s.Drift.Change == "" {
 			p.add("a look for drift needs the resource of an install, and the change that made what is live")
 		}
+		if Kinds[s.Kind].HasState && (s.Drift == nil || s.Drift.State == nil) {
+			p.add("a look for drift of kind %s needs the state that is live", s.Kind)
+		}
 	case OperationTick:
 		if s.InstallID == "" || s.Action.readOnly() {
 			p.add("a tick runs an action of an install that may change something")

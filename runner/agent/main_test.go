@@ -33,12 +33,14 @@ import (
 	"github.com/berth-dev/berth/runner/agent/cloudcluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/guardrail"
+	"github.com/berth-dev/berth/runner/engine/terraform/terraformtest"
 )
 
 // TestMain lets the test binary be what the agent starts: the job contract is
 // any executable, so `<binary> run DIR` is an engine. `<binary> agent CONFIG` is
 // an agent that can be killed, `<binary> preflight DATA` asks before there is one.
 func TestMain(m *testing.M) {
+	terraformtest.IfProvider()
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "run":
 		os.Exit(engine(os.Args[2]))
@@ -93,6 +95,8 @@ func engine(dir string) int {
 		err = e.plan()
 	case spec.Operation == jobspec.OperationApply:
 		err = e.apply()
+	case spec.Operation == jobspec.OperationDrift:
+		err = e.drift()
 	default:
 		err = e.script(spec.Action.Steps[0].InlineContents)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/buildkit/buildkittest"
+	"github.com/berth-dev/berth/runner/engine/terraform/terraformtest"
 )
 
 // executable is the engine as it is shipped: of `make build` when there is one,
@@ -43,6 +44,7 @@ const atOnce = "8"
 
 func TestMain(m *testing.M) {
 	buildkittest.IfKeeper()
+	terraformtest.IfProvider()
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })

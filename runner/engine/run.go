@@ -48,6 +48,7 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationBuild: terraform.Build,
 		jobspec.OperationPlan:  terraform.Plan,
 		jobspec.OperationApply: terraform.Apply,
+		jobspec.OperationDrift: terraform.Drift,
 	},
 	jobspec.KindRehearsal: {
 		jobspec.OperationPlan:  rehearse.Plan,

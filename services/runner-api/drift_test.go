@@ -79,6 +79,29 @@ func TestLooksForDrift(t *testing.T) {
 	}
 }
 
+// Looks at the sandbox are its own, also where a component has its name.
+func TestLooksAtTheSandbox(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	component, sandbox := w.liveComponent(a.o, "sandbox", "chg_1"), id.New(id.Resource)
+	w.exec(`insert into resources (id, org_id, install_id, kind, name, type, state, live_change_id) values ($1, $2, $3, 'sandbox', 'sandbox', 'terraform_module', 'live', 'chg_2')`,
+		sandbox, a.o.id, a.o.install)
+	w.publish(a.o, jobspec.SettingsLifetime, "drift/sandbox", "drift/sandbox/sandbox")
+	for _, tc := range []struct {
+		name, change              string
+		ofComponent, ofTheSandbox int
+	}{{"sandbox/sandbox", "chg_2", 0, 1}, {"sandbox", "chg_1", 1, 1}} {
+		got := a.look(looked(tc.name, tick, &jobspec.Drift{Change: tc.change, Looked: 3}))
+		if got.Drift == nil || *got.Drift != runnerapi.RunRecordedDriftTaken {
+			t.Errorf("%s: got %+v", tc.name, got)
+		}
+		if w.looks(component) != tc.ofComponent || w.looks(sandbox) != tc.ofTheSandbox {
+			t.Errorf("%s: %d looks at the component, %d at the sandbox", tc.name, w.looks(component), w.looks(sandbox))
+		}
+	}
+}
+
 // A runner tells of the drift of its own install alone, of what its settings name, and
 // nothing that cannot be.
 func TestAttackLooksForDrift(t *testing.T) {

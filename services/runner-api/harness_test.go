@@ -193,8 +193,8 @@ func (w *world) publish(o org, good time.Duration, names ...string) {
 		if resource, ok := strings.CutPrefix(name, jobspec.ProbePrefix); ok {
 			item = jobspec.Scheduled{Probe: &jobspec.Probe{Resource: jobspec.Resource{Name: resource}}}
 		}
-		if resource, ok := strings.CutPrefix(name, jobspec.DriftPrefix); ok {
-			item = jobspec.Scheduled{Probe: &jobspec.Probe{Resource: jobspec.Resource{Name: resource}}, Drift: &jobspec.DriftLook{}}
+		if resource, ok := jobspec.DriftNamed(name); ok {
+			item = jobspec.Scheduled{Probe: &jobspec.Probe{Resource: resource}, Drift: &jobspec.DriftLook{}}
 			settings.Surveys = append(settings.Surveys, item)
 			continue
 		}

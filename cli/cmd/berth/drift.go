@@ -21,19 +21,20 @@ func (c *cli) installsDrift() *cobra.Command {
 	var how watching
 	var now, reconcile bool
 	cmd := &cobra.Command{
-		Use: "drift INSTALL [COMPONENT]", Short: "Show how an install differs from what was deployed, and who did it",
+		Use: "drift INSTALL [COMPONENT|sandbox]", Short: "Show how an install differs from what was deployed, and who did it",
 		Args: cobra.RangeArgs(1, 2),
 		Long: `Shows what the runner's last look found. Drift is a difference that a person made, or that
 nothing explains, and that no rule accepts; defaults, and what other controllers own, are
 none. Two looks that find the same make it drift, one when an object is gone or too many.
 
---now has the runner look first, which changes nothing.
+--now has the runner look first, which changes nothing. A look at a Terraform module is a
+plan that nobody applies: give it time by --timeout.
 
---reconcile deploys what is live of one component again: the plan shows what it takes back,
-and needs the same approval as any deploy.`,
+--reconcile deploys what is live of one component, or of the sandbox, again: the plan shows
+what it takes back, and needs the same approval as any deploy.`,
 	}
 	cmd.Flags().BoolVar(&now, "now", false, "have the runner look first")
-	cmd.Flags().BoolVar(&reconcile, "reconcile", false, "deploy the live release of the component again")
+	cmd.Flags().BoolVar(&reconcile, "reconcile", false, "deploy the live release of the component, or of the sandbox, again")
 	how.planFlag(cmd, "put back, with --reconcile")
 	how.startFlags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("now", "reconcile")
@@ -52,7 +53,7 @@ and needs the same approval as any deploy.`,
 			return look.Show(ctx, c.CLI, client)
 		}
 		if look.Component == "" {
-			return usage.Errorf("--reconcile needs a component: berth installs drift %s COMPONENT --reconcile", args[0])
+			return usage.Errorf("--reconcile needs a component, or sandbox: berth installs drift %s COMPONENT --reconcile", args[0])
 		}
 		release, err := liveRelease(ctx, client, look.Install, look.Component)
 		if err != nil {

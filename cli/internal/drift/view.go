@@ -26,7 +26,7 @@ func componentView(now time.Time) output.View[ctlapi.ComponentDrift] {
 	type component = ctlapi.ComponentDrift
 	return output.View[component]{
 		Name: func(c component) string { return c.Name },
-		None: "no component of this install can drift: runners look at charts and manifests that are live",
+		None: "nothing of this install can drift: runners look at the sandbox, and at charts, manifests and Terraform modules that are live",
 		Columns: []output.Column[component]{
 			{Head: "COMPONENT", Shrinks: true, Cell: func(c component) string { return c.Name }},
 			{Head: "DRIFT", Cell: func(c component) string { return strings.ReplaceAll(string(c.State), "_", " ") }},

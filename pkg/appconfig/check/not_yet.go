@@ -140,8 +140,12 @@ var notYets = []NotYet{
 	}},
 
 	// sandbox.toml
-	{Keys: []string{"sandbox.drift_schedule"}, What: `key "drift_schedule" is`, WaitsFor: waitsDrift, find: sandbox("drift_schedule", func(s *appconfig.Sandbox) bool { return s.DriftSchedule != "" })},
-	{Keys: []string{"sandbox.berth.drift"}, What: `key "drift" is`, WaitsFor: waitsDrift, find: sandbox("berth.drift", func(s *appconfig.Sandbox) bool { return s.Berth != nil && s.Berth.Drift != nil })},
+	{Keys: []string{"sandbox.drift_schedule"}, When: "of a sandbox of type pulumi", What: `key "drift_schedule", of a sandbox of type pulumi, is`, WaitsFor: waitsDrift,
+		find: sandbox("drift_schedule", func(s *appconfig.Sandbox) bool { return s.DriftSchedule != "" && s.Type == appconfig.SandboxTypePulumi })},
+	{Keys: []string{"sandbox.berth.drift"}, When: "of a sandbox of type pulumi", What: `key "drift", of a sandbox of type pulumi, is`, WaitsFor: waitsDrift,
+		find: sandbox("berth.drift", func(s *appconfig.Sandbox) bool {
+			return s.Berth != nil && s.Berth.Drift != nil && s.Type == appconfig.SandboxTypePulumi
+		})},
 	{Keys: []string{"sandbox.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: sandbox("operation_roles", func(s *appconfig.Sandbox) bool { return len(s.OperationRoles) > 0 })},
 	{Keys: []string{"sandbox.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,
 		find: sandbox("connected_repo", func(s *appconfig.Sandbox) bool { return s.ConnectedRepo != nil })},
@@ -149,9 +153,9 @@ var notYets = []NotYet{
 
 	// components
 	{Keys: []string{"component.labels"}, What: `key "labels" of a component is`, WaitsFor: waitsLabels, find: components("labels", func(c *appconfig.Component) bool { return len(c.Labels) > 0 })},
-	{Keys: []string{"component.drift_schedule"}, When: "of a component that is neither a chart nor a manifest", What: `key "drift_schedule", of a component that is neither a chart nor a manifest, is`, WaitsFor: waitsDrift,
+	{Keys: []string{"component.drift_schedule"}, When: "of a component that is no chart, manifest or Terraform module", What: `key "drift_schedule", of a component that is no chart, manifest or Terraform module, is`, WaitsFor: waitsDrift,
 		find: components("drift_schedule", func(c *appconfig.Component) bool { return c.DriftSchedule != "" && !drifts(c) })},
-	{Keys: []string{"component.berth.drift"}, When: "of a component that is neither a chart nor a manifest", What: `key "drift", of a component that is neither a chart nor a manifest, is`, WaitsFor: waitsDrift,
+	{Keys: []string{"component.berth.drift"}, When: "of a component that is no chart, manifest or Terraform module", What: `key "drift", of a component that is no chart, manifest or Terraform module, is`, WaitsFor: waitsDrift,
 		find: components("berth.drift", func(c *appconfig.Component) bool { return c.Berth != nil && c.Berth.Drift != nil && !drifts(c) })},
 	{Keys: []string{"component.health.probes", "component.components.*.health.probes"}, When: "of a type other than http and tcp", What: `a probe of a type other than http and tcp is`, WaitsFor: waitsHealth,
 		find: components("health.probes", func(c *appconfig.Component) bool { return c.Health.HasOtherProbes() })},

@@ -21,8 +21,8 @@ func TestWhatIsActedOnIsNotTold(t *testing.T) {
 	app, diags := appconfig.Load(appconfigtest.Folder(map[string]string{
 		"runner.toml":       "runner_type = \"local\"\nhelm_driver = \"configmap\"\n",
 		"stack.toml":        "type = \"kubernetes\"\nname = \"n\"\ndescription = \"d\"\n",
-		"sandbox.toml":      "type = \"terraform\"\nskip_noops = true\nterraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n",
-		"components/a.toml": appconfigtest.Module("a", "kubernetes_context = \"sandbox\"", "skip_noops = true", "toggleable = true", "default_enabled = false"),
+		"sandbox.toml":      "type = \"terraform\"\nskip_noops = true\ndrift_schedule = \"0 5 * * *\"\nterraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n",
+		"components/a.toml": appconfigtest.Module("a", "drift_schedule = \"0 5 * * *\"", "kubernetes_context = \"sandbox\"", "skip_noops = true", "toggleable = true", "default_enabled = false"),
 		"components/h.toml": "name = \"h\"\ntype = \"helm_chart\"\nchart_name = \"h\"\nstorage_driver = \"secret\"\n[berth]\nlocal_source = \"src/base\"\n",
 		"components/i.toml": "name = \"i\"\ntype = \"external_image\"\n[public]\nimage_url = \"a/b\"\ntag = \"1\"\n",
 		"actions/a.toml": "name = \"a\"\nkubernetes_context = \"sandbox\"\n[labels]\ntype = \"health-check\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"0 3 * * *\"\n" +
@@ -65,7 +65,7 @@ func TestEveryNotYetIsTold(t *testing.T) {
 		"secrets.toml": "[[secret]]\nname = \"s\"\ndescription = \"d\"\nkubernetes_sync = true\nkubernetes_secret_name = \"n\"\nkubernetes_secret_namespace = \"n\"\n" +
 			"[[secret]]\nname = \"t\"\ndescription = \"d\"\n[[secret.kubernetes_sync_targets]]\nnamespaces = [\"a\"]\nname = \"t\"\n",
 		"components/a.toml": "name = \"a\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\nlabels = {x = \"y\"}\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n[berth.drift]\n",
-		"sandbox.toml":      "type = \"pulumi\"\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n[berth.drift]\n",
+		"sandbox.toml":      "type = \"pulumi\"\nskip_noops = true\ndrift_schedule = \"0 5 * * *\"\nconnected_repo = {repo = \"a/b\"}\n[berth.drift]\n",
 		"inputs/g/i.toml":   "name = \"i\"\ndisplay_name = \"I\"\ndescription = \"d\"\ninternal = true\n",
 		"installs/a.toml":   "name = \"a\"\n[azure_account]\nlocation = \"x\"\n",
 	})
@@ -89,7 +89,7 @@ func TestEveryNotYetIsTold(t *testing.T) {
 		{"plugin", func() []place.Diagnostic {
 			app, _ := appconfig.Load(appconfigtest.Folder(map[string]string{
 				"stack.toml":        "type = \"local\"\ndescription = \"d\"\n",
-				"components/p.toml": "name = \"p\"\ntype = \"ansible\"\n[[health.probes]]\ntype = \"exec\"\n",
+				"components/p.toml": "name = \"p\"\ntype = \"ansible\"\ndrift_schedule = \"0 5 * * *\"\n[berth.drift]\n[[health.probes]]\ntype = \"exec\"\n",
 				"actions/h.toml":    "name = \"h\"\n[berth.health_check]\nremediation = \"a\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
 			}), appconfig.LoadOptions{})
 			return check.Unsupported(app)

@@ -71,6 +71,11 @@ var actedOn = map[string][]string{
 		"component.berth.drift.accept[].name", "component.berth.drift.accept[].path", "component.berth.drift.accept[].manager", "component.berth.drift.accept[].reason",
 		"component.berth.drift.accept[].by", "component.berth.drift.accept[].until",
 	},
+	"orders.TestSurveyOfModules": {
+		"sandbox.drift_schedule", "sandbox.berth.drift", "sandbox.berth.drift.accept", "sandbox.berth.drift.accept[].kind", "sandbox.berth.drift.accept[].namespace",
+		"sandbox.berth.drift.accept[].name", "sandbox.berth.drift.accept[].path", "sandbox.berth.drift.accept[].manager", "sandbox.berth.drift.accept[].reason",
+		"sandbox.berth.drift.accept[].by", "sandbox.berth.drift.accept[].until",
+	},
 	"appconfig.TestSources": {
 		"component.public_repo", "component.public_repo.repo", "component.public_repo.directory", "component.public_repo.branch",
 		"component.connected_repo", "component.connected_repo.repo", "component.connected_repo.directory", "component.connected_repo.branch",

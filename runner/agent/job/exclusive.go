@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/pluginstate"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
+	"github.com/berth-dev/berth/runner/agent/states"
 )
 
 // lockResource makes sure that no other engine works on the resource. The lock
@@ -116,6 +117,9 @@ func (j *job) proxyConfig() stateproxy.Config {
 	}
 	if j.attempt.Assignment.Fence != nil {
 		config.Fence = *j.attempt.Assignment.Fence
+	}
+	if j.spec.Operation == jobspec.OperationDrift { // nothing of the control plane's is in reach
+		config.States, config.Keep = states.Alone{Store: j.states(), Mark: *j.spec.Drift.State}, nil
 	}
 	return config
 }

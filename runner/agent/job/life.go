@@ -162,7 +162,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		return j.doByItself(ctx, life)
 	}
 	for _, ready := range []func() error{
-		func() error { return j.admitRelease(ctx) }, func() error { return j.admitScript(ctx) }, func() error { return j.admitRole(ctx) }, func() error { return j.admitRun(ctx) }, j.admitImage, j.roomFor, j.confine,
+		func() error { return j.admitLive(ctx) }, func() error { return j.admitRelease(ctx) }, func() error { return j.admitScript(ctx) }, func() error { return j.admitRole(ctx) }, func() error { return j.admitRun(ctx) }, j.admitImage, j.roomFor, j.confine,
 		func() error { return j.findTerraform(ctx) }, j.launchAhead,
 	} {
 		if err := ready(); err != nil {

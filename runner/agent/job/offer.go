@@ -34,11 +34,11 @@ func (j *job) takeRelease(release jobspec.Release) error {
 
 // admitRelease refuses to work on anything that is part of no release which the vendor
 // signed and the customer accepted, no matter who signed the order. A probe and a look for
-// drift are code of the runner's own, which only reads.
+// drift are code of the runner's own, which only reads; a look at a module runs the vendor's.
 func (j *job) admitRelease(ctx context.Context) error {
 	info := j.kind()
 	looks := (info.Component || info.Resource || j.spec.Kind == jobspec.KindProbes) && (j.spec.Operation == jobspec.OperationRun || j.spec.Operation == jobspec.OperationDrift)
-	if j.deps.Offers == nil || looks || j.spec.Operation == jobspec.OperationBuild {
+	if j.deps.Offers == nil || looks && !j.looksAtModule() || j.spec.Operation == jobspec.OperationBuild {
 		return nil
 	}
 	o := offers.Order{Mutates: j.mutates() || j.spec.Operation == jobspec.OperationRun, Destroy: j.spec.Destroy}
@@ -50,10 +50,17 @@ func (j *job) admitRelease(ctx context.Context) error {
 	if j.spec.Artifact != nil && j.spec.Resource != nil {
 		o.Needs = append(o.Needs, jobspec.ManifestItem{Kind: jobspec.ManifestArtifact, Name: j.spec.Resource.Name, Digest: j.spec.Artifact.Digest})
 	}
+	if j.looksAtModule() { // it works with what was planned
+		record, _, err := j.planOf(j.spec.Drift.Change)
+		if err != nil {
+			return err
+		}
+		config.Digest = record.Config
+	}
 	if about && !adHoc && !removesCopies(j.spec) {
 		o.Needs = append(o.Needs, config)
 	}
-	if j.tick != nil {
+	if j.tick != nil && j.spec.Action != nil {
 		o.Needs = append(o.Needs, jobspec.ManifestItem{Kind: jobspec.ManifestScript, Name: j.spec.Action.Name, Digest: j.tick.Script})
 	}
 	// What is carried out is what the plan pinned: the plan's word counts too.
@@ -90,7 +97,10 @@ func (j *job) notTaken(ctx context.Context, refused *offers.Refusal) error {
 	}
 	j.recordEvent(ctx, string(jobspec.OutcomeRefused), "signed releases: "+refused.Text)
 	r := refuse(jobspec.OutcomeRefused, refused.Remedy, "this install takes signed releases only: %s", refused.Text)
-	if j.attempt.Tick != nil {
+	switch {
+	case j.looksAtModule():
+		r.result.Outcome = jobspec.OutcomeFailed // a look that is not taken is not one that was missed
+	case j.attempt.Tick != nil:
 		r.result.Outcome = jobspec.OutcomeNotStarted
 	}
 	r.result.Differs = []jobspec.Difference{refused.Differs}

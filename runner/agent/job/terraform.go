@@ -37,6 +37,9 @@ func (j *job) findTerraform(ctx context.Context) error {
 	if j.mutates() {
 		return j.findPinnedTerraform(ctx, box)
 	}
+	if done, err := j.findLiveTerraform(ctx, box); done || err != nil {
+		return err
+	}
 	tool, want := j.spec.TerraformModule.Tool, j.spec.TerraformModule.TerraformVersion
 	path, err := box.For(ctx, tool, want)
 	if err != nil && j.spec.Rehearsal != nil {
@@ -77,6 +80,27 @@ func (j *job) findPinnedTerraform(ctx context.Context, box *toolchain.Tools) err
 		return err
 	}
 	return j.useTerraform(path)
+}
+
+// findLiveTerraform has a look for drift work with the executable of the live change; done
+// is false for other jobs, and where it is gone: a look writes nothing, so that another one
+// that the module takes does too.
+func (j *job) findLiveTerraform(ctx context.Context, box *toolchain.Tools) (done bool, err error) {
+	if j.spec.Operation != jobspec.OperationDrift {
+		return false, nil
+	}
+	record, found, err := j.planOf(j.spec.Drift.Change)
+	if err != nil || !found || record.Effect.Tool.Digest == "" {
+		return false, err
+	}
+	path, err := box.Pinned(ctx, jobspec.Tool(record.Effect.Tool))
+	if errors.Is(err, toolchain.ErrGone) && ctx.Err() == nil {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, j.useTerraform(path)
 }
 
 // useTerraform notes the executable of the job, if its engine can get to it.
@@ -144,7 +168,7 @@ func (j *job) keepInit(ctx context.Context) {
 // goes on without.
 func (j *job) keepState(lineage string, serial int64, digest string, sealed []byte) {
 	r := j.spec.Resource
-	err := states.Store{Dir: j.deps.Dir.States()}.Put(states.Kept{
+	err := j.states().Put(states.Kept{
 		ResourceID: r.ID, Kind: r.Kind, Name: r.Name, Lineage: lineage, Serial: serial, Digest: digest,
 		JobID: j.id, At: j.deps.Now().UTC(), Sealed: sealed, Tool: j.writesWith(),
 	})
@@ -152,6 +176,9 @@ func (j *job) keepState(lineage string, serial int64, digest string, sealed []by
 		j.log.Warn("state is not kept on this machine", "err", err)
 	}
 }
+
+// states are those that this machine keeps.
+func (j *job) states() states.Store { return states.Store{Dir: j.deps.Dir.States()} }
 
 // writesWith is the tool that writes the job's states, "" for a job that writes none.
 func (j *job) writesWith() string {
@@ -167,7 +194,7 @@ func (j *job) toldTool(result *jobspec.Result, s *jobspec.PlanSummary) {
 		return
 	}
 	if lineage, serial, known := j.proxy.Present(); known && lineage != "" {
-		before := states.Store{Dir: j.deps.Dir.States()}.WrittenWith(j.spec.Resource.ID, lineage, serial)
+		before := j.states().WrittenWith(j.spec.Resource.ID, lineage, serial)
 		s.Text = states.ToolChange(before, *result.Tool) + s.Text
 	}
 }

@@ -72,6 +72,9 @@ func RuleOf(kind jobspec.Kind, operation jobspec.Operation) (r Rule, known bool)
 		return Rule{}, false
 	case info.Component || info.Resource:
 		r, known = ofComponents[operation]
+		if info.HasState && operation == jobspec.OperationDrift { // it gets what the plan of the live change rendered
+			r.Leaves, r.Artifact = false, true
+		}
 	default:
 		r, known = ofOthers[work{kind, operation}]
 	}

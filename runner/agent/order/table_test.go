@@ -12,7 +12,7 @@ import (
 // by order only an apply changes something, and only what its own plan pinned.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	operations := []jobspec.Operation{jobspec.OperationBuild, jobspec.OperationPlan, jobspec.OperationApply, jobspec.OperationRun, jobspec.OperationTick, "drop"}
+	operations := []jobspec.Operation{jobspec.OperationBuild, jobspec.OperationPlan, jobspec.OperationApply, jobspec.OperationRun, jobspec.OperationTick, jobspec.OperationDrift, "drop"}
 	for kind, info := range jobspec.Kinds {
 		for _, operation := range operations {
 			r, known := order.RuleOf(kind, operation)
@@ -27,14 +27,16 @@ func TestRules(t *testing.T) {
 				starts = capsule.StartsOfMutation
 			}
 			tick := operation == jobspec.OperationTick
-			own := tick || kind == jobspec.KindProbes
+			// A look at a module works with what the plan of the live change rendered.
+			drift := operation == jobspec.OperationDrift
+			own := tick || drift || kind == jobspec.KindProbes
 			if own {
 				starts = 0 // no order starts it
 			}
 			want := order.Rule{
 				Mutates: apply || tick, Own: own, Pinned: apply, Starts: starts,
-				Artifact: (info.Component || info.Resource) && (apply || operation == jobspec.OperationPlan),
-				Leaves:   !info.ByAgent && (operation == jobspec.OperationPlan || operation == jobspec.OperationRun || tick),
+				Artifact: (info.Component || info.Resource) && (apply || operation == jobspec.OperationPlan || drift && info.HasState),
+				Leaves:   !info.ByAgent && (operation == jobspec.OperationPlan || operation == jobspec.OperationRun || tick || drift && !info.HasState),
 				Script:   kind == jobspec.KindAction && operation != jobspec.OperationPlan,
 			}
 			if r != want {

@@ -11,8 +11,52 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/states"
 )
+
+// A look for drift gets exactly the state that it is told of, and no way to write one.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	s := states.Store{Dir: filepath.Join(t.TempDir(), "states")}
+	for serial, digest := range map[int64]string{7: "d7", 8: "d8"} {
+		if err := s.Put(states.Kept{ResourceID: "res_1", Lineage: "lin", Serial: serial, Digest: digest, Sealed: []byte(digest), At: time.Unix(serial, 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name, resource string
+		mark           jobspec.StateMark
+		want           string // "" for none
+	}{
+		{name: "the newest", resource: "res_1", mark: jobspec.StateMark{Lineage: "lin", Serial: 8, Digest: "d8"}, want: "d8"},
+		{name: "an older one", resource: "res_1", mark: jobspec.StateMark{Lineage: "lin", Serial: 7, Digest: "d7"}, want: "d7"},
+		{name: "another text under the serial", resource: "res_1", mark: jobspec.StateMark{Lineage: "lin", Serial: 8, Digest: "d7"}},
+		{name: "another lineage", resource: "res_1", mark: jobspec.StateMark{Lineage: "other", Serial: 8, Digest: "d8"}},
+		{name: "another resource", resource: "res_2", mark: jobspec.StateMark{Lineage: "lin", Serial: 8, Digest: "d8"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			alone := states.Alone{Store: s, Mark: tc.mark}
+			state, err := alone.State(t.Context(), tc.resource, runnerapi.Attempt{})
+			switch {
+			case tc.want == "" && !errors.Is(err, states.ErrNone):
+				t.Errorf("got %+v, %v", state, err)
+			case tc.want != "" && (err != nil || string(state.Body) != tc.want || state.Serial != tc.mark.Serial):
+				t.Errorf("got %+v, %v", state, err)
+			}
+			_, lock := alone.LockState(t.Context(), tc.resource, runnerapi.LockRequest{})
+			for what, err := range map[string]error{
+				"write": alone.PutState(t.Context(), tc.resource, runnerapi.StateWrite{}), "lock": lock, "unlock": alone.UnlockState(t.Context(), tc.resource, runnerapi.UnlockRequest{}),
+			} {
+				if err == nil {
+					t.Errorf("it takes a %s", what)
+				}
+			}
+		})
+	}
+}
 
 func TestStore(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package drift
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -110,9 +111,15 @@ const (
 
 // Finding is what Explain says of one object.
 type Finding struct {
-	Object      kube.Ref     `json:"object"`
+	Object kube.Ref `json:"object"`
+	// Named is the address of what is no object of a cluster, such as a resource of
+	// Terraform; "" for that of Object.
+	Named       string       `json:"named,omitempty"`
 	Differences []Difference `json:"differences,omitempty"`
 }
+
+// Address names the object for people.
+func (f Finding) Address() string { return cmp.Or(f.Named, f.Object.Address()) }
 
 // Worst is the worst class of what alerts, "" when nothing does.
 func (f Finding) Worst() Class {

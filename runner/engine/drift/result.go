@@ -46,7 +46,7 @@ func (r Report) Result(change string) jobspec.Drift {
 		}
 	}
 	slices.SortStableFunc(listed, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(a.Object.Address(), b.Object.Address()))
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(a.Address(), b.Address()))
 	})
 	room := maxListed
 	for _, f := range listed {
@@ -83,7 +83,7 @@ func (f Finding) result() jobspec.DriftObject {
 	}
 	sorted := slices.Clone(f.Differences)
 	slices.SortStableFunc(sorted, func(a, b Difference) int { return cmp.Compare(rank(a), rank(b)) })
-	object := jobspec.DriftObject{Address: f.Object.Address(), Differences: []jobspec.DriftDifference{}}
+	object := jobspec.DriftObject{Address: f.Address(), Differences: []jobspec.DriftDifference{}}
 	for _, d := range sorted[:min(len(sorted), maxOfObject)] {
 		object.Drifted = object.Drifted || d.Drifts()
 		object.Differences = append(object.Differences, jobspec.DriftDifference{

@@ -6,19 +6,34 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/runner/engine/kube"
+	"github.com/berth-dev/berth/runner/engine/job"
 )
 
 // Rule accepts differences until it expires.
 type Rule jobspec.DriftRule
 
+// RulesOf are those of a job. One that is wrong accepts nothing, and the log says so.
+func RulesOf(j *job.Job) []Rule {
+	all := make([]Rule, 0, len(j.Spec.Drift.Accept))
+	for _, r := range j.Spec.Drift.Accept {
+		if err := r.Check(); err != nil {
+			j.Logf("a rule for %s %s accepts nothing: %v", r.Kind, r.Path, err)
+			continue
+		}
+		all = append(all, Rule(r))
+	}
+	return all
+}
+
 // matches tells whether the rule is about a difference, whatever the time.
-func (r Rule) matches(ref kube.Ref, d Difference) bool {
+func (r Rule) matches(f Finding, d Difference) bool {
+	ref := f.Object
 	fits := func(pattern, text string) bool { return pattern == "" || match(pattern, text) }
 	if !match(r.Kind, ref.Kind) && !match(r.Kind, ref.GVK().GroupKind().String()) {
 		return false
 	}
-	if !fits(r.Namespace, ref.Namespace) || !fits(r.Name, ref.Name) || !fits(r.Manager, d.Manager) {
+	named := fits(r.Name, ref.Name) || f.Named != "" && fits(r.Name, f.Named)
+	if !fits(r.Namespace, ref.Namespace) || !named || !fits(r.Manager, d.Manager) {
 		return false
 	}
 	if r.Path == WholeObject || d.Path == WholeObject {
@@ -39,7 +54,7 @@ func (f Finding) Accept(rules []Rule, now time.Time) Finding {
 			continue
 		}
 		for _, r := range rules {
-			if jobspec.DriftRule(r).Check() != nil || !r.matches(f.Object, *d) {
+			if jobspec.DriftRule(r).Check() != nil || !r.matches(f, *d) {
 				continue
 			}
 			if now.Before(r.Until) {

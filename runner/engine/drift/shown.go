@@ -81,6 +81,9 @@ func (s Secrets) digest(data []byte) string {
 	return "(sensitive, digest " + hex.EncodeToString(mac.Sum(nil)[:6]) + ")"
 }
 
+// Text is text as people may see it where a value stands that is no object's of a cluster.
+func Text(text string) string { return visible.Line(cut(text, maxValue)) }
+
 // How much is shown, in bytes.
 const maxValue, maxPath = 256, 1024
 

@@ -32,7 +32,7 @@ func (r Report) Digest() string {
 	for _, f := range r.Findings {
 		for _, d := range f.Differences {
 			if d.Drifts() {
-				lines = append(lines, fmt.Sprintf("%q %q %q %q %q", f.Object.Address(), d.Path, d.What, d.Class, d.Manager))
+				lines = append(lines, fmt.Sprintf("%q %q %q %q %q", f.Address(), d.Path, d.What, d.Class, d.Manager))
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (r Report) Lines(limit int) []string {
 	}
 	slices.SortStableFunc(drifted, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(classes, a.Worst()), slices.Index(classes, b.Worst())),
-			strings.Compare(a.Object.Address(), b.Object.Address()))
+			strings.Compare(a.Address(), b.Address()))
 	})
 	var lines []string
 	for _, f := range drifted[:min(limit, len(drifted))] {
@@ -112,7 +112,7 @@ func (f Finding) Line() string {
 	if n == 0 {
 		return ""
 	}
-	line := fmt.Sprintf("%s: %s: %s", f.Object.Address(), said[worst], first.text())
+	line := fmt.Sprintf("%s: %s: %s", f.Address(), said[worst], first.text())
 	if n > 1 {
 		line += fmt.Sprintf("; %d more", n-1)
 	}

@@ -33,7 +33,7 @@ func Operation(objects func(context.Context, *job.Job, *kube.Cluster) (Objects, 
 		if err != nil {
 			return jobspec.Result{}, err
 		}
-		report = report.Accept(rules(j), time.Now().UTC())
+		report = report.Accept(drift.RulesOf(j), time.Now().UTC())
 		for _, line := range report.Lines(maxLines) {
 			j.Logf("%s", line)
 		}
@@ -43,17 +43,4 @@ func Operation(objects func(context.Context, *job.Job, *kube.Cluster) (Objects, 
 		}
 		return jobspec.Result{Drift: &result}, nil
 	}
-}
-
-// rules are those of the job. One that is wrong accepts nothing, and the log says so.
-func rules(j *job.Job) []drift.Rule {
-	all := make([]drift.Rule, 0, len(j.Spec.Drift.Accept))
-	for _, r := range j.Spec.Drift.Accept {
-		if err := r.Check(); err != nil {
-			j.Logf("a rule for %s %s accepts nothing: %v", r.Kind, r.Path, err)
-			continue
-		}
-		all = append(all, drift.Rule(r))
-	}
-	return all
 }

@@ -56,7 +56,7 @@ func ready(ctx context.Context, j *job.Job, p pinned) (*workspace, jobspec.Resul
 		return nil, result, job.Refusef("plan again", "the plan of %s was made with %s, the runner has %s now",
 			j.Subject(), made, have).Differing("tool", made, have)
 	}
-	if err := w.restore(j); err != nil {
+	if err := w.restore(j.In("pinned")); err != nil {
 		return nil, result, err
 	}
 	if err := w.init(ctx, j); err != nil {

@@ -16,6 +16,7 @@ const (
 	planFile      = "plan.tfplan"
 	pinnedFile    = "terraform.json"
 	ephemeralFile = "ephemeral.tfvars.json"
+	inputsFile    = "inputs.json" // for looks for drift
 	generatedDir  = "generated"
 )
 
@@ -43,6 +44,9 @@ func (w *workspace) pin(j *job.Job, in inputs, before map[string]fileMark) error
 		if w.module.Variables[name].Ephemeral {
 			ephemeral[name] = value
 		}
+	}
+	if err := job.WriteJSON(j.Out("pinned", inputsFile), in); err != nil {
+		return err
 	}
 	if len(ephemeral) > 0 {
 		if err := job.WriteJSON(j.Out("pinned", ephemeralFile), ephemeral); err != nil {
@@ -125,9 +129,10 @@ func (w *workspace) pinGenerated(j *job.Job, before map[string]fileMark) error {
 	return nil
 }
 
-// restore brings what a plan pinned into a fresh copy of the module.
-func (w *workspace) restore(j *job.Job) error {
-	generated := j.In("pinned", generatedDir)
+// restore brings what a plan pinned, which is in the directory, into a fresh copy of the
+// module.
+func (w *workspace) restore(pinned string) error {
+	generated := filepath.Join(pinned, generatedDir)
 	err := filepath.WalkDir(generated, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -141,7 +146,7 @@ func (w *workspace) restore(j *job.Job) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("restore the files of the plan: %w", err)
 	}
-	if err := copyFile(j.In("pinned", lockFile), filepath.Join(w.dir, lockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := copyFile(filepath.Join(pinned, lockFile), filepath.Join(w.dir, lockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

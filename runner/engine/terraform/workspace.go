@@ -34,6 +34,8 @@ type workspace struct {
 	standIn *standIn // nil: the module as it is
 	// spared says that an earlier init did for this one.
 	spared bool
+	// quiet keeps what Terraform says out of the log of the job.
+	quiet bool
 	// setAside is the required_version that a rehearsal does not hold the module to.
 	setAside string
 }
@@ -119,6 +121,9 @@ func (w *workspace) tool() *jobspec.Tool {
 // loudly lets Terraform write to the log of the job; what it says to the engine
 // (JSON with values in clear) never goes there.
 func (w *workspace) loudly(j *job.Job, do func() error) error {
+	if w.quiet {
+		return do()
+	}
 	w.tf.stdout, w.tf.stderr = j.Stdout, j.Stderr
 	defer func() { w.tf.stdout, w.tf.stderr = nil, nil }()
 	return do()

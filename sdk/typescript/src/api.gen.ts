@@ -1257,7 +1257,7 @@ export interface paths {
         };
         /**
          * Show how an install differs from what was deployed
-         * @description What the last look of the runner found at each component that it looks at, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
+         * @description What the last look of the runner found at each component that it looks at and at the sandbox, and whether that is drift: a difference that a person made, or that nothing explains, and that no rule accepts. One look may fall into a roll-out, so two that find the same open an episode; at once when an object is gone or too many, and when somebody asked.
          */
         get: operations["getDrift"];
         put?: never;

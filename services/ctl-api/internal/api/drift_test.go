@@ -10,7 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
-// Of charts and manifests that are live the API says what the last look found; a person may
+// Of charts, manifests and modules that are live, and of the sandbox, the API says what the last look found; a person may
 // have the runner look, and lists tell where something drifted.
 func TestDrift(t *testing.T) {
 	t.Parallel()
@@ -116,6 +116,24 @@ metadata: {name: two}
 	look("plain", 2, nil, "the cluster does not answer")
 	if got := get("plain")[0]; got.State != ctlapi.ComponentDriftStateFailed || *got.Why != "the cluster does not answer" || got.Found == nil || got.Episode == nil {
 		t.Errorf("a look failed: %+v", got)
+	}
+
+	// The sandbox is looked at too, once there is a state; and not in a rehearsal.
+	exec(`update resources set state = 'live', live_release_id = (select id from releases limit 1), live_change_id = 'chg_sandbox' where kind = 'sandbox'`)
+	if got := get("sandbox"); len(got) != 1 || got[0].State != ctlapi.ComponentDriftStateNotLookedAt || got[0].Why == nil {
+		t.Errorf("without a state: %+v", got)
+	}
+	exec(`insert into runner_jobs (id, org_id, runner_id, install_id, kind, operation, mutates, state, spec, fence, attempt, timeout_seconds)
+		select 'job_1', org_id, (select id from runners where install_id = $1), install_id, 'terraform_module', 'apply', true, 'succeeded', '{}', 1, 1, 60 from resources where kind = 'sandbox'`, install)
+	exec(`insert into tf_states (id, org_id, resource_id, serial, lineage, body, digest, job_id, attempt, fence)
+		select 'tfs_1', org_id, id, 7, 'lin', 'sealed', 'sha256:7', 'job_1', 1, 1 from resources where kind = 'sandbox'`)
+	if got := get("sandbox"); len(got) != 1 || got[0].State != ctlapi.ComponentDriftStateUnknown || got[0].Schedule == nil || got[0].Type != "terraform_module" {
+		t.Errorf("the sandbox: %+v", got)
+	}
+	asked, err = c.AskForDriftWithResponse(t.Context(), "acme", ctlapi.DriftQuestion{Component: new("sandbox")})
+	must(t, asked, err, http.StatusAccepted)
+	if names := asked.JSON202.Components; len(names) != 1 || names[0] != "sandbox" {
+		t.Errorf("asked for %v", names)
 	}
 
 	list, err := c.ListDriftWithResponse(t.Context(), &ctlapi.ListDriftParams{Class: new(ctlapi.DriftClassHumanEdit)})

@@ -78,8 +78,8 @@ func (d *Drift) GetDrift(ctx context.Context, req apigen.GetDriftRequestObject) 
 }
 
 func noSuch(component string) error {
-	return fault.With(fault.Newf(fault.ErrNotFound, "no component %q is live here of which a runner could see drift", component),
-		fault.Remedy("runners look at components that are live, and are charts or manifests"))
+	return fault.With(fault.Newf(fault.ErrNotFound, "nothing called %q is live here of which a runner could see drift", component),
+		fault.Remedy("runners look at the sandbox and at components that are live, and are charts, manifests or Terraform modules"))
 }
 
 // surveysOf are the live components of kinds that can drift.

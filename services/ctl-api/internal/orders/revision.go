@@ -45,7 +45,7 @@ var types = map[jobspec.Kind]struct {
 	// probe removes what a probe has no use for; nil keeps everything.
 	probe func(*jobspec.Work)
 }{
-	jobspec.KindTerraformModule:    {work: terraformModule},
+	jobspec.KindTerraformModule:    {work: terraformModule, probe: probeModule},
 	jobspec.KindHelmChart:          {work: helmChart, probe: probeChart},
 	jobspec.KindKubernetesManifest: {work: kubernetesManifest},
 	jobspec.KindContainerImage:     {work: containerImage},

@@ -105,3 +105,71 @@ func TestSurveysAreSpread(t *testing.T) {
 		}
 	}
 }
+
+// A runner plans a Terraform module, and the sandbox, every six hours when the app says
+// nothing. It is told which state is live, and of the module only which program it needs:
+// what that reads is what the live change was planned with.
+func TestSurveyOfModules(t *testing.T) {
+	t.Parallel()
+	mark := &jobspec.StateMark{Lineage: "lin", Serial: 7, Digest: "sha256:7"}
+	survey := func(name string, block any, edit func(*orders.Surveyed)) (jobspec.Scheduled, string) {
+		t.Helper()
+		spec, err := json.Marshal(block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := orders.Surveyed{
+			Resource: jobspec.Resource{ID: "res_1", Kind: "component", Name: name}, Live: orders.Revision{Spec: spec, App: &appconfig.App{}}, Change: "chg_1",
+			LiveAt: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), State: interpolate.NewState(map[string]any{}), Mark: mark,
+		}
+		if _, is := block.(appconfig.Sandbox); is {
+			s.Resource.Kind, s.Live.Sandbox = jobspec.ResourceSandbox, true
+		}
+		edit(&s)
+		look, why, err := orders.Survey(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return look, why
+	}
+	asItIs := func(*orders.Surveyed) {}
+	module := appconfig.Component{Name: "db", Type: appconfig.TypeTerraformModule, TerraformModule: &appconfig.TerraformModule{
+		TerraformVersion: "1.11.4", Vars: map[string]string{"password": "{{ .nuon.secrets.db.value }}"}, EnvVars: map[string]string{"A": "b"},
+	}}
+	look, why := survey("db", module, asItIs)
+	want := &jobspec.TerraformModule{TerraformVersion: "1.11.4"}
+	if diff := cmp.Diff(want, look.Probe.TerraformModule); diff != "" || why != "" || look.Name() != "drift/db" {
+		t.Errorf("%s, %q (-want +got):\n%s", look.Name(), why, diff)
+	}
+	if diff := cmp.Diff(mark, look.Drift.State); diff != "" || look.TimeoutSeconds != 1800 {
+		t.Errorf("state, and timeout %d (-want +got):\n%s", look.TimeoutSeconds, diff)
+	}
+	if fields := strings.Fields(look.Cron); len(fields) != 5 || !strings.HasSuffix(fields[1], "/6") || fields[0] == "*" {
+		t.Errorf("schedule %q", look.Cron)
+	}
+
+	sandbox := appconfig.Sandbox{Type: appconfig.SandboxTypeTerraform, TerraformVersion: "1.11.4", Vars: map[string]string{"a": "b"}, DriftSchedule: "0 5 * * *", Berth: &appconfig.BlockExtension{
+		Drift: &appconfig.DriftExtension{Accept: []appconfig.DriftAccept{
+			{Kind: "aws_s3_bucket", Namespace: "ns", Name: "module.logs.aws_s3_bucket.main", Path: "tags", Manager: "m", Reason: "a sale", By: "ops", Until: "2027-01-31"},
+		}},
+	}}
+	look, why = survey("sandbox", sandbox, asItIs)
+	rules := []jobspec.DriftRule{{
+		Kind: "aws_s3_bucket", Namespace: "ns", Name: "module.logs.aws_s3_bucket.main", Path: "tags", Manager: "m", Reason: "a sale", By: "ops", Until: time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC),
+	}}
+	if diff := cmp.Diff(rules, look.Drift.Accept); diff != "" || look.Cron != "0 5 * * *" || look.Name() != "drift/sandbox/sandbox" || why != "" {
+		t.Errorf("%s at %q, %q (-want +got):\n%s", look.Name(), look.Cron, why, diff)
+	}
+	if of, ok := jobspec.DriftNamed(look.Name()); !ok || of.Kind != jobspec.ResourceSandbox || of.Name != "sandbox" {
+		t.Errorf("the sandbox's name is read as %+v", of)
+	}
+
+	for name, edit := range map[string]func(*orders.Surveyed){
+		"no state":  func(s *orders.Surveyed) { s.Mark = nil },
+		"rehearsal": func(s *orders.Surveyed) { s.Rehearsed = true },
+	} {
+		if look, why := survey("db", module, edit); look.Drift != nil || why == "" {
+			t.Errorf("%s: %+v, %q", name, look, why)
+		}
+	}
+}

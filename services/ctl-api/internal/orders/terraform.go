@@ -35,6 +35,12 @@ func sandbox(spec *jobspec.Spec, raw json.RawMessage) error {
 	return nil
 }
 
+// probeModule leaves which program a look at a module needs: the rest is what the plan of
+// the live change rendered, which the runner keeps.
+func probeModule(w *jobspec.Work) {
+	w.TerraformModule = &jobspec.TerraformModule{Tool: w.TerraformModule.Tool, TerraformVersion: w.TerraformModule.TerraformVersion}
+}
+
 // toolOf is the tool that an app names for a module, "" for none.
 func toolOf(ext *appconfig.BlockExtension) string {
 	if ext == nil {

@@ -16,7 +16,7 @@ import (
 // that are live in a cluster, each as its live release has it. app is that of
 // the install's own release, which most components stand on.
 func Probes(ctx context.Context, q *ctldb.Queries, install ctldb.Install, app *appconfig.App) ([]jobspec.Probe, error) {
-	live, err := liveComponents(ctx, q, install, app)
+	live, err := liveResources(ctx, q, install, app, jobspec.KindInfo.Probe)
 	if err != nil {
 		return nil, err
 	}
@@ -31,26 +31,26 @@ func Probes(ctx context.Context, q *ctldb.Queries, install ctldb.Install, app *a
 	return probes, nil
 }
 
-// liveComponent is a component that is live, as its live release has it.
-type liveComponent struct {
+// liveResource is a component that is live, or the sandbox, as its live release has it.
+type liveResource struct {
 	resource ctldb.Resource
 	revision orders.Revision
 }
 
-func (l liveComponent) name() jobspec.Resource {
+func (l liveResource) name() jobspec.Resource {
 	return jobspec.Resource{ID: l.resource.ID, Kind: string(l.resource.Kind), Name: l.resource.Name}
 }
 
-// liveComponents are those of kinds that runners look at.
-func liveComponents(ctx context.Context, q *ctldb.Queries, install ctldb.Install, app *appconfig.App) ([]liveComponent, error) {
+// liveResources are those of kinds that runners look at.
+func liveResources(ctx context.Context, q *ctldb.Queries, install ctldb.Install, app *appconfig.App, looksAt func(jobspec.KindInfo) bool) ([]liveResource, error) {
 	resources, err := q.ResourcesOfInstall(ctx, install.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read resources: %w", err)
 	}
-	var all []liveComponent
+	var all []liveResource
 	releases := map[string]pinned{}
 	for _, res := range resources {
-		if res.LiveReleaseID == nil || res.ComponentID == nil || res.LiveChangeID == nil || !jobspec.Kinds[jobspec.Kind(res.Type)].Probe() {
+		if res.LiveReleaseID == nil || res.ComponentID == nil || res.LiveChangeID == nil || !looksAt(jobspec.Kinds[jobspec.Kind(res.Type)]) {
 			continue
 		}
 		live, known := releases[*res.LiveReleaseID]
@@ -64,7 +64,7 @@ func liveComponents(ctx context.Context, q *ctldb.Queries, install ctldb.Install
 			releases[*res.LiveReleaseID] = live
 		}
 		if revision, ok := live.revisions[*res.ComponentID]; ok {
-			all = append(all, liveComponent{res, orders.Revision{Sandbox: res.Kind == model.KindSandbox, Spec: revision, App: live.app}})
+			all = append(all, liveResource{res, orders.Revision{Sandbox: res.Kind == model.KindSandbox, Spec: revision, App: live.app}})
 		}
 	}
 	return all, nil

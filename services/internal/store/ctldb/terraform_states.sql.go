@@ -140,6 +140,43 @@ func (q *Queries) ShowTerraformStates(ctx context.Context, arg ShowTerraformStat
 	return items, nil
 }
 
+const stateMarks = `-- name: StateMarks :many
+SELECT resource_id, lineage, serial, digest FROM tf_states WHERE resource_id = ANY ($1::text[]) AND kind = 'current'
+`
+
+type StateMarksRow struct {
+	ResourceID string
+	Lineage    string
+	Serial     int64
+	Digest     string
+}
+
+// Which state of these resources is the one that counts.
+func (q *Queries) StateMarks(ctx context.Context, ids []string) ([]StateMarksRow, error) {
+	rows, err := q.db.Query(ctx, stateMarks, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []StateMarksRow{}
+	for rows.Next() {
+		var i StateMarksRow
+		if err := rows.Scan(
+			&i.ResourceID,
+			&i.Lineage,
+			&i.Serial,
+			&i.Digest,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const terraformStateHistory = `-- name: TerraformStateHistory :many
 SELECT s.id, s.serial, s.lineage, s.kind, s.digest, coalesce(s.summary ->> 'bytes', '0')::bigint AS bytes, s.job_id, s.attempt, s.reason,
   s.created_at, coalesce(j.change_id, '')::text AS change_id

@@ -52,11 +52,12 @@ func (q *Queries) RunnerAddLook(ctx context.Context, arg RunnerAddLookParams) (i
 const runnerResourceOfLook = `-- name: RunnerResourceOfLook :one
 
 SELECT id, state, coalesce(live_change_id, '')::text AS live_change_id FROM resources
-WHERE install_id = $1 AND kind = 'component' AND name = $2
+WHERE install_id = $1 AND kind = $2 AND name = $3
 `
 
 type RunnerResourceOfLookParams struct {
 	InstallID string
+	Kind      model.ResourceKind
 	Name      string
 }
 
@@ -67,9 +68,9 @@ type RunnerResourceOfLookRow struct {
 }
 
 // Looks for drift that runners report.
-// The component that a look is about.
+// The component that a look is about, or the sandbox.
 func (q *Queries) RunnerResourceOfLook(ctx context.Context, arg RunnerResourceOfLookParams) (RunnerResourceOfLookRow, error) {
-	row := q.db.QueryRow(ctx, runnerResourceOfLook, arg.InstallID, arg.Name)
+	row := q.db.QueryRow(ctx, runnerResourceOfLook, arg.InstallID, arg.Kind, arg.Name)
 	var i RunnerResourceOfLookRow
 	err := row.Scan(&i.ID, &i.State, &i.LiveChangeID)
 	return i, err

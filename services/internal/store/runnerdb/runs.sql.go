@@ -79,7 +79,7 @@ SELECT (EXISTS (SELECT 1 FROM action_runs r WHERE r.install_id = $1 AND r.key = 
         SELECT 1 FROM settings_versions v
         CROSS JOIN LATERAL json_array_elements(coalesce(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'surveys', '[]')) AS s(item)
         WHERE v.install_id = $1 AND v.expires_at > $3::timestamptz
-          AND $7::text || (s.item #>> '{probe,resource,name}') = $4::text))::boolean AS known
+          AND s.item #>> '{probe,resource,kind}' = $7::text AND s.item #>> '{probe,resource,name}' = $8::text))::boolean AS known
 `
 
 type RunnerKnowsRunParams struct {
@@ -89,7 +89,8 @@ type RunnerKnowsRunParams struct {
 	Action        string
 	ProbePrefix   string
 	RemediationID *string
-	DriftPrefix   string
+	DriftKind     string
+	DriftName     string
 }
 
 // Runs that a runner started by itself and reports.
@@ -104,7 +105,8 @@ func (q *Queries) RunnerKnowsRun(ctx context.Context, arg RunnerKnowsRunParams) 
 		arg.Action,
 		arg.ProbePrefix,
 		arg.RemediationID,
-		arg.DriftPrefix,
+		arg.DriftKind,
+		arg.DriftName,
 	)
 	var known bool
 	err := row.Scan(&known)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -22,11 +21,11 @@ type reported struct {
 	jobspec.Run
 }
 
-// takeLook keeps what a look for drift found, once for each component and tick; nil for a
+// takeLook keeps what a look for drift found, once for each resource and tick; nil for a
 // run that is none, or has not ended. Which component it is about follows from the name
 // that this install's settings schedule, and from nothing that the report says.
 func takeLook(ctx context.Context, tx *database.Tx, s *session.Session, r reported) (*apigen.RunRecordedDrift, error) {
-	name, isLook := strings.CutPrefix(r.Action, jobspec.DriftPrefix)
+	of, isLook := jobspec.DriftNamed(r.Action)
 	if !isLook && r.Drift == nil {
 		return nil, nil
 	}
@@ -38,7 +37,7 @@ func takeLook(ctx context.Context, tx *database.Tx, s *session.Session, r report
 	if found == nil {
 		return nil, nil
 	}
-	about, err := tx.RunnerResourceOfLook(ctx, runnerdb.RunnerResourceOfLookParams{InstallID: s.InstallID, Name: name})
+	about, err := tx.RunnerResourceOfLook(ctx, runnerdb.RunnerResourceOfLookParams{InstallID: s.InstallID, Kind: model.ResourceKind(of.Kind), Name: of.Name})
 	if errors.Is(err, fault.ErrNotFound) {
 		return new(apigen.RunRecordedDriftStale), nil
 	}

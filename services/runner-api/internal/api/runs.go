@@ -69,11 +69,12 @@ func (a *API) putRun(ctx context.Context, tx *database.Tx, s *session.Session, r
 		n := int32(r.Remedy.Attempt)
 		remediation, attempt = &r.Remedy.Remediation, &n
 	}
+	of, _ := jobspec.DriftNamed(r.Action)
 	// Whatever settings were good at that time may name it: reports come late,
 	// after newer settings have dropped an action.
 	known, err := tx.RunnerKnowsRun(ctx, runnerdb.RunnerKnowsRunParams{
 		InstallID: s.InstallID, Key: key, ScheduledAt: r.ScheduledAt, Action: r.Action, ProbePrefix: jobspec.ProbePrefix, RemediationID: remediation,
-		DriftPrefix: jobspec.DriftPrefix,
+		DriftKind: of.Kind, DriftName: of.Name,
 	})
 	if err != nil {
 		return stored, err

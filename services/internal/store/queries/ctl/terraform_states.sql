@@ -42,3 +42,7 @@ SELECT id FROM resources WHERE id = sqlc.arg(id) FOR UPDATE;
 -- name: RaiseFence :one
 -- Anyone who still works under an older grant writes no state any more.
 UPDATE resources SET fence = fence + 1, version = version + 1, updated_at = now() WHERE id = sqlc.arg(id) AND locked_by IS NULL RETURNING fence;
+
+-- name: StateMarks :many
+-- Which state of these resources is the one that counts.
+SELECT resource_id, lineage, serial, digest FROM tf_states WHERE resource_id = ANY (sqlc.arg(ids)::text[]) AND kind = 'current';

@@ -1,9 +1,9 @@
 -- Looks for drift that runners report.
 
 -- name: RunnerResourceOfLook :one
--- The component that a look is about.
+-- The component that a look is about, or the sandbox.
 SELECT id, state, coalesce(live_change_id, '')::text AS live_change_id FROM resources
-WHERE install_id = sqlc.arg(install_id) AND kind = 'component' AND name = sqlc.arg(name);
+WHERE install_id = sqlc.arg(install_id) AND kind = sqlc.arg(kind) AND name = sqlc.arg(name);
 
 -- name: RunnerAddLook :execrows
 -- One look for each resource and tick: another report of it changes nothing.

@@ -20,7 +20,7 @@ SELECT (EXISTS (SELECT 1 FROM action_runs r WHERE r.install_id = sqlc.arg(instal
         SELECT 1 FROM settings_versions v
         CROSS JOIN LATERAL json_array_elements(coalesce(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'surveys', '[]')) AS s(item)
         WHERE v.install_id = sqlc.arg(install_id) AND v.expires_at > sqlc.arg(scheduled_at)::timestamptz
-          AND sqlc.arg(drift_prefix)::text || (s.item #>> '{probe,resource,name}') = sqlc.arg(action)::text))::boolean AS known;
+          AND s.item #>> '{probe,resource,kind}' = sqlc.arg(drift_kind)::text AND s.item #>> '{probe,resource,name}' = sqlc.arg(drift_name)::text))::boolean AS known;
 
 -- name: RunnerAddRun :exec
 -- The first report of a run makes it; its key is action and scheduled time, and the
