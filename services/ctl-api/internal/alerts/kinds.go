@@ -41,6 +41,22 @@ var rules = map[model.AlertKind]Rules{
 // RulesOf are the rules of a kind.
 func RulesOf(kind model.AlertKind) Rules { return rules[kind] }
 
+// The longest time before an end in which people are told that it is near.
+const (
+	LeadOfDay         = 24 * time.Hour      // of what somebody can renew at once
+	LeadOfCertificate = 14 * 24 * time.Hour // of what others have to issue
+)
+
+// CertificateSeenFor is for how long a certificate counts that no look has seen again: the
+// customer may have switched off what looks tell, and nobody claims anything then.
+const CertificateSeenFor = 24 * time.Hour
+
+// Soon is from when on an end is near: the last quarter of a life, at most lead. What is
+// renewed after two thirds of its life, as cert-manager does, never comes so far.
+func Soon(starts, ends time.Time, lead time.Duration) time.Time {
+	return ends.Add(-min(lead, ends.Sub(starts)/4))
+}
+
 // Kinds are those of a severity; all with "".
 func Kinds(of Severity) (kinds []model.AlertKind) {
 	for _, k := range model.AlertKinds {

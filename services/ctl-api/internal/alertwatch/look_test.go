@@ -582,3 +582,42 @@ func TestDropOld(t *testing.T) {
 		t.Errorf("left are %s", got)
 	}
 }
+
+// A certificate is told once before its end, and no more when another one is in its place or
+// nobody has seen it for a day.
+func TestCertificateEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	put := func(ends time.Duration) {
+		t.Helper()
+		w.exec(`delete from certificates`)
+		w.exec(`insert into certificates (org_id, install_id, check_name, place, subject, fingerprint, not_before, not_after, seen_at)
+		        values ($1, $2, 'component/web', 'Secret shop/tls', 'shop.example.com', 'f', $3, $4, $5)`,
+			w.org, w.installs[0], w.clock.Add(ends-90*24*time.Hour), w.clock.Add(ends), w.clock)
+	}
+	told := func(want string) {
+		t.Helper()
+		if got := w.text(`select coalesce(string_agg(state || ' ' || subject, ', ' order by id), '') from alerts where kind = 'expiring'`); got != want {
+			t.Errorf("alerts %q, want %q", got, want)
+		}
+	}
+	put(15 * 24 * time.Hour)
+	w.wantNext(w.look(0), 24*time.Hour)
+	told("")
+	w.pass(24 * time.Hour)
+	w.exec(`update certificates set seen_at = $1`, w.clock)
+	w.look(0)
+	told("open certificate Secret shop/tls")
+	if got, want := w.text(`select text from alerts`), "the certificate for shop.example.com (Secret shop/tls) ends at "; !strings.HasPrefix(got, want) {
+		t.Errorf("the alert says %q, want %q…", got, want)
+	}
+	put(90 * 24 * time.Hour) // renewed
+	w.look(0)
+	told("closed certificate Secret shop/tls")
+	put(-time.Hour) // it has ended
+	w.look(0)
+	told("closed certificate Secret shop/tls, open certificate Secret shop/tls")
+	w.pass(25 * time.Hour) // what looks tell was switched off
+	w.look(0)
+	told("closed certificate Secret shop/tls, closed certificate Secret shop/tls")
+}

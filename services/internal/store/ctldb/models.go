@@ -179,6 +179,18 @@ type BulkOperation struct {
 	FinishedAt *time.Time
 }
 
+type Certificate struct {
+	OrgID       string
+	InstallID   string
+	CheckName   string
+	Place       string
+	Subject     string
+	Fingerprint string
+	NotBefore   time.Time
+	NotAfter    time.Time
+	SeenAt      time.Time
+}
+
 type Change struct {
 	ID                   string
 	OrgID                string
