@@ -93,6 +93,7 @@ const (
 	AlertKindChainUnreported AlertKind = "chain_unreported"
 	AlertKindDrift           AlertKind = "drift"
 	AlertKindExpiring        AlertKind = "expiring"
+	AlertKindObjective       AlertKind = "objective"
 	AlertKindRunnerSilent    AlertKind = "runner_silent"
 	AlertKindUnhealthy       AlertKind = "unhealthy"
 	AlertKindWaitingTooLong  AlertKind = "waiting_too_long"
@@ -107,6 +108,8 @@ func (e AlertKind) Valid() bool {
 	case AlertKindDrift:
 		return true
 	case AlertKindExpiring:
+		return true
+	case AlertKindObjective:
 		return true
 	case AlertKindRunnerSilent:
 		return true

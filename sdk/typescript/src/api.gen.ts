@@ -3301,7 +3301,7 @@ export interface components {
          * @description What is wrong.
          * @enum {string}
          */
-        AlertKind: "unhealthy" | "runner_silent" | "waiting_too_long" | "workflow_failed" | "expiring" | "chain_unreported" | "drift";
+        AlertKind: "unhealthy" | "runner_silent" | "waiting_too_long" | "workflow_failed" | "expiring" | "chain_unreported" | "drift" | "objective";
         AlertMute: {
             /** Format: date-time */
             created_at: string;

@@ -34,3 +34,30 @@ func TestSoon(t *testing.T) {
 		}
 	}
 }
+
+func TestObjective(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour // of 30 days, 99.9 % leave 43 min 12 s
+	for _, tt := range []struct {
+		name               string
+		percent            float64
+		unhealthy, unknown time.Duration
+		want               alerts.Seen
+	}{
+		{"never unhealthy", 99.9, 0, 0, alerts.Good},
+		{"most of it is left", 99.9, 10 * time.Minute, 0, alerts.Good},
+		{"a tenth is left", 99.9, 38*time.Minute + 52*time.Second, 0, alerts.Good},
+		{"less than a tenth is left", 99.9, 39 * time.Minute, 0, alerts.Unknown},
+		{"nearly all of it is used", 99.9, 43*time.Minute + 11*time.Second, 0, alerts.Unknown},
+		{"more than all", 99.9, 43*time.Minute + 13*time.Second, 0, alerts.Bad},
+		{"half of the time is unknown, so half is allowed", 99.9, 22 * time.Minute, 15 * day, alerts.Bad},
+		{"as long, with all of it known", 99.9, 22 * time.Minute, 0, alerts.Good},
+		{"nothing is known", 99.9, 0, 30 * day, alerts.Unknown},
+		{"a lower objective", 95, 30 * time.Hour, 0, alerts.Good},
+		{"the highest", 99.999, 26 * time.Second, 0, alerts.Bad},
+	} {
+		if got := alerts.Objective(tt.percent, tt.unhealthy, tt.unknown); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

@@ -524,6 +524,15 @@ type MetricSeries struct {
 	CreatedAt time.Time
 }
 
+type ObjectiveLook struct {
+	OrgID            string
+	InstallID        string
+	Objective        float64
+	UnhealthySeconds float64
+	UnknownSeconds   float64
+	LookedAt         time.Time
+}
+
 type Org struct {
 	OrgID     string
 	Name      string
