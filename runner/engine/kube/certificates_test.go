@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,6 +78,76 @@ func TestCertificateInSecret(t *testing.T) {
 	} {
 		if c, ok := certificateIn(ref, obj); ok {
 			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// Of a Secret that the runner may not read nothing is said; when the cluster does not answer,
+// nothing is said at all.
+func TestCertificatesThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	tls := httptest.NewTLSServer(nil)
+	t.Cleanup(tls.Close)
+	chain := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw}))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		refuse := func(reason string, code int) {
+			w.WriteHeader(code)
+			fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code)
+		}
+		switch r.URL.Path {
+		case "/version":
+			fmt.Fprint(w, `{"gitVersion":"v1.34.0"}`)
+		case "/api":
+			fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
+		case "/apis":
+			fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+		case "/api/v1":
+			fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"secrets","namespaced":true,"kind":"Secret","verbs":["get"]}]}`)
+		case "/api/v1/namespaces/shop/secrets/good":
+			fmt.Fprintf(w, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"good"},"type":"kubernetes.io/tls","data":{"tls.crt":%q,"tls.key":"Y2FuYXJ5"}}`, chain)
+		case "/api/v1/namespaces/shop/secrets/closed":
+			refuse("Forbidden", http.StatusForbidden)
+		case "/api/v1/namespaces/shop/secrets/ill":
+			refuse("InternalError", http.StatusInternalServerError)
+		default:
+			refuse("NotFound", http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(server.Close)
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: \"" + server.URL + "\"}}]\ncontexts: [{name: a, context: {cluster: a}}]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		secrets []string
+		want    string
+	}{
+		"one may not be read": {[]string{"closed", "good", "good", "gone"}, `[Secret shop/good]`},
+		"none may be read":    {[]string{"closed"}, `[]`},
+		"there are none":      {nil, `[]`},
+		"no answer":           {[]string{"good", "ill"}, `nil`},
+	} {
+		refs := []Ref{{Version: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "other"}}
+		for _, secret := range tt.secrets {
+			refs = append(refs, Ref{Version: "v1", Kind: "Secret", Namespace: "shop", Name: secret})
+		}
+		found := c.Certificates(t.Context(), refs)
+		places := []string{}
+		for _, cert := range found {
+			places = append(places, cert.Place)
+		}
+		got := fmt.Sprint(places)
+		if found == nil {
+			got = "nil"
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}
 }
