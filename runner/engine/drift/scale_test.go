@@ -25,7 +25,7 @@ func TestScaledToNothing(t *testing.T) {
 		"the release does not say how many": {func(o *drift.Object) {
 			delete(spec(o.Wanted), "replicas")
 			spec(o.Tried)["replicas"] = int64(0)
-		}, []string{"human_edit added spec.replicas - 0"}},
+		}, []string{"unknown added spec.replicas - 0"}},
 		"the release wants none": {func(o *drift.Object) {
 			spec(o.Wanted)["replicas"], spec(o.Tried)["replicas"] = int64(0), int64(0)
 		}, nil},

@@ -55,7 +55,7 @@ func (q *Queries) CertificatesOfInstall(ctx context.Context, arg CertificatesOfI
 const certificatesOfOutcome = `-- name: CertificatesOfOutcome :one
 
 SELECT coalesce(CASE WHEN a.action LIKE 'component/%' THEN a.outputs->'certificates' ELSE jsonb_path_query_first(a.outputs, '$.*.certificates') END, 'null')::jsonb AS certificates,
-       coalesce(a.finished_at, a.created_at)::timestamptz AS seen_at
+       least(coalesce(a.finished_at, a.created_at), now())::timestamptz AS seen_at
 FROM action_runs a
 WHERE a.install_id = $1 AND a.action = $2 AND a.state IN ('succeeded', 'failed')
 ORDER BY coalesce(a.scheduled_at, a.created_at) DESC LIMIT 1
@@ -75,6 +75,7 @@ type CertificatesOfOutcomeRow struct {
 // their install.
 // What the newest outcome of a check told of certificates; null when it did not look for
 // them. A probe of a component tells it by itself, one that an app wrote in its only step.
+// The clock of a runner may be ahead.
 func (q *Queries) CertificatesOfOutcome(ctx context.Context, arg CertificatesOfOutcomeParams) (CertificatesOfOutcomeRow, error) {
 	row := q.db.QueryRow(ctx, certificatesOfOutcome, arg.InstallID, arg.Action)
 	var i CertificatesOfOutcomeRow

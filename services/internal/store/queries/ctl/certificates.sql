@@ -4,8 +4,9 @@
 -- name: CertificatesOfOutcome :one
 -- What the newest outcome of a check told of certificates; null when it did not look for
 -- them. A probe of a component tells it by itself, one that an app wrote in its only step.
+-- The clock of a runner may be ahead.
 SELECT coalesce(CASE WHEN a.action LIKE 'component/%' THEN a.outputs->'certificates' ELSE jsonb_path_query_first(a.outputs, '$.*.certificates') END, 'null')::jsonb AS certificates,
-       coalesce(a.finished_at, a.created_at)::timestamptz AS seen_at
+       least(coalesce(a.finished_at, a.created_at), now())::timestamptz AS seen_at
 FROM action_runs a
 WHERE a.install_id = sqlc.arg(install_id) AND a.action = sqlc.arg(action) AND a.state IN ('succeeded', 'failed')
 ORDER BY coalesce(a.scheduled_at, a.created_at) DESC LIMIT 1;
