@@ -82,7 +82,7 @@ func TestScaleToNothingNamesNobody(t *testing.T) {
 	}
 	shown := func(list []metav1.ManagedFieldsEntry) (lines []string) {
 		for _, e := range list {
-			lines = append(lines, e.Manager+" "+string(e.Operation)+" "+string(e.FieldsV1.Raw))
+			lines = append(lines, e.Manager+" "+string(e.Operation)+" "+e.FieldsV1.GetRawString())
 		}
 		return lines
 	}

@@ -1,9 +1,9 @@
 package api_test
 
 import (
-	"fmt"
-	"encoding/json"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"

@@ -45,8 +45,8 @@ func TestCertificatesOfLooks(t *testing.T) {
 			t.Errorf("certificates (-want +got):\n%s", diff)
 		}
 	}
-	cert := func(place, print, ends string) string {
-		return fmt.Sprintf(`{"place":%q,"subject":"shop.example.com","fingerprint":%q,"not_before":"2026-01-01T00:00:00Z","not_after":"%s-01-01T00:00:00Z"}`, place, strings.Repeat(print, 64), ends)
+	cert := func(place, digit, ends string) string {
+		return fmt.Sprintf(`{"place":%q,"subject":"shop.example.com","fingerprint":%q,"not_before":"2026-01-01T00:00:00Z","not_after":"%s-01-01T00:00:00Z"}`, place, strings.Repeat(digit, 64), ends)
 	}
 	looks("component/web", "succeeded", `{"certificates":[`+cert("Secret shop/a", "a", "2027")+`,`+cert("Secret shop/b", "b", "2027")+`]}`)
 	kept("component/web Secret shop/a shop.example.com a 2027", "component/web Secret shop/b shop.example.com b 2027")
