@@ -151,7 +151,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 	below := map[string][]string{
 		"alarms":       {},
 		"alerts":       {},
-		"alertwatch":   {"alerts", "database"},
+		"alertwatch":   {"alerts", "availability", "database"},
 		"alertapi":     {"alerts", "apigen", "apiref", "database", "installs", "paging", "why"},
 		"apiref":       {"apigen"},
 		"database":     {},

@@ -93,6 +93,7 @@ const (
 	AlertKindChainUnreported AlertKind = "chain_unreported"
 	AlertKindDrift           AlertKind = "drift"
 	AlertKindExpiring        AlertKind = "expiring"
+	AlertKindObjective       AlertKind = "objective"
 	AlertKindRunnerSilent    AlertKind = "runner_silent"
 	AlertKindUnhealthy       AlertKind = "unhealthy"
 	AlertKindWaitingTooLong  AlertKind = "waiting_too_long"
@@ -107,6 +108,8 @@ func (e AlertKind) Valid() bool {
 	case AlertKindDrift:
 		return true
 	case AlertKindExpiring:
+		return true
+	case AlertKindObjective:
 		return true
 	case AlertKindRunnerSilent:
 		return true
@@ -3636,6 +3639,25 @@ type CapsuleOrder struct {
 	StateDigest string `json:"state_digest"`
 }
 
+// Certificate A certificate for TLS, of a Secret of the cluster or as a server shows it.
+type Certificate struct {
+	// Fingerprint The SHA-256 of it, in hex.
+	Fingerprint string    `json:"fingerprint"`
+	NotAfter    time.Time `json:"not_after"`
+	NotBefore   time.Time `json:"not_before"`
+
+	// Place Example: Secret shop/web-tls
+	Place string `json:"place"`
+
+	// Soon Its end is so near that an alert says so, or it has ended.
+	Soon bool `json:"soon"`
+
+	// Subject The first name that it is for.
+	//
+	// Example: shop.example.com
+	Subject string `json:"subject"`
+}
+
 // ChainRecord defines model for ChainRecord.
 type ChainRecord struct {
 	// Body The exact bytes that were hashed, base64.
@@ -3823,6 +3845,9 @@ type ChangeSummary struct {
 
 // Check An action whose outcomes are judged.
 type Check struct {
+	// Certificates Of a probe; the certificates for TLS that it saw within the last day. Absent where the customer withholds outputs of checks.
+	Certificates []Certificate `json:"certificates,omitempty"`
+
 	// ChangeID Of a probe; the last change of the component, which its objects are of.
 	ChangeID *string `json:"change_id,omitempty"`
 

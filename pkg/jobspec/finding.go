@@ -14,12 +14,13 @@ const FindingsOutput = "findings"
 
 // Look is what came of one of several probes.
 type Look struct {
-	Outcome    Outcome   `json:"outcome"` // succeeded or failed
-	ExitCode   int       `json:"exit_code"`
-	Error      string    `json:"error,omitempty"`
-	Findings   []Finding `json:"findings,omitempty"`
-	StartedAt  time.Time `json:"started_at"`
-	FinishedAt time.Time `json:"finished_at"`
+	Outcome      Outcome       `json:"outcome"` // succeeded or failed
+	ExitCode     int           `json:"exit_code"`
+	Error        string        `json:"error,omitempty"`
+	Findings     []Finding     `json:"findings,omitempty"`
+	Certificates []Certificate `json:"certificates,omitzero"` // nil when it did not look for them
+	StartedAt    time.Time     `json:"started_at"`
+	FinishedAt   time.Time     `json:"finished_at"`
 }
 
 // Finding is an object of a component that is not ready, or of which nobody can tell.

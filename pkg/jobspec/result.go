@@ -93,6 +93,8 @@ type Result struct {
 	MetricsError string   `json:"metrics_error,omitempty"`
 	// Findings are what a look at a component found that is not ready, or unknown.
 	Findings []Finding `json:"findings,omitempty"`
+	// Certificates are those that it saw; nil when it did not look for them.
+	Certificates []Certificate `json:"certificates,omitzero"`
 	// Looks are what came of each of several probes, in their order.
 	Looks []Look `json:"looks,omitempty"`
 	// Drift is what a look for drift found.

@@ -61,6 +61,12 @@ func TestProbesAreLookedAtTogether(t *testing.T) {
 	if _, has := end("api").Outputs[jobspec.FindingsOutput]; !has {
 		t.Errorf("api was reported without its findings: %+v", end("api"))
 	}
+	if seen := end("api").Outputs[jobspec.CertificatesOutput]; seen == nil {
+		t.Errorf("api was reported without its certificates: %+v", end("api"))
+	}
+	if _, has := end("late").Outputs[jobspec.CertificatesOutput]; has {
+		t.Errorf("late did not look for certificates, and was reported with some: %+v", end("late"))
+	}
 	if run := end("far"); run.State != "failed" {
 		t.Errorf("the probe of another cluster: %+v", run)
 	}

@@ -2,8 +2,13 @@ package engine_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +119,52 @@ func TestManifestThatGetsReady(t *testing.T) {
 	health = d.job(t, jobspec.OperationPlan)
 	health.spec.Operation = jobspec.OperationRun
 	wantContains(t, "error", health.run(t).Error, "not ready: Service "+d.namespace+"/web: is not there")
+}
+
+// A look tells of the certificates of Secrets that a component deployed, and of those that its
+// Ingress names. Nothing else of a Secret leaves the look.
+func TestManifestWithCertificates(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	server := httptest.NewTLSServer(nil)
+	t.Cleanup(server.Close)
+	chain := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	key := base64.StdEncoding.EncodeToString([]byte("canary-of-the-key"))
+	secret := func(name string) string {
+		return fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s}, type: kubernetes.io/tls, data: {tls.crt: %s, tls.key: %s}}", name, chain, key)
+	}
+	d.roll(t, secret("elsewhere")) // of another component
+	d.component = "own"
+	d.roll(t, secret("own")+`
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web}
+spec:
+  tls: [{secretName: elsewhere, hosts: [example.com]}]
+  rules: [{host: example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
+---
+{apiVersion: v1, kind: Secret, metadata: {name: other}, stringData: {tls.crt: canary-of-another}}
+`)
+	health := d.job(t, jobspec.OperationPlan)
+	health.spec.Operation = jobspec.OperationRun
+	got := health.run(t)
+	var places []string
+	for _, c := range got.Certificates {
+		places = append(places, c.Place+" "+c.Subject)
+		if !c.NotAfter.Equal(server.Certificate().NotAfter) {
+			t.Errorf("%s ends at %s", c.Place, c.NotAfter)
+		}
+	}
+	slices.Sort(places)
+	want := []string{"Secret " + d.namespace + "/elsewhere example.com", "Secret " + d.namespace + "/own example.com"}
+	if diff := cmp.Diff(want, places); diff != "" {
+		t.Errorf("certificates (-want +got):\n%s", diff)
+	}
+	raw, err := json.Marshal(got)
+	if told := string(raw) + health.log(t); err != nil || strings.Contains(told, "canary") || strings.Contains(told, key) || strings.Contains(told, chain) {
+		t.Errorf("a look tells of Secrets: %s, %v", told, err)
+	}
 }
 
 // A kind that Kubernetes does not know is unknown when its status could tell and does not, and

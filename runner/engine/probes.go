@@ -67,6 +67,7 @@ func lookAt(ctx context.Context, j *job.Job, p jobspec.Probe) jobspec.Look {
 		j.Logf("%s: %s", own.Subject(), result.Error)
 	}
 	return jobspec.Look{
-		Outcome: result.Outcome, ExitCode: result.ExitCode, Error: result.Error, Findings: result.Findings, StartedAt: result.StartedAt, FinishedAt: result.FinishedAt,
+		Outcome: result.Outcome, ExitCode: result.ExitCode, Error: result.Error, Findings: result.Findings, Certificates: result.Certificates,
+		StartedAt: result.StartedAt, FinishedAt: result.FinishedAt,
 	}
 }

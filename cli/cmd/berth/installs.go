@@ -261,7 +261,7 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 func (c *cli) installsHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "health INSTALL", Short: "Show whether an install is healthy, and its health checks", Args: command.Exactly("INSTALL"),
-		Long: `Shows the verdict of now, the checks behind it, and the remediations that have not ended. With --since or --until it shows how the
+		Long: `Shows the verdict of now, the checks behind it, certificates that end soon, and the remediations that have not ended. With --since or --until it shows how the
 install and each of its components were over that time: a strip, which share of the known
 time was healthy, when it was unhealthy, and what the objective leaves, if there is one
 (berth installs set INSTALL objective=99.9).
@@ -295,6 +295,9 @@ ago: 2h, 7d.`,
 			return err
 		}
 		for _, line := range past.Why(health.Checks) {
+			output.Println(c.Out, line)
+		}
+		for _, line := range past.Ending(health.Checks, c.Now()) {
 			output.Println(c.Out, line)
 		}
 		return past.Open(ctx, c.CLI, client, args[0])

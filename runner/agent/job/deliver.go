@@ -154,6 +154,9 @@ func runOf(tick jobdir.Tick, r jobspec.Result) jobspec.Run {
 	if len(r.Findings) > 0 {
 		run.Outputs[jobspec.FindingsOutput] = r.Findings
 	}
+	if r.Certificates != nil {
+		run.Outputs[jobspec.CertificatesOutput] = r.Certificates
+	}
 	for _, step := range r.Steps {
 		if len(step.Outputs) > 0 {
 			run.Outputs[step.Name] = step.Outputs

@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,7 +84,8 @@ func (j *job) prepare(ctx context.Context) error {
 	spec.Fence = j.order.Fence
 	if spec.Drift != nil {
 		look := *spec.Drift
-		look.NoValues = noValues
+		look.NoValues, look.Key = noValues, driftKey(j.deps.Keys.Salt) // whatever the order says
+		j.secrets.add(base64.StdEncoding.EncodeToString(look.Key), "key of digests")
 		spec.Drift = &look
 	}
 	raw, err := json.Marshal(spec)

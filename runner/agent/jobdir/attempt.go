@@ -101,7 +101,8 @@ func (t Tick) Ticks(runID string, r jobspec.Result) []Reported {
 			own.Outcome, own.Error = jobspec.OutcomeFailed, "the engine said nothing of it"
 		case i < len(r.Looks):
 			l := r.Looks[i]
-			own.Outcome, own.ExitCode, own.Error, own.Remedy, own.Findings, own.StartedAt, own.FinishedAt = l.Outcome, l.ExitCode, l.Error, "", l.Findings, l.StartedAt, l.FinishedAt
+			own.Outcome, own.ExitCode, own.Error, own.Remedy, own.StartedAt, own.FinishedAt = l.Outcome, l.ExitCode, l.Error, "", l.StartedAt, l.FinishedAt
+			own.Findings, own.Certificates = l.Findings, l.Certificates
 		}
 		all = append(all, Reported{Tick: Tick{Action: look.Action, At: look.At, HealthCheck: t.HealthCheck}, RunID: look.RunID, Result: own})
 	}

@@ -77,6 +77,13 @@ var scenarios = []scenario{
 		want:   []string{"human_edit changed spec.replicas 3 5 by kubectl"},
 	},
 	{
+		// The API server leaves a count of zero out of a Scale, so it takes replicas from
+		// Berth and gives them to nobody.
+		name: "kubectl scale to nothing", kind: "web",
+		writes: []write{{"kubectl", "scale", `{"spec":{"replicas":0}}`}},
+		want:   []string{"human_edit changed spec.replicas 3 0"},
+	},
+	{
 		name: "kubectl rollout restart", kind: "web",
 		writes: []write{{"kubectl-rollout", "", `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"2026-11-01T00:00:00Z"}}}}}`}},
 		want:   []string{`human_edit added spec.template.metadata.annotations.kubectl.kubernetes.io/restartedAt - "2026-11-01T00:00:00Z" by kubectl-rollout at`},

@@ -15,7 +15,9 @@
 //	              status of the object, or it writes replicas through the scale
 //	              subresource, or it is known or named as one
 //	human_edit    a tool that a person or a pipeline starts owns it: kubectl,
-//	              k9s, Lens, a browser, curl, helm run by hand
+//	              k9s, Lens, a browser, curl, helm run by hand; or replicas are
+//	              0 in the place of a number of the release and nobody owns them,
+//	              which only a scale to 0 brings about
 //	real          it differs and nobody in managedFields explains it: a removed
 //	              field, a value under Berth's own name, an object that is gone,
 //	              left over or made again

@@ -253,6 +253,10 @@ func (w *walker) leaf(f field, v three) {
 	if f.n != nil && v.want == nil {
 		others |= f.n.all() &^ w.berth
 	}
+	if d, ok := w.toNothing(f, v); ok {
+		w.add(f, v, d)
+		return
+	}
 	if !w.isTried {
 		switch {
 		case v.want == nil:
@@ -281,6 +285,24 @@ func (w *walker) leaf(f field, v three) {
 	default:
 		w.add(f, v, w.unowned(Changed, "nobody but Berth owns it in managedFields"))
 	}
+}
+
+// toNothing is about replicas that nobody owns and that are 0. Who asks for a scale of 0
+// leaves no name: a Scale without a count has no field to own, so the API server takes the
+// field from its owners and gives it to nobody. Nothing else does that to an object that
+// has owners, and no default of these kinds is 0. Where the release leaves the count to
+// others, it may well be an autoscaler.
+func (w *walker) toNothing(f field, v three) (Difference, bool) {
+	count, _ := scalar(v.live)
+	scaled := w.ref.Group == "apps" && f.path.String() == "spec.replicas" && count == "0" && !same(v.want, v.live, 0)
+	if !scaled || f.own != 0 || w.berth == 0 || w.broken != "" {
+		return Difference{}, false
+	}
+	d := Difference{What: Changed, Class: HumanEdit, Why: "scaled to nothing, which leaves no name: kubectl scale, or an autoscaler that goes down to zero"}
+	if v.want == nil {
+		d.What, d.Class = Added, Unknown
+	}
+	return d, true
 }
 
 // added is about a field that the release does not set.

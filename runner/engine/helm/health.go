@@ -22,8 +22,7 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return result, err
 	}
 	if in.StorageDriver == driverHeld {
-		result.Findings, err = inventoryHealth(ctx, j, cluster, in)
-		return result, err
+		return inventoryHealth(ctx, j, cluster, in)
 	}
 	found, err := keeping{cluster: cluster, in: in, inventory: cluster.InventoryOf(j, in.Namespace)}.find(ctx)
 	if err != nil {
@@ -40,6 +39,7 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if result.Findings, err = cluster.Health(ctx, refs); err != nil {
 		return result, err
 	}
+	result.Certificates = cluster.Certificates(ctx, refs)
 	if last.Info.Status == release.StatusFailed {
 		j.Logf("revision %d of release %s failed", last.Version, last.Name)
 	}
@@ -52,21 +52,22 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 
 // inventoryHealth looks at the objects that the inventory in the cluster names: what the
 // control plane keeps of a release is not asked for, so that health checks work without it.
-func inventoryHealth(ctx context.Context, j *job.Job, cluster *kube.Cluster, in inputs) ([]jobspec.Finding, error) {
+func inventoryHealth(ctx context.Context, j *job.Job, cluster *kube.Cluster, in inputs) (jobspec.Result, error) {
+	result := jobspec.Result{Tool: tool()}
 	record, err := cluster.InventoryOf(j, in.Namespace).Load(ctx)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	if !record.Exists {
-		return nil, job.Failf("deploy it", "release %s is not in namespace %s", in.ReleaseName, in.Namespace)
+		return result, job.Failf("deploy it", "release %s is not in namespace %s", in.ReleaseName, in.Namespace)
 	}
-	findings, err := cluster.Health(ctx, record.Objects)
-	if err != nil {
-		return nil, err
+	if result.Findings, err = cluster.Health(ctx, record.Objects); err != nil {
+		return result, err
 	}
-	if why := kube.Verdict(findings); why != "" {
-		return findings, job.Failf("look at its pods and events", "release %s: not ready: %s", in.ReleaseName, why)
+	result.Certificates = cluster.Certificates(ctx, record.Objects)
+	if why := kube.Verdict(result.Findings); why != "" {
+		return result, job.Failf("look at its pods and events", "release %s: not ready: %s", in.ReleaseName, why)
 	}
-	j.Logf("%s of release %s are ready%s", kube.Counted(len(record.Objects), findings), in.ReleaseName, kube.Untold(findings))
-	return findings, nil
+	j.Logf("%s of release %s are ready%s", kube.Counted(len(record.Objects), result.Findings), in.ReleaseName, kube.Untold(result.Findings))
+	return result, nil
 }

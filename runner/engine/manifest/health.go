@@ -30,7 +30,7 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err != nil {
 		return jobspec.Result{}, err
 	}
-	result := jobspec.Result{Findings: findings}
+	result := jobspec.Result{Findings: findings, Certificates: c.Certificates(ctx, record.Objects)}
 	if why := kube.Verdict(findings); why != "" {
 		return result, job.Failf("", "not ready: %s", why)
 	}

@@ -4,14 +4,20 @@ package probe
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/certificate"
 )
 
 // Exit codes.
@@ -75,12 +81,30 @@ func lookHTTP(ctx context.Context, env func(string) string, say io.Writer) int {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, resp.Body, maxBody)
+	tellCertificate(env("BERTH_ACTIONS_OUTPUT_FILEPATH"), target, resp.TLS)
 	if resp.StatusCode < low || resp.StatusCode > high {
 		fmt.Fprintf(say, "%s: %s, want %s\n", shown, resp.Status, env("PROBE_STATUS"))
 		return exitBad
 	}
 	fmt.Fprintf(say, "%s: %s\n", shown, resp.Status)
 	return exitGood
+}
+
+// tellCertificate writes the certificate with which a server answered to the file for outputs,
+// or that there was none. It is no part of the verdict: when the file cannot be written, the
+// certificate is not told.
+func tellCertificate(file string, target *url.URL, state *tls.ConnectionState) {
+	if file == "" {
+		return
+	}
+	seen := []jobspec.Certificate{}
+	if state != nil && len(state.PeerCertificates) > 0 {
+		seen = append(seen, certificate.Of(target.Scheme+"://"+target.Host, state.PeerCertificates[0]))
+	}
+	data, err := json.Marshal(map[string]any{jobspec.CertificatesOutput: seen})
+	if err == nil {
+		_ = os.WriteFile(file, data, 0o600)
+	}
 }
 
 func lookTCP(ctx context.Context, target string, say io.Writer) int {

@@ -3301,7 +3301,7 @@ export interface components {
          * @description What is wrong.
          * @enum {string}
          */
-        AlertKind: "unhealthy" | "runner_silent" | "waiting_too_long" | "workflow_failed" | "expiring" | "chain_unreported" | "drift";
+        AlertKind: "unhealthy" | "runner_silent" | "waiting_too_long" | "workflow_failed" | "expiring" | "chain_unreported" | "drift" | "objective";
         AlertMute: {
             /** Format: date-time */
             created_at: string;
@@ -3784,6 +3784,24 @@ export interface components {
             /** @description Of the state that templates read; empty without one. */
             state_digest: string;
         };
+        /** @description A certificate for TLS, of a Secret of the cluster or as a server shows it. */
+        Certificate: {
+            /** @description The SHA-256 of it, in hex. */
+            fingerprint: string;
+            /** Format: date-time */
+            not_after: string;
+            /** Format: date-time */
+            not_before: string;
+            /** @example Secret shop/web-tls */
+            place: string;
+            /** @description Its end is so near that an alert says so, or it has ended. */
+            soon: boolean;
+            /**
+             * @description The first name that it is for.
+             * @example shop.example.com
+             */
+            subject: string;
+        };
         ChainRecord: {
             /**
              * @description The exact bytes that were hashed, base64.
@@ -3921,6 +3939,8 @@ export interface components {
         };
         /** @description An action whose outcomes are judged. */
         Check: {
+            /** @description Of a probe; the certificates for TLS that it saw within the last day. Absent where the customer withholds outputs of checks. */
+            certificates?: components["schemas"]["Certificate"][];
             /** @description Of a probe; the last change of the component, which its objects are of. */
             change_id?: string;
             /** @description Of a probe; the objects that are not ready, or of which nobody can tell, at its last look. Absent where the customer withholds outputs of checks. */

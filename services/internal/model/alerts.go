@@ -12,11 +12,12 @@ const (
 	AlertExpiring        AlertKind = "expiring"         // something ends soon
 	AlertChainUnreported AlertKind = "chain_unreported" // the runner worked, and its chain did not arrive
 	AlertDrift           AlertKind = "drift"            // a resource is not as it was deployed
+	AlertObjective       AlertKind = "objective"        // the install was unhealthy for longer than its objective allows
 )
 
 // AlertKinds are all kinds.
 var AlertKinds = []AlertKind{
-	AlertUnhealthy, AlertRunnerSilent, AlertWaitingTooLong, AlertWorkflowFailed, AlertExpiring, AlertChainUnreported, AlertDrift,
+	AlertUnhealthy, AlertRunnerSilent, AlertWaitingTooLong, AlertWorkflowFailed, AlertExpiring, AlertChainUnreported, AlertDrift, AlertObjective,
 }
 
 // AlertState is the state of an alert.

@@ -12,9 +12,6 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// mostLead is how long before an end people are told at the earliest.
-const mostLead = 24 * time.Hour
-
 // ends are the things with an end that the control plane knows of.
 func ends(ctx context.Context, tx *database.Tx, s scene) (all []alerts.Observation, err error) {
 	rows, err := tx.EndsToAlert(ctx, s.Install.ID)
@@ -30,11 +27,7 @@ func ends(ctx context.Context, tx *database.Tx, s scene) (all []alerts.Observati
 // ofEnd is about something in the last quarter of its life, at most the last day. When it
 // is renewed it has another end, and the alert closes.
 func ofEnd(row ctldb.EndsToAlertRow, now time.Time) alerts.Observation {
-	soon := row.Ends.Add(-min(mostLead, row.Ends.Sub(row.Starts)/4))
-	o := alerts.Observation{Kind: model.AlertExpiring, Subject: strings.TrimSpace(row.What + " " + row.Name), Seen: alerts.Good, Since: soon, Turns: soon}
-	if !now.Before(soon) {
-		o.Seen, o.Turns = alerts.Bad, time.Time{}
-	}
+	o := expiring(strings.TrimSpace(row.What+" "+row.Name), alerts.Soon(row.Starts, row.Ends, alerts.LeadOfDay), now)
 	at := row.Ends.UTC().Format(time.RFC3339)
 	switch row.What {
 	case "settings":
@@ -52,6 +45,38 @@ func ofEnd(row ctldb.EndsToAlertRow, now time.Time) alerts.Observation {
 	default:
 		o.Text = fmt.Sprintf("%s ends at %s", o.Subject, at)
 	}
+	return o
+}
+
+// expiring is about something whose end is near from a time on.
+func expiring(about string, soon, now time.Time) alerts.Observation {
+	o := alerts.Observation{Kind: model.AlertExpiring, Subject: about, Seen: alerts.Good, Since: soon, Turns: soon}
+	if !now.Before(soon) {
+		o.Seen, o.Turns = alerts.Bad, time.Time{}
+	}
+	return o
+}
+
+// certificates are those that probes of a live install saw.
+func certificates(ctx context.Context, tx *database.Tx, s scene) (all []alerts.Observation, err error) {
+	if s.Install.State != model.InstallLive {
+		return nil, nil
+	}
+	rows, err := tx.CertificatesOfInstall(ctx, ctldb.CertificatesOfInstallParams{InstallID: s.Install.ID, Since: s.Now.Add(-alerts.CertificateSeenFor)})
+	for _, row := range rows {
+		all = append(all, ofCertificate(row, s.Now))
+	}
+	return all, err
+}
+
+// ofCertificate is about a place: when another certificate is there, it has another end.
+func ofCertificate(row ctldb.Certificate, now time.Time) alerts.Observation {
+	o := expiring("certificate "+row.Place, alerts.Soon(row.NotBefore, row.NotAfter, alerts.LeadOfCertificate), now)
+	ends := "ends"
+	if !now.Before(row.NotAfter) {
+		ends = "ended"
+	}
+	o.Text = fmt.Sprintf("the certificate for %s (%s) %s at %s", row.Subject, row.Place, ends, row.NotAfter.UTC().Format(time.RFC3339))
 	return o
 }
 

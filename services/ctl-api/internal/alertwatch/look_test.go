@@ -582,3 +582,101 @@ func TestDropOld(t *testing.T) {
 		t.Errorf("left are %s", got)
 	}
 }
+
+// A certificate is told once before its end, and no more when another one is in its place or
+// nobody has seen it for a day.
+func TestCertificateEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	put := func(ends time.Duration) {
+		t.Helper()
+		w.exec(`delete from certificates`)
+		w.exec(`insert into certificates (org_id, install_id, check_name, place, subject, fingerprint, not_before, not_after, seen_at)
+		        values ($1, $2, 'component/web', 'Secret shop/tls', 'shop.example.com', 'f', $3, $4, $5)`,
+			w.org, w.installs[0], w.clock.Add(ends-90*24*time.Hour), w.clock.Add(ends), w.clock)
+	}
+	told := func(want string) {
+		t.Helper()
+		if got := w.text(`select coalesce(string_agg(state || ' ' || subject, ', ' order by id), '') from alerts where kind = 'expiring'`); got != want {
+			t.Errorf("alerts %q, want %q", got, want)
+		}
+	}
+	put(15 * 24 * time.Hour)
+	w.wantNext(w.look(0), 24*time.Hour)
+	told("")
+	w.pass(24 * time.Hour)
+	w.exec(`update certificates set seen_at = $1`, w.clock)
+	w.look(0)
+	told("open certificate Secret shop/tls")
+	if got, want := w.text(`select text from alerts`), "the certificate for shop.example.com (Secret shop/tls) ends at "; !strings.HasPrefix(got, want) {
+		t.Errorf("the alert says %q, want %q…", got, want)
+	}
+	put(90 * 24 * time.Hour) // renewed
+	w.look(0)
+	told("closed certificate Secret shop/tls")
+	put(-time.Hour) // it has ended
+	w.look(0)
+	told("closed certificate Secret shop/tls, open certificate Secret shop/tls")
+	w.pass(25 * time.Hour) // what looks tell was switched off
+	w.look(0)
+	told("closed certificate Secret shop/tls, closed certificate Secret shop/tls")
+}
+
+// An install that was unhealthy for longer than its objective allows has one alert, until
+// enough of what is allowed is left again. The history is read once an hour.
+func TestObjectiveIsMissed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.exec(`delete from resource_history`)
+	past := func(ago time.Duration, health string) {
+		w.exec(`insert into resource_history (org_id, resource_id, at, type, state, health, drift) values ($1, $2, $3, 'helm_chart', 'live', $4, 'none')`, w.org, w.web[0], w.clock.Add(-ago), health)
+	}
+	told := func(want string) {
+		t.Helper()
+		if got := w.text(`select coalesce(string_agg(state, ' ' order by id), '') from alerts where kind = 'objective'`); got != want {
+			t.Errorf("alerts %q, want %q", got, want)
+		}
+	}
+	past(60*24*time.Hour, "healthy")
+	past(48*time.Hour, "unhealthy") // an hour
+	past(47*time.Hour, "healthy")
+	w.look(0)
+	told("") // no objective
+	w.exec(`update installs set health_objective = 99.9`)
+	w.wantNext(w.look(0), time.Hour)
+	told("open")
+	want := "unhealthy for 1h0m0s of the last 30 days; the objective of 99.9 % allows 43m12s"
+	if got := w.text(`select text from alerts where kind = 'objective'`); got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	w.exec(`delete from resource_history where health = 'unhealthy'`)
+	w.pass(59 * time.Minute)
+	w.wantNext(w.look(0), time.Minute)
+	told("open") // it has not counted again
+	w.pass(time.Minute)
+	w.look(0)
+	told("closed")
+
+	past(24*time.Hour, "unhealthy") // 40 minutes: what is allowed is nearly used
+	past(24*time.Hour-40*time.Minute, "healthy")
+	w.pass(time.Hour)
+	w.look(0)
+	told("closed")
+	past(12*time.Hour, "unhealthy") // 5 more
+	past(12*time.Hour-5*time.Minute, "healthy")
+	w.pass(time.Hour)
+	w.look(0)
+	told("closed open")
+	w.exec(`update installs set health_objective = 99.89`) // is looked at at once: 47 min 31 s
+	w.look(0)
+	told("closed open")
+	w.exec(`update installs set health_objective = 99.5`)
+	w.look(0)
+	told("closed closed")
+	w.exec(`update installs set health_objective = 99.99`)
+	w.look(0)
+	told("closed closed open")
+	w.exec(`update installs set health_objective = null`)
+	w.look(0)
+	told("closed closed closed")
+}

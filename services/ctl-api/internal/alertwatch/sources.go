@@ -36,7 +36,7 @@ type source func(ctx context.Context, tx *database.Tx, s scene) ([]alerts.Observ
 
 // sources are all of them. One more kind of alert is one more function here.
 var sources = map[string]source{
-	"verdicts": verdicts, "runner": runner, "workflows": workflows, "waits": waits, "ends": ends, "chain": chain, "drift": drift,
+	"verdicts": verdicts, "runner": runner, "workflows": workflows, "waits": waits, "ends": ends, "chain": chain, "drift": drift, "certificates": certificates, "objective": objective,
 }
 
 // observe asks all sources. A rehearsal, and an install of which nothing is left, has

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/verdict"
+	"github.com/berth-dev/berth/services/ctl-api/internal/alerts"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apiref"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -32,8 +33,15 @@ func (s *Server) GetHealth(ctx context.Context, req apigen.GetHealthRequestObjec
 		if err != nil {
 			return err
 		}
-		out, err = healthView(install, checks, resources)
-		return err
+		certificates, err := tx.CertificatesOfInstall(ctx, ctldb.CertificatesOfInstallParams{InstallID: install.ID, Since: time.Now().Add(-alerts.CertificateSeenFor)})
+		if err != nil {
+			return err
+		}
+		if out, err = healthView(install, checks, resources); err != nil {
+			return err
+		}
+		addCertificates(out.Checks, certificates, time.Now())
+		return nil
 	})
 	return apigen.GetHealth200JSONResponse(out), err
 }
@@ -66,6 +74,20 @@ func healthView(install ctldb.Install, checks []ctldb.ListChecksRow, resources [
 		})
 	}
 	return out, err
+}
+
+// addCertificates adds to each check the certificates that it saw.
+func addCertificates(checks []apigen.Check, certificates []ctldb.Certificate, now time.Time) {
+	for i := range checks {
+		for _, c := range certificates {
+			if c.CheckName == checks[i].Name {
+				checks[i].Certificates = append(checks[i].Certificates, apigen.Certificate{
+					Place: c.Place, Subject: c.Subject, Fingerprint: c.Fingerprint, NotBefore: c.NotBefore, NotAfter: c.NotAfter,
+					Soon: !now.Before(alerts.Soon(c.NotBefore, c.NotAfter, alerts.LeadOfCertificate)),
+				})
+			}
+		}
+	}
 }
 
 // checkView is a check with what it said last and, of a probe, the component and its change.

@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -115,5 +117,31 @@ func TestHealthHistory(t *testing.T) {
 	}
 	if empty, err := c.GetHealthHistoryWithResponse(t.Context(), "acme", &ctlapi.GetHealthHistoryParams{Until: new(since.AddDate(-1, 0, 0))}); err != nil || empty.JSON200 == nil || empty.JSON200.Install.Availability != nil {
 		t.Errorf("a time of which nothing is known: %+v, %v", empty, err)
+	}
+}
+
+func TestHealthShowsCertificates(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	admin := d.org("initech")
+	admin.released("hello", hello())
+	admin.live("hello", "acme")
+	d.sql(`insert into checks (org_id, install_id, name, verdict) select org_id, id, 'component/web', 'healthy' from installs`)
+	d.sql(`insert into certificates (org_id, install_id, check_name, place, subject, fingerprint, not_before, not_after, seen_at)
+	       select i.org_id, i.id, 'component/web', x.place, 'shop.example.com', 'f', now() - interval '80 days', now() + x.left_over, now() - x.unseen from installs i,
+	       (values ('Secret shop/far', interval '20 days', interval '1 hour'), ('Secret shop/near', interval '6 days', interval '1 hour'), ('Secret shop/unseen', interval '6 days', interval '25 hours')) x (place, left_over, unseen)`)
+	status, _, body := admin.raw("GET", "/installs/acme/health", "")
+	var health ctlapi.Health
+	if err := json.Unmarshal(body, &health); err != nil || status != http.StatusOK {
+		t.Fatalf("answered %d: %s", status, body)
+	}
+	var got []string
+	for _, check := range health.Checks {
+		for _, c := range check.Certificates {
+			got = append(got, fmt.Sprintf("%s %s %s %t", check.Name, c.Place, c.Subject, c.Soon))
+		}
+	}
+	if diff := cmp.Diff([]string{"component/web Secret shop/far shop.example.com false", "component/web Secret shop/near shop.example.com true"}, got); diff != "" {
+		t.Errorf("certificates (-want +got):\n%s", diff)
 	}
 }

@@ -154,7 +154,10 @@ func judgeOne(ctx context.Context, tx *database.Tx, j Judged, s source) (model.V
 		silentAt = recent[0].At.Add(s.rules.SilentAfter + time.Second)
 		put.SilentAt = &silentAt
 	}
-	return v, silentAt, tx.PutCheck(ctx, put)
+	if err := tx.PutCheck(ctx, put); err != nil {
+		return model.Unknown, time.Time{}, err
+	}
+	return v, silentAt, keepCertificates(ctx, tx, j.Install.ID, s.name)
 }
 
 func setResources(ctx context.Context, tx *database.Tx, p ctldb.SetResourceHealthParams) error {

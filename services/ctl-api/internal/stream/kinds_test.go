@@ -141,7 +141,7 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 	if !slices.IsSorted(want) {
 		t.Error("the list of kinds is not sorted: event.Of would not find them")
 	}
-	if diff := cmp.Diff(want, column(t, admin, `select kind from events group by kind order by kind collate "C"`)); diff != "" {
+	if diff := cmp.Diff(want, column(t, admin, `select kind from events where kind not like 'incident_of_install.%' group by kind order by kind collate "C"`)); diff != "" {
 		t.Errorf("kinds in the stream (-listed in pkg/event +emitted):\n%s", diff)
 	}
 	// Every field of a body is documented, and no text of a tool is one.
@@ -153,22 +153,23 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 		}
 	}
 	for field, want := range map[string]string{
-		`select body->>'actor' from events where kind = 'change.approved'`:                                                             "bob",
-		`select body->>'resource' from events where kind = 'health.changed'`:                                                           "api",
-		`select body->>'changed' from events where kind = 'inputs.changed'`:                                                            `["size"]`,
-		`select string_agg(body->>'version', ' ' order by seq) from events where kind = 'secret.set'`:                                  "1 2",
-		`select string_agg((body->>'role') || ' ' || (body->>'actor'), ', ' order by seq) from events where kind like 'role.%'`:        "repair customer: ada, repair berth-runner",
-		`select count(*)::text from events where kind = 'resource.orphaned' and body->>'from' = 'live'`:                                "1",
-		`select string_agg((body->>'webhook') || ' ' || (body->>'delivery_id'), ',') from events where kind = 'webhook_delivery.dead'`: "pager dlv_1",
-		`select app_id || customer_id from events where kind = 'step.failed'`:                                                          "app1cus1",
-		`select count(*)::text from events where body->>'action' like 'component/%'`:                                                   "0",
-		`select string_agg((body->>'alert_id') || ' ' || kind, ', ' order by seq) from events where kind like 'alert.%'`:               "alt_1 alert.opened, alt_2 alert.joined, alt_1 alert.acknowledged, alt_1 alert.closed, alt_2 alert.closed",
-		`select count(*)::text from event_outbox`:                                                                                      "0",
-		`select (max(seq) = count(*) and min(seq) = 1)::text from events`:                                                              "true",
-		`select count(*)::text from events where kind = 'install.updated'`:                                                             "1",
-		`select count(*)::text from events where kind like 'remediation.%'`:                                                            "3",
-		`select count(*)::text from events where kind = 'check.changed'`:                                                               "1",
-		`select count(*)::text from events where body->>'alarm_kind' = 'recipient_trusted'`:                                            "0",
+		`select body->>'actor' from events where kind = 'change.approved'`:                                                                                                                   "bob",
+		`select body->>'resource' from events where kind = 'health.changed'`:                                                                                                                 "api",
+		`select body->>'changed' from events where kind = 'inputs.changed'`:                                                                                                                  `["size"]`,
+		`select string_agg(body->>'version', ' ' order by seq) from events where kind = 'secret.set'`:                                                                                        "1 2",
+		`select string_agg((body->>'role') || ' ' || (body->>'actor'), ', ' order by seq) from events where kind like 'role.%'`:                                                              "repair customer: ada, repair berth-runner",
+		`select count(*)::text from events where kind = 'resource.orphaned' and body->>'from' = 'live'`:                                                                                      "1",
+		`select string_agg((body->>'webhook') || ' ' || (body->>'delivery_id'), ',') from events where kind = 'webhook_delivery.dead'`:                                                       "pager dlv_1",
+		`select app_id || customer_id from events where kind = 'step.failed'`:                                                                                                                "app1cus1",
+		`select count(*)::text from events where body->>'action' like 'component/%'`:                                                                                                         "0",
+		`select string_agg((body->>'alert_id') || ' ' || kind, ', ' order by seq) from events where kind like 'alert.%'`:                                                                     "alt_1 alert.opened, alt_2 alert.joined, alt_1 alert.acknowledged, alt_1 alert.closed, alt_2 alert.closed",
+		`select string_agg(kind || ' ' || install_id || ' ' || (body->>'incident_id') || ' ' || (body ? 'installs'), ', ' order by seq) from events where kind like 'incident_of_install.%'`: "incident_of_install.opened ins1 inc_1 false, incident_of_install.closed ins1 inc_1 false",
+		`select count(*)::text from event_outbox`:                                                                                                                                            "0",
+		`select (max(seq) = count(*) and min(seq) = 1)::text from events`:                                                                                                                    "true",
+		`select count(*)::text from events where kind = 'install.updated'`:                                                                                                                   "1",
+		`select count(*)::text from events where kind like 'remediation.%'`:                                                                                                                  "3",
+		`select count(*)::text from events where kind = 'check.changed'`:                                                                                                                     "1",
+		`select count(*)::text from events where body->>'alarm_kind' = 'recipient_trusted'`:                                                                                                  "0",
 	} {
 		if got := column(t, admin, field); !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: got %q, want %q", field, got, want)

@@ -36,6 +36,28 @@ type Query struct {
 	InstallID *string
 	AppID     *string
 	Principal auth.Principal
+	// Covers keeps the events of what the reader has limited itself to; nil: it has not.
+	Covers func(ctx context.Context, events []Event) ([]Event, error)
+}
+
+// whole says that a reader asks for the whole org, and may.
+func (q Query) whole() bool {
+	return q.InstallID == nil && q.AppID == nil && q.Covers == nil && q.Principal.Scope(permission(event.Installs)).Everywhere
+}
+
+// covered are those of some events that the reader may see, and that happened where it
+// looks.
+func (q Query) covered(ctx context.Context, events []Event) ([]Event, error) {
+	var seen []Event
+	for _, e := range events {
+		if MayRead(q.Principal, e) && (q.InstallID == nil || *q.InstallID == e.InstallID) && (q.AppID == nil || *q.AppID == e.AppID) {
+			seen = append(seen, e)
+		}
+	}
+	if q.Covers == nil {
+		return seen, nil
+	}
+	return q.Covers(ctx, seen)
 }
 
 // Page is a piece of the stream. Position is the number up to which the reader has
@@ -124,7 +146,7 @@ func ReadTo(ctx context.Context, tx *database.Tx, q Query, span Span) (Page, err
 	scope := q.Principal.Scope(permission(event.Installs))
 	rows, err := tx.EventsBetween(ctx, ctldb.EventsBetweenParams{
 		After: span.After, UpTo: span.UpTo, Everywhere: scope.Everywhere, Customers: list(scope.Customers), Apps: list(scope.Apps), Installs: list(scope.Installs),
-		Kinds: words(q.Kinds), InstallID: q.InstallID, AppID: q.AppID, Most: int32(span.Most),
+		Kinds: words(storedKinds(q.Kinds)), InstallID: q.InstallID, AppID: q.AppID, Most: int32(span.Most),
 	})
 	if err != nil {
 		return Page{}, fmt.Errorf("read events: %w", err)
@@ -134,21 +156,26 @@ func ReadTo(ctx context.Context, tx *database.Tx, q Query, span Span) (Page, err
 		page.Position = rows[len(rows)-1].Seq
 		page.More = page.Position < span.UpTo
 	}
-	seen := span.After
+	events := make([]Event, 0, len(rows))
 	for _, row := range rows {
-		e := eventOf(row)
-		if !MayRead(q.Principal, e) {
-			continue
-		}
-		e.After, seen = seen, e.Seq
-		page.Events = append(page.Events, e)
+		events = append(events, eventOf(row))
+	}
+	if events, err = q.covered(ctx, events); err != nil {
+		return Page{}, err
+	}
+	if page.Events, err = onceOfIncidents(ctx, tx, q, events); err != nil {
+		return Page{}, err
+	}
+	seen := span.After
+	for i := range page.Events {
+		page.Events[i].After, seen = seen, page.Events[i].Seq
 	}
 	return page, nil
 }
 
 func eventOf(row ctldb.EventsBetweenRow) Event {
 	return Event{
-		Seq: row.Seq, ID: row.ID, At: row.At, Kind: event.Kind(row.Kind), Body: row.Body,
+		Seq: row.Seq, ID: row.ID, At: row.At, Kind: kindOf(row.Kind), Body: row.Body,
 		CustomerID: optional.Value(row.CustomerID), AppID: optional.Value(row.AppID), InstallID: optional.Value(row.InstallID),
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +26,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -401,5 +404,145 @@ func TestOneDeliveryOfAnEpisode(t *testing.T) {
 	arrived("alert.opened alert.opened") // the next episode
 	if calls.Load() != 2 {
 		t.Errorf("the pager was called %d times, want 2", calls.Load())
+	}
+}
+
+// Webhooks that cover some installs get an incident that reaches one of these, once, and
+// with no word about others; those of the whole org get it as before. So do readers, by
+// their rights. A replay sends the same again.
+func TestIncidentOfFilteredWebhooks(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	var mu sync.Mutex
+	bodies := map[string][]string{}
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		bodies[r.URL.Path] = append(bodies[r.URL.Path], string(body))
+	}))
+	t.Cleanup(receiver.Close)
+	w.exec(t, `insert into apps (id, org_id, name) values ('app1', 'org1', 'shop'), ('app2', 'org1', 'blog')`)
+	w.exec(t, `insert into customers (id, org_id, name) values ('cus1', 'org1', 'acme'), ('cus2', 'org1', 'globex')`)
+	w.exec(t, `insert into installs (id, org_id, customer_id, app_id, name, stack_kind, state, created_by, labels) values
+	             ('ins1', 'org1', 'cus1', 'app1', 'one', 'local', 'live', 'ada', '{}'), ('ins2', 'org1', 'cus2', 'app1', 'two', 'local', 'live', 'ada', '{"tier": "gold"}'),
+	             ('ins3', 'org1', 'cus2', 'app2', 'three', 'local', 'live', 'ada', '{"tier": "gold"}')`)
+	hooks := map[string]string{
+		"all":   `{"kinds": ["incident.*"]}`,
+		"blog":  `{"kinds": ["incident.*"], "apps": ["app2"]}`,
+		"one":   `{"kinds": ["incident.opened"], "installs": ["ins1"]}`,
+		"gold":  `{"kinds": ["incident.*"], "labels": {"tier": "gold"}}`,
+		"tin":   `{"kinds": ["incident.*"], "labels": {"tier": "tin"}}`,
+		"quiet": `{"kinds": ["workflow.*"], "installs": ["ins1"]}`,
+	}
+	ids := map[string]string{}
+	for name, filters := range hooks {
+		ids[name], _ = w.create(t, name, receiver.URL+"/"+name)
+		w.exec(t, `update webhooks set filters = $2 where id = $1`, ids[name], filters)
+	}
+	joins := func(alert, install string) {
+		t.Helper()
+		w.exec(t, `insert into alerts (id, org_id, install_id, kind, subject, state, text, since, opened_at, tell_at, told_at, incident_id)
+		           values ($1, 'org1', $2, 'runner_silent', $1, 'open', 'x', now(), now(), now(), now(), 'inc_1')`, alert, install)
+		if _, err := w.seq.Number(t.Context()); err != nil { // one batch each: what was told before has to be found
+			t.Fatal(err)
+		}
+	}
+	w.exec(t, `insert into incidents (id, org_id, kind, cause, about, installs) values ('inc_1', 'org1', 'runner_silent', 'c', 'runner', 2)`)
+	joins("alt_1", "ins1")
+	joins("alt_2", "ins2")
+	joins("alt_3", "ins2")
+	joins("alt_4", "ins3")
+	w.exec(t, `update incidents set closed_at = now()`)
+	if _, err := w.seq.Number(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told := func(want map[string]string) {
+		t.Helper()
+		for name, kinds := range want {
+			w.eventually(t, `select coalesce(string_agg(event_kind, ' ' order by event_seq), '') from webhook_deliveries where state = 'delivered' and webhook_id = '`+ids[name]+`'`, kinds)
+		}
+	}
+	told(map[string]string{
+		"all": "incident.opened incident.closed", "blog": "incident.opened incident.closed", "one": "incident.opened", "gold": "incident.opened incident.closed",
+	})
+	told(map[string]string{"tin": "", "quiet": ""})
+
+	if err := w.st.Tx(t.Context(), "org1", func(ctx context.Context, tx *database.Tx) error {
+		_, _, err := w.office.Replay(ctx, tx, "blog", webhooks.Replay{After: new(int64)})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	told(map[string]string{"blog": "incident.opened incident.opened incident.closed incident.closed"})
+
+	mu.Lock()
+	defer mu.Unlock()
+	for name, covers := range map[string][]string{"blog": {"ins3"}, "one": {"ins1"}, "gold": {"ins2", "ins3"}} {
+		for _, body := range bodies["/"+name] {
+			var ce struct {
+				Type string
+				Data struct {
+					InstallID string `json:"install_id"`
+					Body      map[string]any
+				}
+			}
+			if err := json.Unmarshal([]byte(body), &ce); err != nil || !strings.HasPrefix(ce.Type, "dev.berth.incident.") || !slices.Contains(covers, ce.Data.InstallID) {
+				t.Errorf("%s got %s (%v)", name, body, err)
+			}
+			if _, counts := ce.Data.Body["installs"]; counts {
+				t.Errorf("%s learns in how many installs it is: %s", name, body)
+			}
+			for _, foreign := range []string{"ins1", "ins2", "ins3"} {
+				if !slices.Contains(covers, foreign) && strings.Contains(body, foreign) {
+					t.Errorf("%s learns of %s: %s", name, foreign, body)
+				}
+			}
+		}
+	}
+
+	// Readers of GET /events, by rights and by filter.
+	read := func(q stream.Query) (kinds []string) {
+		t.Helper()
+		var err error
+		if q.Kinds, err = stream.KindsOf([]string{"incident.*"}); err != nil {
+			t.Fatal(err)
+		}
+		err = w.st.Tx(t.Context(), "org1", func(ctx context.Context, tx *database.Tx) error {
+			for after, more := int64(0), true; more; {
+				page, err := stream.Read(ctx, tx, q, after, 1)
+				if err != nil {
+					return err
+				}
+				for _, e := range page.Events {
+					kinds = append(kinds, e.InstallID+" "+string(e.Kind))
+				}
+				after, more = page.Position, page.More
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kinds
+	}
+	reader := func(grant auth.Grant) auth.Principal {
+		grant.Role = auth.RoleViewer
+		return auth.Principal{Kind: auth.KindUser, OrgID: "org1", Grants: []auth.Grant{grant}}
+	}
+	ins3 := "ins3"
+	for name, tt := range map[string]struct {
+		q    stream.Query
+		want []string
+	}{
+		"the whole org":            {stream.Query{Principal: reader(auth.Grant{})}, []string{" incident.opened", " incident.closed"}},
+		"a customer":               {stream.Query{Principal: reader(auth.Grant{CustomerID: "cus2"})}, []string{"ins2 incident.opened", "ins2 incident.closed"}},
+		"an install":               {stream.Query{Principal: reader(auth.Grant{InstallID: "ins1"})}, []string{"ins1 incident.opened", "ins1 incident.closed"}},
+		"the org, of an install":   {stream.Query{Principal: reader(auth.Grant{}), InstallID: &ins3}, []string{"ins3 incident.opened", "ins3 incident.closed"}},
+		"somebody without a place": {stream.Query{Principal: reader(auth.Grant{CustomerID: "cus9"})}, nil},
+	} {
+		if got := read(tt.q); !slices.Equal(got, tt.want) {
+			t.Errorf("%s reads %q, want %q", name, got, tt.want)
+		}
 	}
 }

@@ -138,23 +138,32 @@ type Range struct {
 }
 
 // matching reads a range and returns what the webhook gets of it, and how far it
-// has read. A webhook sees what somebody sees who may read everything of the org.
+// has read. A webhook sees what somebody sees who may read everything of the org and looks
+// at what its filters name.
 func matching(ctx context.Context, tx *database.Tx, hook ctldb.Webhook, r Range) ([]stream.Event, int64, error) {
 	var filters Filters
 	if err := json.Unmarshal(hook.Filters, &filters); err != nil {
 		return nil, 0, fmt.Errorf("read filters of %s: %w", hook.ID, err)
 	}
-	page, err := stream.ReadTo(ctx, tx, stream.Query{Principal: auth.Principal{Kind: auth.KindSystem}}, stream.Span{After: r.After, UpTo: r.UpTo, Most: r.Most})
-	if err != nil {
-		return nil, 0, err
+	q := stream.Query{Principal: auth.Principal{Kind: auth.KindSystem}}
+	if filters.limited() {
+		q.Covers = func(ctx context.Context, events []stream.Event) (covered []stream.Event, err error) {
+			labels, err := labelsOf(ctx, tx, filters, events)
+			for _, e := range events {
+				if filters.Covers(e, labels[e.InstallID]) {
+					covered = append(covered, e)
+				}
+			}
+			return covered, err
+		}
 	}
-	labels, err := labelsOf(ctx, tx, filters, page.Events)
+	page, err := stream.ReadTo(ctx, tx, q, stream.Span{After: r.After, UpTo: r.UpTo, Most: r.Most})
 	if err != nil {
 		return nil, 0, err
 	}
 	var out []stream.Event
 	for _, e := range page.Events {
-		if filters.Match(e, labels[e.InstallID]) {
+		if filters.Wants(e.Kind) {
 			out = append(out, e)
 		}
 	}

@@ -16,15 +16,21 @@ type Filters struct {
 	Labels   map[string]string `json:"labels,omitempty"`   // of the install, all of them
 }
 
-// Match says whether an event passes. labels are those that its install has now;
-// nil when it is about none.
-func (f Filters) Match(e stream.Event, labels map[string]string) bool {
-	if len(f.Kinds) > 0 {
-		kinds, unknown := event.Expand(f.Kinds)
-		if unknown != "" || !slices.Contains(kinds, e.Kind) {
-			return false
-		}
+// Wants says whether events of a kind pass.
+func (f Filters) Wants(kind event.Kind) bool {
+	if len(f.Kinds) == 0 {
+		return true
 	}
+	kinds, unknown := event.Expand(f.Kinds)
+	return unknown == "" && slices.Contains(kinds, kind)
+}
+
+// limited says that not all places of the org are covered.
+func (f Filters) limited() bool { return len(f.Apps) > 0 || len(f.Installs) > 0 || len(f.Labels) > 0 }
+
+// Covers says whether an event happened where the webhook looks. labels are those that
+// its install has now; nil when it is about none.
+func (f Filters) Covers(e stream.Event, labels map[string]string) bool {
 	if len(f.Apps) > 0 && !slices.Contains(f.Apps, e.AppID) {
 		return false
 	}

@@ -109,7 +109,7 @@ func TestMatch(t *testing.T) {
 		if tt.e.InstallID == "" {
 			labels = nil
 		}
-		if got := tt.f.Match(tt.e, labels); got != tt.want {
+		if got := tt.f.Wants(tt.e.Kind) && tt.f.Covers(tt.e, labels); got != tt.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}

@@ -52,7 +52,10 @@ func (q *Queries) ActionRunOfChange(ctx context.Context, changeID string) (Actio
 }
 
 const dropChecks = `-- name: DropChecks :exec
-DELETE FROM checks WHERE install_id = $1 AND NOT name = ANY($2::text[])
+WITH gone AS (
+    DELETE FROM certificates c WHERE c.install_id = $1 AND NOT c.check_name = ANY($2::text[])
+)
+DELETE FROM checks k WHERE k.install_id = $1 AND NOT k.name = ANY($2::text[])
 `
 
 type DropChecksParams struct {
@@ -60,7 +63,7 @@ type DropChecksParams struct {
 	Present   []string
 }
 
-// Forgets the checks of an install that are not among those that there are.
+// Forgets the checks of an install that are not among those that there are, and what they saw.
 func (q *Queries) DropChecks(ctx context.Context, arg DropChecksParams) error {
 	_, err := q.db.Exec(ctx, dropChecks, arg.InstallID, arg.Present)
 	return err

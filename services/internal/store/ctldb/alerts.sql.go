@@ -317,6 +317,24 @@ func (q *Queries) EndsToAlert(ctx context.Context, installID string) ([]EndsToAl
 	return items, nil
 }
 
+const getObjectiveLook = `-- name: GetObjectiveLook :one
+SELECT org_id, install_id, objective, unhealthy_seconds, unknown_seconds, looked_at FROM objective_looks WHERE install_id = $1
+`
+
+func (q *Queries) GetObjectiveLook(ctx context.Context, installID string) (ObjectiveLook, error) {
+	row := q.db.QueryRow(ctx, getObjectiveLook, installID)
+	var i ObjectiveLook
+	err := row.Scan(
+		&i.OrgID,
+		&i.InstallID,
+		&i.Objective,
+		&i.UnhealthySeconds,
+		&i.UnknownSeconds,
+		&i.LookedAt,
+	)
+	return i, err
+}
+
 const insertAlert = `-- name: InsertAlert :exec
 INSERT INTO alerts (id, org_id, install_id, kind, subject, state, text, since, cause, release_id, runner_version, hold, hold_until, opened_at, tell_at, told_at,
                     good_since, relapses, look_at, incident_id)
@@ -686,6 +704,32 @@ func (q *Queries) PlannedWork(ctx context.Context, arg PlannedWorkParams) ([]Pla
 		return nil, err
 	}
 	return items, nil
+}
+
+const putObjectiveLook = `-- name: PutObjectiveLook :exec
+INSERT INTO objective_looks (org_id, install_id, objective, unhealthy_seconds, unknown_seconds, looked_at)
+VALUES (berth.current_org(), $1, $2, $3, $4, $5)
+ON CONFLICT (org_id, install_id) DO UPDATE SET objective = excluded.objective, unhealthy_seconds = excluded.unhealthy_seconds,
+    unknown_seconds = excluded.unknown_seconds, looked_at = excluded.looked_at
+`
+
+type PutObjectiveLookParams struct {
+	InstallID        string
+	Objective        float64
+	UnhealthySeconds float64
+	UnknownSeconds   float64
+	LookedAt         time.Time
+}
+
+func (q *Queries) PutObjectiveLook(ctx context.Context, arg PutObjectiveLookParams) error {
+	_, err := q.db.Exec(ctx, putObjectiveLook,
+		arg.InstallID,
+		arg.Objective,
+		arg.UnhealthySeconds,
+		arg.UnknownSeconds,
+		arg.LookedAt,
+	)
+	return err
 }
 
 const remediationsToAlert = `-- name: RemediationsToAlert :many

@@ -99,6 +99,53 @@ func (q *Queries) EventsBetween(ctx context.Context, arg EventsBetweenParams) ([
 	return items, nil
 }
 
+const eventsOfIncidents = `-- name: EventsOfIncidents :many
+SELECT seq, id, at, kind, customer_id, app_id, install_id, body FROM events
+WHERE kind IN ('incident_of_install.opened', 'incident_of_install.closed') AND body ->> 'incident_id' = ANY ($1::text[])
+ORDER BY seq
+`
+
+type EventsOfIncidentsRow struct {
+	Seq        int64
+	ID         string
+	At         time.Time
+	Kind       string
+	CustomerID *string
+	AppID      *string
+	InstallID  *string
+	Body       json.RawMessage
+}
+
+// What tells some incidents in the installs that they reach, in order.
+func (q *Queries) EventsOfIncidents(ctx context.Context, incidentIds []string) ([]EventsOfIncidentsRow, error) {
+	rows, err := q.db.Query(ctx, eventsOfIncidents, incidentIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EventsOfIncidentsRow{}
+	for rows.Next() {
+		var i EventsOfIncidentsRow
+		if err := rows.Scan(
+			&i.Seq,
+			&i.ID,
+			&i.At,
+			&i.Kind,
+			&i.CustomerID,
+			&i.AppID,
+			&i.InstallID,
+			&i.Body,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const eventsSince = `-- name: EventsSince :one
 WITH kept AS (
     SELECT coalesce((SELECT seq FROM events WHERE org_id = berth.current_org() AND numbered_at < $1::timestamptz - interval '1 minute'

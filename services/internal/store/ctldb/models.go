@@ -179,6 +179,18 @@ type BulkOperation struct {
 	FinishedAt *time.Time
 }
 
+type Certificate struct {
+	OrgID       string
+	InstallID   string
+	CheckName   string
+	Place       string
+	Subject     string
+	Fingerprint string
+	NotBefore   time.Time
+	NotAfter    time.Time
+	SeenAt      time.Time
+}
+
 type Change struct {
 	ID                   string
 	OrgID                string
@@ -510,6 +522,15 @@ type MetricSeries struct {
 	LastRun   string
 	StoredAt  time.Time
 	CreatedAt time.Time
+}
+
+type ObjectiveLook struct {
+	OrgID            string
+	InstallID        string
+	Objective        float64
+	UnhealthySeconds float64
+	UnknownSeconds   float64
+	LookedAt         time.Time
 }
 
 type Org struct {

@@ -77,7 +77,7 @@ func (q *Queries) CountWebhooks(ctx context.Context) (int64, error) {
 }
 
 const deliveriesToReplay = `-- name: DeliveriesToReplay :many
-SELECT DISTINCT ON (e.seq) e.seq, e.id, e.kind
+SELECT DISTINCT ON (e.seq) e.seq, e.id, d.event_kind AS kind
 FROM webhook_deliveries d JOIN events e ON e.org_id = d.org_id AND e.seq = d.event_seq
 WHERE d.webhook_id = $1 AND ($2::text IS NULL OR d.id = $2) AND ($3::text IS NULL OR d.state = $3)
   -- A dead letter that a later delivery made good is not sent once more.

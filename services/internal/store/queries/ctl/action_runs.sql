@@ -46,8 +46,11 @@ FROM checks k LEFT JOIN LATERAL (
 WHERE k.install_id = sqlc.arg(install_id) ORDER BY k.name;
 
 -- name: DropChecks :exec
--- Forgets the checks of an install that are not among those that there are.
-DELETE FROM checks WHERE install_id = sqlc.arg(install_id) AND NOT name = ANY(sqlc.arg(present)::text[]);
+-- Forgets the checks of an install that are not among those that there are, and what they saw.
+WITH gone AS (
+    DELETE FROM certificates c WHERE c.install_id = sqlc.arg(install_id) AND NOT c.check_name = ANY(sqlc.arg(present)::text[])
+)
+DELETE FROM checks k WHERE k.install_id = sqlc.arg(install_id) AND NOT k.name = ANY(sqlc.arg(present)::text[]);
 
 -- name: PutCheck :exec
 INSERT INTO checks (org_id, install_id, name, verdict, since, recent, silent_at)

@@ -210,3 +210,12 @@ WHERE r.install_id = sqlc.arg(install_id) AND r.state <> 'absent' AND r.kind IN 
 -- The newest remediation of each check of an install that has not ended.
 SELECT DISTINCT ON (check_name) check_name, action, state, attempts, attempts_of, reverted FROM remediations
 WHERE install_id = sqlc.arg(install_id) AND ended_at IS NULL ORDER BY check_name, id DESC;
+
+-- name: GetObjectiveLook :one
+SELECT * FROM objective_looks WHERE install_id = sqlc.arg(install_id);
+
+-- name: PutObjectiveLook :exec
+INSERT INTO objective_looks (org_id, install_id, objective, unhealthy_seconds, unknown_seconds, looked_at)
+VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(objective), sqlc.arg(unhealthy_seconds), sqlc.arg(unknown_seconds), sqlc.arg(looked_at))
+ON CONFLICT (org_id, install_id) DO UPDATE SET objective = excluded.objective, unhealthy_seconds = excluded.unhealthy_seconds,
+    unknown_seconds = excluded.unknown_seconds, looked_at = excluded.looked_at;

@@ -44,3 +44,9 @@ WHERE seq > sqlc.arg(after) AND seq <= sqlc.arg(up_to)
   AND (sqlc.narg(install_id)::text IS NULL OR install_id = sqlc.narg(install_id))
   AND (sqlc.narg(app_id)::text IS NULL OR app_id = sqlc.narg(app_id))
 ORDER BY seq LIMIT sqlc.arg(most);
+
+-- name: EventsOfIncidents :many
+-- What tells some incidents in the installs that they reach, in order.
+SELECT seq, id, at, kind, customer_id, app_id, install_id, body FROM events
+WHERE kind IN ('incident_of_install.opened', 'incident_of_install.closed') AND body ->> 'incident_id' = ANY (sqlc.arg(incident_ids)::text[])
+ORDER BY seq;

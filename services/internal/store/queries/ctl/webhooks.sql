@@ -106,7 +106,7 @@ ORDER BY id DESC LIMIT sqlc.arg(most);
 -- name: DeliveriesToReplay :many
 -- Of one delivery by id, or those of a state, the events that are still kept:
 -- each once, oldest first.
-SELECT DISTINCT ON (e.seq) e.seq, e.id, e.kind
+SELECT DISTINCT ON (e.seq) e.seq, e.id, d.event_kind AS kind
 FROM webhook_deliveries d JOIN events e ON e.org_id = d.org_id AND e.seq = d.event_seq
 WHERE d.webhook_id = sqlc.arg(webhook_id) AND (sqlc.narg(id)::text IS NULL OR d.id = sqlc.narg(id)) AND (sqlc.narg(state)::text IS NULL OR d.state = sqlc.narg(state))
   -- A dead letter that a later delivery made good is not sent once more.

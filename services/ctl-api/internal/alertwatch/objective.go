@@ -1,0 +1,86 @@
+package alertwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/alerts"
+	"github.com/berth-dev/berth/services/ctl-api/internal/availability"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
+)
+
+const (
+	// countEvery is how often the history of an install is read for its objective.
+	countEvery = time.Hour
+	// maxChanges bounds what is read of it. Of an install whose health changed more often
+	// nothing is said.
+	maxChanges = 200_000
+)
+
+// objective is whether a live install was as healthy as it is to be.
+func objective(ctx context.Context, tx *database.Tx, s scene) ([]alerts.Observation, error) {
+	if s.Install.State != model.InstallLive || s.Install.HealthObjective == nil {
+		return nil, nil
+	}
+	wanted := *s.Install.HealthObjective
+	look, err := tx.GetObjectiveLook(ctx, s.Install.ID)
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return nil, err
+	}
+	if err != nil || look.Objective != wanted || !s.Now.Before(look.LookedAt.Add(countEvery)) {
+		if look, err = count(ctx, tx, s, wanted); err != nil {
+			return nil, err
+		}
+	}
+	return []alerts.Observation{ofObjective(look)}, nil
+}
+
+// count reads the history and keeps what came of it.
+func count(ctx context.Context, tx *database.Tx, s scene, wanted float64) (look ctldb.ObjectiveLook, err error) {
+	w := availability.Window{From: s.Now.Add(-alerts.ObjectiveWindow), To: s.Now}
+	rows, err := tx.HealthHistory(ctx, ctldb.HealthHistoryParams{InstallID: s.Install.ID, Since: w.From, Until: w.To, Most: maxChanges + 1})
+	if err != nil {
+		return look, fmt.Errorf("read history of health: %w", err)
+	}
+	look = ctldb.ObjectiveLook{InstallID: s.Install.ID, Objective: wanted, UnknownSeconds: alerts.ObjectiveWindow.Seconds(), LookedAt: s.Now}
+	if len(rows) <= maxChanges {
+		sum := w.Sum(availability.Worst(spansOf(w, rows)))
+		look.UnhealthySeconds, look.UnknownSeconds = sum.Unhealthy.Seconds(), sum.Unknown.Seconds()
+	}
+	return look, tx.PutObjectiveLook(ctx, ctldb.PutObjectiveLookParams{
+		InstallID: look.InstallID, Objective: look.Objective, UnhealthySeconds: look.UnhealthySeconds, UnknownSeconds: look.UnknownSeconds, LookedAt: look.LookedAt,
+	})
+}
+
+// spansOf are those of each resource.
+func spansOf(w availability.Window, rows []ctldb.HealthHistoryRow) (all [][]availability.Span) {
+	points := map[string][]availability.Point{}
+	for _, row := range rows {
+		p := availability.Point{At: row.At, Verdict: model.Verdict(row.Health)}
+		if row.State == string(model.ResourceAbsent) {
+			p.Verdict = ""
+		}
+		points[row.ID] = append(points[row.ID], p)
+	}
+	for _, of := range points {
+		all = append(all, w.Spans(of))
+	}
+	return all
+}
+
+func ofObjective(look ctldb.ObjectiveLook) alerts.Observation {
+	unhealthy, unknown := seconds(look.UnhealthySeconds), seconds(look.UnknownSeconds)
+	return alerts.Observation{
+		Kind: model.AlertObjective, Subject: "health", Seen: alerts.Objective(look.Objective, unhealthy, unknown), Since: look.LookedAt, Turns: look.LookedAt.Add(countEvery),
+		Text: fmt.Sprintf("unhealthy for %s of the last %d days; the objective of %s %% allows %s",
+			unhealthy.Round(time.Second), int(alerts.ObjectiveWindow.Hours()/24), strconv.FormatFloat(look.Objective, 'f', -1, 64), alerts.Allowed(look.Objective, unknown).Round(time.Second)),
+	}
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
