@@ -139,7 +139,7 @@ type ended struct {
 	timeout time.Duration
 	late    bool  // it gave no answer in time
 	err     error // nil after exit code 0
-	output  string
+	output  string // the last line of stderr, else of stdout
 }
 
 // run runs a command until it ends or its time is over; then it is killed, with what it
@@ -147,11 +147,11 @@ type ended struct {
 func run(ctx context.Context, c cluster, at kube.Place, argv []string, timeout time.Duration) ended {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	said := &tail{}
-	id := &idLine{rest: said}
-	err := c.Exec(limited, at, slices.Concat([]string{"sh", "-c", lead, "sh"}, argv), id, said)
+	stdout, stderr := &tail{}, &tail{}
+	id := &idLine{rest: stdout}
+	err := c.Exec(limited, at, slices.Concat([]string{"sh", "-c", lead, "sh"}, argv), id, stderr)
 	if id.get() == "" && noProgram(err) {
-		err = c.Exec(limited, at, argv, said, said)
+		err = c.Exec(limited, at, argv, stdout, stderr)
 	}
 	late := err != nil && ctx.Err() == nil && limited.Err() != nil
 	if process := id.get(); process != "" && limited.Err() != nil {
@@ -159,12 +159,18 @@ func run(ctx context.Context, c cluster, at kube.Place, argv []string, timeout t
 		defer cancel()
 		_ = c.Exec(kill, at, []string{"sh", "-c", "kill -9 -" + process + " || kill -9 " + process}, io.Discard, io.Discard)
 	}
-	return ended{at: at, timeout: timeout, late: late, err: err, output: said.last()}
+	return ended{at: at, timeout: timeout, late: late, err: err, output: cmp.Or(stderr.last(), stdout.last())}
 }
 
 // noProgram tells whether a runtime says that there is no such program in the container.
 func noProgram(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "executable file not found") || strings.Contains(err.Error(), "no such file or directory"))
+}
+
+// isForbidden tells whether the API server refused for a missing right. Where it refuses a
+// stream, it says so in words only.
+func isForbidden(err error) bool {
+	return apierrors.IsForbidden(err) || strings.Contains(err.Error(), " is forbidden: ")
 }
 
 // judge says what the end of a command says about the component.
@@ -184,7 +190,7 @@ func judge(e ended) (code int, says string) {
 		return exitBad, fmt.Sprintf("%sexit code %d%s", where, exit.Code, output)
 	case noProgram(e.err):
 		return exitBad, where + "there is no such program"
-	case apierrors.IsForbidden(e.err):
+	case isForbidden(e.err):
 		return jobspec.ExitProbeUnknown, fmt.Sprintf("nobody can tell: the runner may not run commands in pods: it needs create and get of pods/exec in namespace %s", e.at.Namespace)
 	}
 	return jobspec.ExitProbeUnknown, oneLine(fmt.Sprintf("nobody can tell: %s%v", where, e.err))

@@ -42,6 +42,7 @@ func TestJudge(t *testing.T) {
 		{"too slow", ended{err: context.DeadlineExceeded, late: true}, 1, "pod web-1, container web: no answer within 5s"},
 		{"no such program", ended{err: errors.New(`exec: "ready": executable file not found in $PATH`)}, 1, "there is no such program"},
 		{"not allowed", ended{err: fmt.Errorf("dial: %w", forbidden)}, jobspec.ExitProbeUnknown, "needs create and get of pods/exec in namespace shop"},
+		{"not allowed, in words", ended{err: errors.New(`unable to upgrade connection: pods "web-1" is forbidden: User "u" cannot create resource "pods/exec"`)}, jobspec.ExitProbeUnknown, "needs create and get of pods/exec in namespace shop"},
 		{"the kubelet is away", ended{err: errors.New("error dialing backend:\nno route")}, jobspec.ExitProbeUnknown, "nobody can tell: pod web-1, container web: error dialing backend: no route"},
 	} {
 		tt.at, tt.timeout = at, 5*time.Second
