@@ -29,7 +29,9 @@ const (
 	defaultProbeTimeout = 5 * time.Second
 	// maxProbeTimeout leaves time before the next look.
 	maxProbeTimeout = 30 * time.Second
-	probeCron       = "* * * * *"
+	// execOverhead is for the way to the pod, and to end a command that gave no answer.
+	execOverhead = 25 * time.Second
+	probeCron    = "* * * * *"
 	// maxProbeAction is the longest name of an action, in bytes.
 	maxProbeAction = 128
 )
@@ -87,6 +89,7 @@ func (c *Component) ProbeActions() (list []Action) {
 		}
 		if p["type"] == ProbeExec {
 			a.KubernetesContext, a.EnableKubeConfig = c.KubernetesContext, true
+			a.Timeout = place.Duration(maxProbeTimeout + execOverhead)
 		}
 		list = append(list, a)
 	}

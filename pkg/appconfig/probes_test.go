@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -89,7 +90,7 @@ func TestExecProbesOfComponents(t *testing.T) {
 	made := app.Component("web").ProbeActions()
 	got := map[string]map[string]string{}
 	for i := range made {
-		if !made[i].EnableKubeConfig || made[i].Steps[0].InlineContents.Contents != "exec \"$BERTH_PROBE\" probe exec\n" {
+		if !made[i].EnableKubeConfig || made[i].Timeout.Std() >= time.Minute || made[i].Steps[0].InlineContents.Contents != "exec \"$BERTH_PROBE\" probe exec\n" {
 			t.Errorf("%s: %+v", made[i].Name, made[i])
 		}
 		got[made[i].Name] = made[i].Steps[0].EnvVars

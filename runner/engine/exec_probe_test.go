@@ -69,11 +69,11 @@ func withShell(t *testing.T, d *deployed) string {
 	}
 	args := []string{registry + "/shell:" + d.namespace} // nodes keep what they know by a tag
 	for from, to := range files {
-		real, err := filepath.EvalSymlinks(from)
+		file, err := filepath.EvalSymlinks(from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		args = append(args, real+":"+to)
+		args = append(args, file+":"+to)
 	}
 	if out, err := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(kubectl), "mkimage"), args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

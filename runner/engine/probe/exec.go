@@ -41,7 +41,7 @@ type cluster interface {
 // deployment/web, or one with the labels of PROBE_SELECTOR. Exit code 0 is good. What says
 // nothing about the component is jobspec.ExitProbeUnknown: the pod cannot be reached.
 func lookExec(ctx context.Context, env func(string) string, timeout time.Duration, say io.Writer) int {
-	if env("PROBE_COMMAND") == "" || (env("PROBE_TARGET") == "") == (env("PROBE_SELECTOR") == "") {
+	if strings.TrimSpace(env("PROBE_COMMAND")) == "" || (env("PROBE_TARGET") == "") == (env("PROBE_SELECTOR") == "") {
 		fmt.Fprintln(say, "the probe needs a command, and either a target or a selector")
 		return exitUsage
 	}
@@ -53,7 +53,7 @@ func lookExec(ctx context.Context, env func(string) string, timeout time.Duratio
 	defer cancel()
 	c, err := kube.Open(found, env("KUBECONFIG"))
 	if err != nil {
-		fmt.Fprintf(say, "nobody can tell: %v\n", err)
+		fmt.Fprintln(say, short(fmt.Sprintf("nobody can tell: %v", err)))
 		return jobspec.ExitProbeUnknown
 	}
 	return within(ctx, c, env, timeout, say)
@@ -82,7 +82,7 @@ func locate(ctx context.Context, c cluster, namespace string, env func(string) s
 		pods, err = c.PodsBy(ctx, namespace, env("PROBE_SELECTOR"))
 	}
 	if err != nil {
-		return at, jobspec.ExitProbeUnknown, oneLine(fmt.Sprintf("nobody can tell: look for pods of %s: %v", of, err))
+		return at, jobspec.ExitProbeUnknown, short(fmt.Sprintf("nobody can tell: look for pods of %s: %v", of, err))
 	}
 	pod, container := choose(pods, env("PROBE_CONTAINER"))
 	switch {
@@ -137,8 +137,8 @@ func argvOf(command string) []string {
 type ended struct {
 	at      kube.Place
 	timeout time.Duration
-	late    bool  // it gave no answer in time
-	err     error // nil after exit code 0
+	late    bool   // it gave no answer in time
+	err     error  // nil after exit code 0
 	output  string // the last line of stderr, else of stdout
 }
 
@@ -193,5 +193,5 @@ func judge(e ended) (code int, says string) {
 	case isForbidden(e.err):
 		return jobspec.ExitProbeUnknown, fmt.Sprintf("nobody can tell: the runner may not run commands in pods: it needs create and get of pods/exec in namespace %s", e.at.Namespace)
 	}
-	return jobspec.ExitProbeUnknown, oneLine(fmt.Sprintf("nobody can tell: %s%v", where, e.err))
+	return jobspec.ExitProbeUnknown, short(fmt.Sprintf("nobody can tell: %s%v", where, e.err))
 }

@@ -131,7 +131,7 @@ func looked(t *testing.T, f fake, more map[string]string) (int, string) {
 	}
 	var said bytes.Buffer
 	code := within(t.Context(), f, func(name string) string { return env[name] }, 5*time.Second, &said)
-	if strings.Count(said.String(), "\n") != 1 || said.Len() > 512 {
+	if strings.Count(said.String(), "\n") != 1 || said.Len() > 300 {
 		t.Errorf("it says %d bytes: %.600q", said.Len(), said.String())
 	}
 	return code, said.String()
@@ -163,6 +163,8 @@ func TestExec(t *testing.T) {
 		{"none of its container", fake{pods: one}, map[string]string{"PROBE_CONTAINER": "db"}, jobspec.ExitProbeUnknown, "no pod of deployment/web in namespace shop has a container db"},
 		{"it does not run", fake{pods: []corev1.Pod{pod("web-1", 0, "-web")}}, nil, 1, "container web runs in none of 1 pods"},
 		{"pods may not be listed", fake{err: forbidden}, nil, jobspec.ExitProbeUnknown, "nobody can tell: look for pods of deployment/web"},
+		{"a long refusal", fake{err: errors.New(strings.Repeat("the server is not ready, ", 50))}, nil, jobspec.ExitProbeUnknown, "the server is not ready"},
+		{"a line that is too long, of long names", fake{pods: []corev1.Pod{pod(strings.Repeat("p", 63), 0, strings.Repeat("c", 63))}, exec: says(exitWith(255), strings.Repeat("x", maxShown)+"\n")}, nil, 1, "exit code 255: xxx"},
 		{"commands may not be run", fake{pods: one, exec: says(forbidden, "")}, nil, jobspec.ExitProbeUnknown, "pods/exec"},
 	} {
 		if code, said := looked(t, tt.fake, tt.env); code != tt.want || !strings.Contains(said, tt.says) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 const (
@@ -14,7 +16,10 @@ const (
 	keptOutput = 4 << 10
 	// maxShown is the longest line that is shown, in bytes. A longer one is left out, not
 	// cut: in a part of it no secret would be recognised.
-	maxShown = 200
+	maxShown = 120
+	// maxSaid is the longest line that a probe says, in bytes: package action leaves out what
+	// is longer than 300.
+	maxSaid = 290
 )
 
 // tail keeps the end of what is written. It is safe for concurrent use.
@@ -55,6 +60,9 @@ func oneLine(text string) string {
 	}, text)
 	return strings.Join(strings.Fields(clean), " ")
 }
+
+// short is what Kubernetes says, as one line that package action passes on.
+func short(text string) string { return jobspec.CutText(oneLine(text), maxSaid) }
 
 // maxID is the longest number of a process.
 const maxID = 10
