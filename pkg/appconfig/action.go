@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/digest"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/stepimage"
 )
 
@@ -175,7 +176,7 @@ func (a *Action) Digest() string { return digest.Of("action", a, digest.All) }
 func (a *Action) check(c *checker) {
 	c.name(a.At, "action", a.Name)
 	if a.IsProbe() {
-		c.Add(place.Error, place.CodeValue, a.At.Below("name"), "action %q: names that begin with %s are those of the probes of components", a.Name, probePrefix)
+		c.Add(place.Error, place.CodeValue, a.At.Below("name"), "action %q: names that begin with %s are those of the probes of components", a.Name, jobspec.AppProbePrefix)
 	}
 	c.positive(a.At.Below("timeout"), a.Timeout)
 	if a.Timeout == 0 {

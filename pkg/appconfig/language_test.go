@@ -261,8 +261,8 @@ func TestOneFileIsTheSameApp(t *testing.T) {
 // TestOlderPlaceOfHealth holds that both places of a component's health are one.
 func TestOlderPlaceOfHealth(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{"components/a.toml": appconfigtest.Module("a", "[components.a.health]\nblock_deploy = true\nstabilization_window = \"2m\"\nprobes = [{type = \"exec\"}]")}
-	here := correct(t, map[string]string{"components/a.toml": appconfigtest.Module("a", "[health]\nblock_deploy = true\nstabilization_window = \"2m\"\nprobes = [{type = \"exec\"}]")})
+	files := map[string]string{"components/a.toml": appconfigtest.Module("a", "[components.a.health]\nblock_deploy = true\nstabilization_window = \"2m\"\nprobes = [{type = \"grpc\"}]")}
+	here := correct(t, map[string]string{"components/a.toml": appconfigtest.Module("a", "[health]\nblock_deploy = true\nstabilization_window = \"2m\"\nprobes = [{type = \"grpc\"}]")})
 	there := correct(t, files)
 	if here.Digest() != there.Digest() || there.Component("a").Health == nil {
 		t.Errorf("got %+v, want %+v", there.Component("a").Health, here.Component("a").Health)

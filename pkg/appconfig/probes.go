@@ -13,24 +13,25 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // Types of the probes that an app gives a component.
 const (
 	ProbeHTTP = "http" // a GET of target, or what method says, answers with status
 	ProbeTCP  = "tcp"  // target takes a connection
-	ProbeExec = "exec" // not yet
+	ProbeExec = "exec" // command ends with exit code 0 in a container of target
 )
 
 const (
-	// probePrefix begins the names of actions that probes are made into.
-	probePrefix = "probe."
 	// What a probe gets that does not say it.
 	defaultProbeStatus  = "200-399"
 	defaultProbeTimeout = 5 * time.Second
 	// maxProbeTimeout leaves time before the next look.
 	maxProbeTimeout = 30 * time.Second
-	probeCron       = "* * * * *"
+	// execOverhead is for the way to the pod, and to end a command that gave no answer.
+	execOverhead = 25 * time.Second
+	probeCron    = "* * * * *"
 	// maxProbeAction is the longest name of an action, in bytes.
 	maxProbeAction = 128
 )
@@ -39,6 +40,7 @@ const (
 var probeKeys = map[string][]string{
 	ProbeHTTP: {"type", "name", "target", "method", "status", "timeout"},
 	ProbeTCP:  {"type", "name", "target", "timeout"},
+	ProbeExec: {"type", "name", "target", "selector", "namespace", "container", "command", "timeout"},
 }
 
 // probeStatus is a status, or a range of them.
@@ -52,10 +54,12 @@ func (h *ComponentHealth) ProbeName(i int) string {
 }
 
 // ProbeAction is the action that a probe of a component is made into.
-func ProbeAction(component, probe string) string { return probePrefix + component + "." + probe }
+func ProbeAction(component, probe string) string {
+	return jobspec.AppProbePrefix + component + "." + probe
+}
 
 // IsProbe tells whether an action is made of a probe of a component.
-func (a *Action) IsProbe() bool { return strings.HasPrefix(a.Name, probePrefix) }
+func (a *Action) IsProbe() bool { return strings.HasPrefix(a.Name, jobspec.AppProbePrefix) }
 
 // ProbeActions are the probes of a component as health checks: actions that look each minute,
 // by the runner's own program. They are accepted, scheduled and judged as every check is.
@@ -70,15 +74,24 @@ func (c *Component) ProbeActions() (list []Action) {
 		name := c.Health.ProbeName(i)
 		text := place.Text{Contents: "exec \"$BERTH_PROBE\" probe " + p["type"] + "\n"}
 		env := map[string]string{"PROBE_TARGET": p["target"], "PROBE_TIMEOUT": cmp.Or(p["timeout"], defaultProbeTimeout.String())}
-		if p["type"] == ProbeHTTP {
+		switch p["type"] {
+		case ProbeHTTP:
 			env["PROBE_METHOD"], env["PROBE_STATUS"] = cmp.Or(p["method"], http.MethodGet), cmp.Or(p["status"], defaultProbeStatus)
+		case ProbeExec:
+			env["PROBE_COMMAND"], env["PROBE_SELECTOR"], env["PROBE_CONTAINER"] = p["command"], p["selector"], p["container"]
+			env["PROBE_NAMESPACE"] = cmp.Or(p["namespace"], c.clusterNamespace())
 		}
-		list = append(list, Action{
+		a := Action{
 			Name: ProbeAction(c.Name, name), Description: fmt.Sprintf("Probe %s of component %s.", name, c.Name), Dependencies: []string{c.Name},
 			Timeout: place.Duration(maxProbeTimeout + 10*time.Second), Berth: &ActionExtension{HealthCheck: &HealthCheck{UnhealthyAfter: DefaultProbeUnhealthyAfter, HealthyAfter: DefaultProbeHealthyAfter}},
 			Triggers: []Trigger{{Type: TriggerCron, CronSchedule: probeCron}}, Steps: []Step{{Name: name, InlineContents: &text, EnvVars: env}},
 			At: c.At.Below("health.probes").Item(i),
-		})
+		}
+		if p["type"] == ProbeExec {
+			a.KubernetesContext, a.EnableKubeConfig = c.KubernetesContext, true
+			a.Timeout = place.Duration(maxProbeTimeout + execOverhead)
+		}
+		list = append(list, a)
 	}
 	return list
 }
@@ -86,6 +99,35 @@ func (c *Component) ProbeActions() (list []Action) {
 // HasOtherProbes tells whether there are probes of a type that nothing looks at.
 func (h *ComponentHealth) HasOtherProbes() bool {
 	return h != nil && slices.ContainsFunc(h.Probes, func(p map[string]string) bool { return probeKeys[p["type"]] == nil })
+}
+
+// inCluster tells whether the component has pods to run a command in.
+func (c *Component) inCluster() bool { return c.HelmChart != nil || c.KubernetesManifest != nil }
+
+// clusterNamespace is where the component's objects are as the app writes it, "" for the
+// install's own.
+func (c *Component) clusterNamespace() string {
+	switch {
+	case c.HelmChart != nil:
+		return c.HelmChart.Namespace
+	case c.KubernetesManifest != nil:
+		return c.KubernetesManifest.Namespace
+	}
+	return ""
+}
+
+// ExecNamespaces are the namespaces, as the app writes them, in which probes of the component
+// run commands in pods; "" is the component's own.
+func (c *Component) ExecNamespaces() (list []string) {
+	if c.Health == nil {
+		return nil
+	}
+	for i, p := range c.Health.Probes {
+		if _, problem := c.probeProblem(i); p["type"] == ProbeExec && problem == "" {
+			list = append(list, p["namespace"])
+		}
+	}
+	return list
 }
 
 // AddProbes adds the probes of all components to the actions of an app that was read from a
@@ -135,8 +177,13 @@ func (c *Component) probeProblem(i int) (key, problem string) {
 	if !IsName(name) {
 		return "name", "a name may have letters, digits, \"_\", \"-\" and \".\", and must begin and end with a letter or digit (at most 128)"
 	}
-	if problem := targetProblem(p["type"], p["target"]); problem != "" {
-		return "target", "its target " + problem
+	if p["type"] == ProbeExec {
+		key, problem = c.execProblem(p)
+	} else if problem = targetProblem(p["type"], p["target"]); problem != "" {
+		key, problem = "target", "its target "+problem
+	}
+	if problem != "" {
+		return key, problem
 	}
 	if t, err := time.ParseDuration(cmp.Or(p["timeout"], "5s")); err != nil || t <= 0 || t > maxProbeTimeout {
 		return "timeout", fmt.Sprintf("timeout is a time up to %s, such as 5s, not %q", maxProbeTimeout, p["timeout"])
@@ -149,6 +196,25 @@ func (c *Component) probeProblem(i int) (key, problem string) {
 	}
 	if m := p["method"]; m != "" && m != http.MethodGet && m != http.MethodHead {
 		return "method", fmt.Sprintf("method is GET or HEAD, which change nothing, not %q", m)
+	}
+	return "", ""
+}
+
+// workload is what a probe of type exec may have as its target.
+var workload = regexp.MustCompile(`^(?i:deployment|statefulset|daemonset|pod)/[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+
+func (c *Component) execProblem(p map[string]string) (key, problem string) {
+	switch target := p["target"]; {
+	case !c.inCluster():
+		return "type", fmt.Sprintf("component %s has no pods to run a command in. Write an action with is_health_check = true and the command as its step: it runs on the runner", c.Name)
+	case strings.TrimSpace(p["command"]) == "":
+		return "command", "its command is missing"
+	case target == "" && p["selector"] == "":
+		return "target", "it needs a target, such as deployment/web, or a selector, such as app=web"
+	case target != "" && p["selector"] != "":
+		return "selector", "it has a target already"
+	case target != "" && !interpolate.IsTemplate(target) && !workload.MatchString(target):
+		return "target", "its target is deployment/NAME, statefulset/NAME, daemonset/NAME or pod/NAME"
 	}
 	return "", ""
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -58,6 +59,66 @@ func TestProbesOfComponents(t *testing.T) {
 	}
 }
 
+const probesOfManifest = `name = "web"
+type = "kubernetes_manifest"
+namespace = "shop-{{ .nuon.install.id }}"
+manifest = "{}"
+
+[[health.probes]]
+type    = "exec"
+name    = "answers"
+target  = "deployment/web"
+command = "pg_isready -q"
+
+[[health.probes]]
+type      = "exec"
+selector  = "app=db"
+namespace = "data"
+container = "db"
+command   = "test -f /ready"
+timeout   = "10s"
+`
+
+// A command runs by the script of every other probe: what the app says is its environment, which
+// the digest of the script covers, and only such probes get the way to the cluster.
+func TestExecProbesOfComponents(t *testing.T) {
+	t.Parallel()
+	app, diags := appconfig.Load(appconfigtest.Folder(map[string]string{"components/web.toml": probesOfManifest}), appconfig.LoadOptions{})
+	if app.Component("web") == nil {
+		t.Fatal(appconfigtest.Render(diags))
+	}
+	made := app.Component("web").ProbeActions()
+	got := map[string]map[string]string{}
+	for i := range made {
+		if !made[i].EnableKubeConfig || made[i].Timeout.Std() >= time.Minute || made[i].Steps[0].InlineContents.Contents != "exec \"$BERTH_PROBE\" probe exec\n" {
+			t.Errorf("%s: %+v", made[i].Name, made[i])
+		}
+		got[made[i].Name] = made[i].Steps[0].EnvVars
+	}
+	want := map[string]map[string]string{
+		"probe.web.answers": {"PROBE_TARGET": "deployment/web", "PROBE_SELECTOR": "", "PROBE_NAMESPACE": "shop-{{ .nuon.install.id }}", "PROBE_CONTAINER": "", "PROBE_COMMAND": "pg_isready -q", "PROBE_TIMEOUT": "5s"},
+		"probe.web.exec-2":  {"PROBE_TARGET": "", "PROBE_SELECTOR": "app=db", "PROBE_NAMESPACE": "data", "PROBE_CONTAINER": "db", "PROBE_COMMAND": "test -f /ready", "PROBE_TIMEOUT": "10s"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("probes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"", "data"}, app.Component("web").ExecNamespaces()); diff != "" {
+		t.Errorf("namespaces (-want +got):\n%s", diff)
+	}
+	for _, tt := range []struct{ name, from, to, want string }{
+		{"no command", `command = "pg_isready -q"`, ``, "its command is missing"},
+		{"nowhere", `target  = "deployment/web"`, ``, "it needs a target, such as deployment/web, or a selector"},
+		{"twice", `selector  = "app=db"`, "selector = \"app=db\"\ntarget = \"pod/db-0\"", "it has a target already"},
+		{"no workload", `"deployment/web"`, `"service/web"`, "its target is deployment/NAME"},
+		{"too long", `"10s"`, `"31s"`, "is a time up to 30s"},
+	} {
+		_, diags := check.Folder(appconfigtest.Folder(map[string]string{"components/web.toml": strings.Replace(probesOfManifest, tt.from, tt.to, 1)}), appconfig.LoadOptions{})
+		if text := appconfigtest.Render(diags); !strings.Contains(text, "has no effect: ") || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: got %s, want a warning with %q", tt.name, text, tt.want)
+		}
+	}
+}
+
 func TestMistakesInProbes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, probe, want string }{
@@ -69,7 +130,8 @@ func TestMistakesInProbes(t *testing.T) {
 		{"too long", "type = \"http\"\ntarget = \"http://a\"\ntimeout = \"5m\"", "is a time up to 30s"},
 		{"a key that it has not", "type = \"tcp\"\ntarget = \"a:1\"\nstatus = \"200\"", `key "status" of a probe of type tcp has no effect`},
 		{"a name that is none", "type = \"tcp\"\ntarget = \"a:1\"\nname = \"a b\"", `probe "a b" has no effect: a name may have`},
-		{"another type", "type = \"exec\"\ncommand = \"true\"", "a probe of a type other than http and tcp is not supported yet"},
+		{"another type", "type = \"grpc\"\ntarget = \"a:1\"", "a probe of a type other than http, tcp and exec is not supported yet"},
+		{"a command without a pod", "type = \"exec\"\ncommand = \"true\"\ntarget = \"deployment/web\"", "component web has no pods to run a command in. Write an action with is_health_check = true"},
 	} {
 		_, diags := check.Folder(appconfigtest.Folder(map[string]string{"components/web.toml": appconfigtest.Module("web", "[[health.probes]]\n"+tt.probe)}), appconfig.LoadOptions{})
 		diags = slices.DeleteFunc(diags, func(d place.Diagnostic) bool { return d.Severity == place.Note })

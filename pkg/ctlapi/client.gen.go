@@ -1402,6 +1402,24 @@ func (e MetricKind) Valid() bool {
 	}
 }
 
+// Defines values for MetricSource.
+const (
+	MetricSourceAction MetricSource = "action"
+	MetricSourceRunner MetricSource = "runner"
+)
+
+// Valid indicates whether the value is a known member of the MetricSource enum.
+func (e MetricSource) Valid() bool {
+	switch e {
+	case MetricSourceAction:
+		return true
+	case MetricSourceRunner:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OnFailure.
 const (
 	OnFailureContinue OnFailure = "continue"
@@ -2674,6 +2692,24 @@ func (e GetConfigGraphParamsDrawing) Valid() bool {
 	case GetConfigGraphParamsDrawingMermaid:
 		return true
 	case GetConfigGraphParamsDrawingText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListMetricsParamsSource.
+const (
+	ListMetricsParamsSourceAction ListMetricsParamsSource = "action"
+	ListMetricsParamsSourceRunner ListMetricsParamsSource = "runner"
+)
+
+// Valid indicates whether the value is a known member of the ListMetricsParamsSource enum.
+func (e ListMetricsParamsSource) Valid() bool {
+	switch e {
+	case ListMetricsParamsSourceAction:
+		return true
+	case ListMetricsParamsSourceRunner:
 		return true
 	default:
 		return false
@@ -5333,10 +5369,10 @@ type MemberRequestRole string
 
 // Metric defines model for Metric.
 type Metric struct {
-	// Action The action whose runs write it; `script/NAME` for a script that is part of no release.
+	// Action The action whose runs write it; `script/NAME` for a script that is part of no release. Empty for the runner's own.
 	Action string `json:"action"`
 
-	// At When the run that wrote it ended.
+	// At When the run that wrote it ended, or the runner looked.
 	At   time.Time `json:"at"`
 	Help *string   `json:"help,omitempty"`
 
@@ -5352,12 +5388,17 @@ type Metric struct {
 
 	// Recent The last values, newest first, when asked for.
 	Recent *[]float64 `json:"recent,omitempty"`
-	RunID  string     `json:"run_id"`
+
+	// RunID Empty for the runner's own.
+	RunID string `json:"run_id"`
 
 	// Series Name and labels as Prometheus writes them.
 	//
 	// Example: queue_length{queue="mail"}
 	Series string `json:"series"`
+
+	// Source Who writes it: runs of an action, or the runner about itself.
+	Source MetricSource `json:"source"`
 
 	// Value The newest.
 	Value float64 `json:"value"`
@@ -5365,6 +5406,9 @@ type Metric struct {
 
 // MetricKind As the newest run wrote it. What histograms and summaries are made of is counters and gauges.
 type MetricKind string
+
+// MetricSource Who writes it: runs of an action, or the runner about itself.
+type MetricSource string
 
 // MetricPage defines model for MetricPage.
 type MetricPage struct {
@@ -5379,13 +5423,13 @@ type MetricPoint struct {
 	// At When the run ended, or the step begins.
 	At time.Time `json:"at"`
 
-	// Count How many runs wrote it in the step.
+	// Count How many points there are in the step.
 	Count *int     `json:"count,omitempty"`
 	Max   *float64 `json:"max,omitempty"`
 	Mean  *float64 `json:"mean,omitempty"`
 	Min   *float64 `json:"min,omitempty"`
 
-	// RunID The run that wrote it. The other fields are of a step.
+	// RunID The run that wrote it; absent for the runner's own numbers. The other fields are of a step.
 	RunID *string `json:"run_id,omitempty"`
 
 	// Value The number, or the last one in the step.
@@ -8412,6 +8456,9 @@ type ListMetricsParams struct {
 	// Action Only series that runs of this action wrote.
 	Action *string `form:"action,omitempty" json:"action,omitempty"`
 
+	// Source Only series that actions wrote, or only those of the runner itself.
+	Source *ListMetricsParamsSource `form:"source,omitempty" json:"source,omitempty"`
+
 	// Recent Answer up to this many of the last values of each series too, in `recent`.
 	Recent *int `form:"recent,omitempty" json:"recent,omitempty"`
 
@@ -8421,6 +8468,9 @@ type ListMetricsParams struct {
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
+
+// ListMetricsParamsSource defines parameters for ListMetrics.
+type ListMetricsParamsSource string
 
 // ListMetricPointsParams defines parameters for ListMetricPoints.
 type ListMetricPointsParams struct {
@@ -9988,9 +10038,9 @@ type ClientInterface interface {
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputs(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListMetrics List the series of numbers that runs wrote in an install
+	// ListMetrics List the series of numbers of an install
 	//
-	// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value.
+	// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own once a minute (`source` is `runner`): processor, memory, disk, durations.
 	//
 	// Corresponds with GET /installs/{install}/metrics (the `ListMetrics` operationId).
 	ListMetrics(ctx context.Context, install InstallIDOrName, params *ListMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -12780,9 +12830,9 @@ func (c *Client) SetInputs(ctx context.Context, install InstallIDOrName, params 
 	return c.Client.Do(req)
 }
 
-// ListMetrics List the series of numbers that runs wrote in an install
+// ListMetrics List the series of numbers of an install
 //
-// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value.
+// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own once a minute (`source` is `runner`): processor, memory, disk, durations.
 //
 // Corresponds with GET /installs/{install}/metrics (the `ListMetrics` operationId).
 func (c *Client) ListMetrics(ctx context.Context, install InstallIDOrName, params *ListMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19328,6 +19378,18 @@ func NewListMetricsRequest(server string, install InstallIDOrName, params *ListM
 
 		}
 
+		if params.Source != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "source", *params.Source, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Recent != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "recent", *params.Recent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
@@ -24628,9 +24690,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputsWithResponse(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*SetInputsResponse, error)
 
-	// ListMetricsWithResponse List the series of numbers that runs wrote in an install
+	// ListMetricsWithResponse List the series of numbers of an install
 	//
-	// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value.
+	// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own once a minute (`source` is `runner`): processor, memory, disk, durations.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34548,9 +34610,9 @@ func (c *ClientWithResponses) SetInputsWithResponse(ctx context.Context, install
 	return ParseSetInputsResponse(rsp)
 }
 
-// ListMetricsWithResponse List the series of numbers that runs wrote in an install
+// ListMetricsWithResponse List the series of numbers of an install
 //
-// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value.
+// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own once a minute (`source` is `runner`): processor, memory, disk, durations.
 //
 // Returns a wrapper object for the known response body format(s).
 //

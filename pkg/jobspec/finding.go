@@ -9,7 +9,8 @@ const (
 	MaxFindingText = 512
 )
 
-// FindingsOutput is the name under which a Run of a probe has its findings among its outputs.
+// FindingsOutput is the name under which a Run of a probe, or of an action made of one, has its
+// findings among its outputs.
 const FindingsOutput = "findings"
 
 // Look is what came of one of several probes.
@@ -32,6 +33,7 @@ type Finding struct {
 	Condition string `json:"condition,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Event     string `json:"event,omitempty"`
-	// Unknown: its kind has a status, and nothing in it says whether it is ready.
+	// Unknown: nobody can tell. Its kind has a status in which nothing says whether it is ready,
+	// or a probe could not look.
 	Unknown bool `json:"unknown,omitempty"`
 }

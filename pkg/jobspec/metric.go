@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -160,4 +161,37 @@ func CutText(text string, most int) string {
 	}
 	const more = "…"
 	return strings.ToValidUTF8(text[:most-len(more)], "") + more
+}
+
+// Sample is what a runner says about itself at one time: its own numbers, whose names begin
+// with SamplePrefix.
+type Sample struct {
+	At      time.Time `json:"at"`
+	Metrics []Metric  `json:"metrics"`
+}
+
+// Samples is a report of them, oldest first.
+type Samples struct {
+	Samples []Sample `json:"samples"`
+}
+
+const (
+	// SamplePrefix begins the names of a runner's own numbers.
+	SamplePrefix = "runner_"
+	// MaxSamples is how many are in one report, MaxSampleMetrics how many numbers are in one.
+	MaxSamples, MaxSampleMetrics = 60, 40
+)
+
+// Newer are the samples of a report that are newer than the newest one known, each with no more
+// than a runner's own numbers.
+func (s Samples) Newer(known time.Time) (list []Sample) {
+	for _, sample := range s.Samples {
+		if !sample.At.After(known) {
+			continue
+		}
+		known = sample.At
+		own := slices.DeleteFunc(slices.Clone(sample.Metrics), func(m Metric) bool { return !strings.HasPrefix(m.Name, SamplePrefix) })
+		list = append(list, Sample{At: sample.At, Metrics: own[:min(len(own), MaxSampleMetrics)]})
+	}
+	return list
 }

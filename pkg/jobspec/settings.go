@@ -2,6 +2,7 @@ package jobspec
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
@@ -76,6 +77,17 @@ type Probe struct {
 // ProbePrefix begins the names under which probes are reported. No action can
 // have such a name.
 const ProbePrefix = "component/"
+
+// AppProbePrefix begins the names of the actions that probes which an app writes are made into.
+// No other action can have such a name.
+const AppProbePrefix = "probe."
+
+// ExitProbeUnknown is how the script of such an action ends when it could not look: nobody can
+// tell, which is neither good nor bad.
+const ExitProbeUnknown = 3
+
+// IsProbe tells whether an action is made of a probe that an app writes.
+func (a Action) IsProbe() bool { return strings.HasPrefix(a.Name, AppProbePrefix) }
 
 // Name is what the runs of a scheduled thing are reported under.
 func (s Scheduled) Name() string {

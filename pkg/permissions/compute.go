@@ -37,6 +37,8 @@ type Component struct {
 	// "secrets"; "" for a component without Helm.
 	Storage string
 	Objects []RenderedObject
+	// Exec are the namespaces in which probes of the component run commands in pods.
+	Exec []string
 }
 
 // Copies are the Secrets that the customer's secrets are copied to.
@@ -120,6 +122,19 @@ func (c *computing) component(component Component) {
 		c.add(own, "", "pods/log", nil, []string{"get"}, "show why a hook or a pod failed")
 		if component.Storage != "" {
 			c.add(own, "", component.Storage, nil, verbsOfRecords, "Helm keeps its releases there")
+		}
+	}
+	for _, namespace := range component.Exec {
+		if !namespaceName.MatchString(namespace) {
+			c.unknown(component.Name, fmt.Sprintf("the namespace of a probe is only known in an install (%s)", namespace))
+			continue
+		}
+		c.list.Namespaces = append(c.list.Namespaces, namespace)
+		probe := Rule{Namespace: namespace, From: []string{component.Name}}
+		c.add(probe, "", "pods/exec", nil, []string{"create", "get"}, "probes of type exec: run a command in a pod")
+		c.add(probe, "", "pods", nil, []string{"get", "list"}, "probes of type exec: find the pod")
+		for _, kind := range []string{"deployments", "statefulsets", "daemonsets"} {
+			c.add(probe, "apps", kind, nil, []string{"get"}, "probes of type exec: find the pods of a workload")
 		}
 	}
 	for _, o := range component.Objects {

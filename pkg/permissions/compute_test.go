@@ -96,6 +96,9 @@ func TestCompute(t *testing.T) {
 			more:   []string{"shop clusterroles.rbac.authorization.k8s.io view: bind", "shop rolebindings.rbac.authorization.k8s.io" + verbs}},
 		{name: "an aggregated role is named", objects: []permissions.RenderedObject{object("rbac.authorization.k8s.io/v1", "ClusterRole", "sum", m{"aggregationRule": m{}})},
 			more: []string{" clusterroles.rbac.authorization.k8s.io sum: delete, get, patch", " clusterroles.rbac.authorization.k8s.io: create"}, unknown: "aggregated"},
+		{name: "a probe that runs a command", change: func(a *permissions.App) { a.Components[0].Exec = []string{"shop"} },
+			more: []string{"shop pods/exec: create, get", "shop daemonsets.apps: get", "shop deployments.apps: get", "shop statefulsets.apps: get"}},
+		{name: "a probe whose namespace is not known", change: func(a *permissions.App) { a.Components[0].Exec = []string{"{{ .x }}"} }, unknown: "the namespace of a probe is only known in an install"},
 		{name: "what is granted by hand", change: func(a *permissions.App) {
 			a.Grants = []permissions.Rule{{Resource: "services/proxy", Verbs: []string{"get"}, Reasons: []string{"asked for"}}}
 		}, more: []string{"shop services/proxy: get"}},

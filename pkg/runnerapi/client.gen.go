@@ -860,6 +860,9 @@ type RunRecordedDrift string
 // RunnerKind defines model for RunnerKind.
 type RunnerKind string
 
+// Samples The runner's own numbers (`pkg/jobspec.Samples`).
+type Samples = jobspec.Samples
+
 // Sealed defines model for Sealed.
 type Sealed struct {
 	ID   string `json:"id"`
@@ -1195,6 +1198,9 @@ type PutRolesJSONRequestBody = RolesReport
 
 // PutRunJSONRequestBody defines body for PutRun for application/json ContentType.
 type PutRunJSONRequestBody = Run
+
+// PutSamplesJSONRequestBody defines body for PutSamples for application/json ContentType.
+type PutSamplesJSONRequestBody = Samples
 
 // PutSealedJSONRequestBody defines body for PutSealed for application/json ContentType.
 type PutSealedJSONRequestBody = SealedWrite
@@ -1568,6 +1574,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /runs/{run} (the `PutRun` operationId).
 	PutRun(ctx context.Context, run RunID, body PutRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutSamplesWithBody Tell the runner's own numbers
+	//
+	// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /samples (the `PutSamples` operationId).
+	PutSamplesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutSamples Tell the runner's own numbers
+	//
+	// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /samples (the `PutSamples` operationId).
+	PutSamples(ctx context.Context, body PutSamplesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSealed What is kept of the install that only its customer can open
 	//
@@ -2287,6 +2311,44 @@ func (c *Client) PutRunWithBody(ctx context.Context, run RunID, contentType stri
 // Corresponds with PUT /runs/{run} (the `PutRun` operationId).
 func (c *Client) PutRun(ctx context.Context, run RunID, body PutRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutRunRequest(c.Server, run, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutSamplesWithBody Tell the runner's own numbers
+//
+// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /samples (the `PutSamples` operationId).
+func (c *Client) PutSamplesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutSamplesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutSamples Tell the runner's own numbers
+//
+// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /samples (the `PutSamples` operationId).
+func (c *Client) PutSamples(ctx context.Context, body PutSamplesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutSamplesRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3261,6 +3323,46 @@ func NewPutRunRequestWithBody(server string, run RunID, contentType string, body
 	return req, nil
 }
 
+// NewPutSamplesRequest calls the generic PutSamples builder with application/json body
+func NewPutSamplesRequest(server string, body PutSamplesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutSamplesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPutSamplesRequestWithBody constructs an http.Request for the PutSamples method, with any body, and a specified content type
+func NewPutSamplesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/samples")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListSealedRequest constructs an http.Request for the ListSealed method
 func NewListSealedRequest(server string) (*http.Request, error) {
 	var err error
@@ -4121,6 +4223,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /runs/{run} (the `PutRun` operationId).
 	PutRunWithResponse(ctx context.Context, run RunID, body PutRunJSONRequestBody, reqEditors ...RequestEditorFn) (*PutRunResponse, error)
 
+	// PutSamplesWithBodyWithResponse Tell the runner's own numbers
+	//
+	// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /samples (the `PutSamples` operationId).
+	PutSamplesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutSamplesResponse, error)
+
+	// PutSamplesWithResponse Tell the runner's own numbers
+	//
+	// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /samples (the `PutSamples` operationId).
+	PutSamplesWithResponse(ctx context.Context, body PutSamplesJSONRequestBody, reqEditors ...RequestEditorFn) (*PutSamplesResponse, error)
+
 	// ListSealedWithResponse What is kept of the install that only its customer can open
 	//
 	// The resources that have a Terraform state or sealed outputs, and the sealed salt. A runner reads them to seal them again, for other recipients or in another form.
@@ -4973,6 +5093,47 @@ func (r PutRunResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PutRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutSamplesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutSamplesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutSamplesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutSamplesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutSamplesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutSamplesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5993,6 +6154,36 @@ func (c *ClientWithResponses) PutRunWithResponse(ctx context.Context, run RunID,
 	return ParsePutRunResponse(rsp)
 }
 
+// PutSamplesWithBodyWithResponse Tell the runner's own numbers
+//
+// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /samples (the `PutSamples` operationId).
+func (c *ClientWithResponses) PutSamplesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutSamplesResponse, error) {
+	rsp, err := c.PutSamplesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutSamplesResponse(rsp)
+}
+
+// PutSamplesWithResponse Tell the runner's own numbers
+//
+// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /samples (the `PutSamples` operationId).
+func (c *ClientWithResponses) PutSamplesWithResponse(ctx context.Context, body PutSamplesJSONRequestBody, reqEditors ...RequestEditorFn) (*PutSamplesResponse, error) {
+	rsp, err := c.PutSamples(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutSamplesResponse(rsp)
+}
+
 // ListSealedWithResponse What is kept of the install that only its customer can open
 //
 // The resources that have a Terraform state or sealed outputs, and the sealed salt. A runner reads them to seal them again, for other recipients or in another form.
@@ -6750,6 +6941,35 @@ func ParsePutRunResponse(rsp *http.Response) (*PutRunResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutSamplesResponse parses an HTTP response from a PutSamplesWithResponse call
+func ParsePutSamplesResponse(rsp *http.Response) (*PutSamplesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutSamplesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

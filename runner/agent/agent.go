@@ -76,6 +76,7 @@ type agent struct {
 	scripts  *scripts.Set    // nil for Build Runners
 	runs     *scripts.Ledger // nil for Build Runners
 	reports  *reports
+	times    *gauges.Times
 	guards   *guards.Guards // nil for Build Runners
 
 	digests    *order.Digests
@@ -95,7 +96,7 @@ type agent struct {
 }
 
 func newAgent(cfg Config) *agent {
-	return &agent{cfg: cfg, digests: &order.Digests{}, link: newLink(), stand: newStand(), renewed: make(chan struct{}), trial: newTrial()}
+	return &agent{cfg: cfg, digests: &order.Digests{}, link: newLink(), stand: newStand(), times: &gauges.Times{}, renewed: make(chan struct{}), trial: newTrial()}
 }
 
 // Run works until ctx ends: then engines are asked to stop, and what they leave
@@ -223,6 +224,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		g.Go(func() error { return a.keepConsents(lifeLoops) })
 		g.Go(func() error { return a.reports.deliver(lifeLoops) })
 		g.Go(func() error { return a.phoneHome(lifeLoops) })
+		g.Go(func() error { return a.tellNumbers(lifeLoops) })
 	}
 	if a.cfg.Pod != nil {
 		g.Go(func() error { return a.followClusterSwitch(lifeLoops) })

@@ -97,7 +97,7 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 		},
 		Stopped: a.stand.stopped, Update: a.updates(),
 		API: a.api, Registry: &registry{agent: a}, Layout: a.layout, Trees: a.trees, Sinks: &sinks{agent: a},
-		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: a.digests, Off: a.switches, Log: a.cfg.Log, Now: a.cfg.Now,
+		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: a.digests, Off: a.switches, Times: a.times, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
 	deps.Contexts = cluster.Contexts{Dir: cmp.Or(a.cfg.Contexts, a.dir.Contexts()), Clouds: a.cfg.Clouds}
 	deps.Contexts.Clouds.Now = a.cfg.Now

@@ -42,6 +42,9 @@ const (
 type Config struct {
 	// Data is the data directory: --data, BERTH_RUNNER_DATA.
 	Data string
+	// SampleEvery is how often the vendor gets the runner's own numbers, a minute for 0. It is
+	// no setting; tests set it.
+	SampleEvery time.Duration
 	// Update is what the launcher says of the version that runs. It is no setting.
 	Update UpdateConfig
 	// Slots is how many jobs are worked on at once: --slots, BERTH_SLOTS,

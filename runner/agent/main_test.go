@@ -513,6 +513,7 @@ type runner struct {
 	clock    time.Time // what the next agent's clock says at its start
 	// terraformKey is what releases of Terraform are signed with, "" for the vendor's.
 	terraformKey string
+	sampleEvery  time.Duration
 	engine       string              // "" for the one that the test binary is
 	outputs      map[string]any      // of the component that makes a cluster
 	begun        bool                // an agent was started, and not stopped by us
@@ -593,7 +594,7 @@ func (r *runner) start() (stop func() error) {
 	go func() {
 		err := agent.Run(ctx, agent.Config{
 			Data: r.dir.Path(), Engine: cmp.Or(r.engine, r.binary), Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
-			Grace: 2 * time.Second, TerraformDownloads: agent.DownloadsForbid, TerraformKey: r.terraformKey, Clouds: r.clouds, Now: r.now(), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
+			Grace: 2 * time.Second, TerraformDownloads: agent.DownloadsForbid, TerraformKey: r.terraformKey, SampleEvery: r.sampleEvery, Clouds: r.clouds, Now: r.now(), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
 		})
 		if err != nil {
 			fmt.Fprintln(r.t.Output(), "the agent ended:", err)

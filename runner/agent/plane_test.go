@@ -56,14 +56,17 @@ type plane struct {
 	results   map[string][]runnerapi.ResultReport
 	runs      map[string][]jobspec.Run
 	remedied  map[string][]jobspec.Remediation // by id, as they were told
-	hold      string                           // what one that asks is answered
-	streams   map[string]*stream
-	state     *runnerapi.State
-	refuses   int // so many states, the next ones
-	lock      *runnerapi.LockRequest
-	settings  *runnerapi.SettingsVersion
-	chain     []runnerapi.ChainRecord
-	registry  string // of the org, host:port; one where nobody is when empty
+	samples   []jobspec.Sample
+	// olderThanSamples is a control plane that does not know them.
+	olderThanSamples bool
+	hold             string // what one that asks is answered
+	streams          map[string]*stream
+	state            *runnerapi.State
+	refuses          int // so many states, the next ones
+	lock             *runnerapi.LockRequest
+	settings         *runnerapi.SettingsVersion
+	chain            []runnerapi.ChainRecord
+	registry         string // of the org, host:port; one where nobody is when empty
 	// accept has the runner accept the script of a run before it is given out.
 	accept   func(jobspec.Script)
 	requests int
@@ -106,6 +109,7 @@ func newPlane(t *testing.T, kind runnerapi.RunnerKind) *plane {
 	mux.HandleFunc("PUT /jobs/{job}/plan", p.putPlan)
 	mux.HandleFunc("PUT /jobs/{job}/result", p.putResult)
 	mux.HandleFunc("PUT /runs/{run}", p.putRun)
+	mux.HandleFunc("PUT /samples", p.putSamples)
 	mux.HandleFunc("PUT /remediations/{remediation}", p.putRemediation)
 	mux.HandleFunc("POST /registry-token", p.registryToken)
 	mux.HandleFunc("GET /settings", p.getSettings)
@@ -427,6 +431,16 @@ func (p *plane) putRun(w http.ResponseWriter, r *http.Request) {
 		p.runs[key] = append(p.runs[key], in)
 	})
 	answer(w, http.StatusOK, runnerapi.RunRecorded{RunID: r.PathValue("run"), StreamID: &streamID, LogToken: &token})
+}
+
+func (p *plane) putSamples(w http.ResponseWriter, r *http.Request) {
+	in := read[jobspec.Samples](r)
+	if p.olderThanSamples {
+		answer(w, http.StatusNotFound, map[string]any{"status": 404, "code": "no_route", "detail": "there is no route /samples"})
+		return
+	}
+	p.change(func() { p.samples = append(p.samples, in.Samples...) })
+	w.WriteHeader(http.StatusNoContent)
 }
 
 func (p *plane) putRemediation(w http.ResponseWriter, r *http.Request) {

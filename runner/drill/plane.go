@@ -111,6 +111,7 @@ func (p *plane) routes() http.Handler {
 	})
 	mux.HandleFunc("GET /settings", p.getSettings)
 	mux.HandleFunc("PUT /consents", p.noted)
+	mux.HandleFunc("PUT /samples", p.noted)
 	mux.HandleFunc("GET /chain/head", p.chainHead)
 	mux.HandleFunc("GET /chain", p.getChain)
 	mux.HandleFunc("POST /chain", p.appendChain)

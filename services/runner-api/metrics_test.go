@@ -84,6 +84,40 @@ health up {} 10:01:01=1 %[2]s`, first, second)
 	}
 }
 
+// A runner's own numbers are series without an action, one point for each time however often
+// they are told.
+func TestOwnNumbersOfARunner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	tell := func(status int, list ...jobspec.Sample) {
+		t.Helper()
+		resp, err := a.PutSamplesWithResponse(t.Context(), runnerapi.Samples{Samples: list})
+		must(t, resp, err, status)
+	}
+	sample := func(at time.Time, metrics ...jobspec.Metric) jobspec.Sample {
+		return jobspec.Sample{At: at, Metrics: metrics}
+	}
+	first, second := sample(tick, gauge("runner_cpu_used", 0.5)), sample(tick.Add(time.Minute), gauge("runner_cpu_used", 0.25), gauge("runner_check_duration_seconds", 3, "quantile", "1"))
+	tell(http.StatusNoContent, first)
+	tell(http.StatusNoContent, first, second) // the reply to the first was lost
+	tell(http.StatusNoContent, second, first)
+	want := ` runner_cpu_used {} 10:00:00=0.5 
+ runner_check_duration_seconds {"quantile": "1"} 10:01:00=3 
+ runner_cpu_used {} 10:01:00=0.25 `
+	if diff := cmp.Diff(want, w.points(a.o)); diff != "" {
+		t.Errorf("points (-want +got):\n%s", diff)
+	}
+
+	// What is no number of a runner is left out; a clock that is ahead is refused.
+	tell(http.StatusNoContent, sample(tick.Add(2*time.Minute), gauge("rows", 666), gauge("runner_cpu_used", math.MaxFloat64), gauge("runner_a b", 1)))
+	tell(http.StatusUnprocessableEntity, sample(time.Now().Add(time.Hour), gauge("runner_cpu_used", 1)))
+	want += "\n runner_cpu_used {} 10:02:00=1.7976931348623157e+308 "
+	if diff := cmp.Diff(want, w.points(a.o)); diff != "" {
+		t.Errorf("points (-want +got):\n%s", diff)
+	}
+}
+
 // A run that a person asked for is a job; its job's row does not keep the numbers too.
 func TestMetricsOfAJob(t *testing.T) {
 	t.Parallel()

@@ -59,6 +59,7 @@ func attempts(v victim) map[string]struct {
 		"GetSettings":         {http.MethodGet, "/settings", nil},
 		"PutRun":              {http.MethodPut, "/runs/" + id.New(id.ActionRun), jobspec.Run{Action: "health", State: "failed"}},
 		"PutRemediation":      {http.MethodPut, "/remediations/" + id.New(id.Remediation), remediation(1, jobspec.RemediationRunning)},
+		"PutSamples":          {http.MethodPut, "/samples", jobspec.Samples{Samples: []jobspec.Sample{{At: tick, Metrics: []jobspec.Metric{gauge("runner_cpu_used", 1)}}}}},
 		"PutSecrets":          {http.MethodPut, "/secrets", heldSecrets(7)},
 		"PutRoles":            {http.MethodPut, "/roles", heldRoles(id.New(id.RoleSwitch))},
 		"PutConsents":         {http.MethodPut, "/consents", runnerapi.ConsentsReport{Consents: []runnerapi.Consent{{ChangeID: id.New(id.Change), EffectDigest: effect.Digest(), State: runnerapi.ConsentStateGiven}}}},

@@ -51,6 +51,7 @@ func List(ctx context.Context, f Folder, asked Asked) (permissions.List, error) 
 	for i, r := range rendered {
 		app.Components = append(app.Components, permissions.Component{
 			Name: r.Component, Namespace: g.sources[i].Namespace, Storage: g.storage[r.Component], Objects: r.Objects,
+			Exec: g.execNamespaces(r.Component, g.sources[i].Namespace),
 		})
 		g.unknown = append(g.unknown, r.Unknown...)
 	}

@@ -146,6 +146,18 @@ func (g *gathering) manifest(c *appconfig.Component) {
 	})
 }
 
+// execNamespaces are the namespaces in which probes of a component run commands.
+func (g *gathering) execNamespaces(component, own string) (list []string) {
+	c := g.app.Component(component)
+	if c == nil {
+		return nil
+	}
+	for _, written := range c.ExecNamespaces() {
+		list = append(list, cmp.Or(strings.TrimSpace(g.render(g.at(c.Name, c.At.File), c.At.File, written)), own))
+	}
+	return list
+}
+
 // secret collects the copies of a secret in the cluster.
 func (g *gathering) secret(s *appconfig.Secret) {
 	from := g.at("secret "+s.Name, s.At.File)

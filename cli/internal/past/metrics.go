@@ -140,7 +140,7 @@ func findSeries(ctx context.Context, client *api.Client, install, named, action 
 	}
 	var list []string
 	for _, m := range found[:min(len(found), seriesNamed)] {
-		list = append(list, visible.Row(m.Series+" of action "+m.Action+": "+m.ID))
+		list = append(list, visible.Row(m.Series+" of "+writer(m)+": "+m.ID))
 	}
 	if len(found) > seriesNamed {
 		list = append(list, "…")
@@ -148,12 +148,20 @@ func findSeries(ctx context.Context, client *api.Client, install, named, action 
 	return nil, usage.Errorf("install %s has %d series %s; name one with its labels, its --action or its id:\n%s", install, len(found), named, strings.Join(list, "\n"))
 }
 
+// writer says who writes a series.
+func writer(m ctlapi.Metric) string {
+	if m.Source == ctlapi.MetricSourceRunner {
+		return "the runner"
+	}
+	return "action " + m.Action
+}
+
 // seriesNamed is how many series are named to choose from.
 const seriesNamed = 10
 
 // writeSeries shows what a series is, and the newest of these points as a line.
 func writeSeries(w io.Writer, m ctlapi.Metric, points []ctlapi.MetricPoint, age string) {
-	output.Printf(w, "%s, %s of action %s: %s, %s ago\n", m.Series, string(m.Kind), m.Action, table.Number(m.Value), age)
+	output.Printf(w, "%s, %s of %s: %s, %s ago\n", m.Series, string(m.Kind), writer(m), table.Number(m.Value), age)
 	if help := api.Value(m.Help); help != "" {
 		output.Println(w, help)
 	}

@@ -12,7 +12,15 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-// Metric shows series of numbers that runs wrote, with a line of their last values when
+// Writer is who writes a series: an action, or the runner about itself.
+func Writer(m ctlapi.Metric) string {
+	if m.Source == ctlapi.MetricSourceRunner {
+		return "(the runner)"
+	}
+	return m.Action
+}
+
+// Metric shows series of numbers that runs or the runner wrote, with a line of their last values when
 // these were asked for.
 func Metric(now time.Time, recent bool) output.View[ctlapi.Metric] {
 	v := output.View[ctlapi.Metric]{
@@ -22,7 +30,7 @@ func Metric(now time.Time, recent bool) output.View[ctlapi.Metric] {
 			{Head: "SERIES", Shrinks: true, Least: 20, Cell: func(m ctlapi.Metric) string { return m.Series }},
 			{Head: "VALUE", Cell: func(m ctlapi.Metric) string { return Number(m.Value) }},
 			{Head: "KIND", Cell: func(m ctlapi.Metric) string { return string(m.Kind) }},
-			{Head: "ACTION", Shrinks: true, Least: 10, Cell: func(m ctlapi.Metric) string { return m.Action }},
+			{Head: "ACTION", Shrinks: true, Least: 10, Cell: Writer},
 			{Head: "AGE", Cell: func(m ctlapi.Metric) string { return age(now, m.At) }},
 			{Head: "AT", Wide: true, Cell: func(m ctlapi.Metric) string { return m.At.UTC().Format(time.RFC3339) }},
 			{Head: "RUN", Wide: true, Cell: func(m ctlapi.Metric) string { return m.RunID }},

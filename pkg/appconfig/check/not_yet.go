@@ -157,7 +157,7 @@ var notYets = []NotYet{
 		find: components("drift_schedule", func(c *appconfig.Component) bool { return c.DriftSchedule != "" && !drifts(c) })},
 	{Keys: []string{"component.berth.drift"}, When: "of a component that is no chart, manifest or Terraform module", What: `key "drift", of a component that is no chart, manifest or Terraform module, is`, WaitsFor: waitsDrift,
 		find: components("berth.drift", func(c *appconfig.Component) bool { return c.Berth != nil && c.Berth.Drift != nil && !drifts(c) })},
-	{Keys: []string{"component.health.probes", "component.components.*.health.probes"}, When: "of a type other than http and tcp", What: `a probe of a type other than http and tcp is`, WaitsFor: waitsHealth,
+	{Keys: []string{"component.health.probes", "component.components.*.health.probes"}, When: "of a type other than http, tcp and exec; of type exec, where the component is neither a chart nor a manifest", What: `a probe of a type other than http, tcp and exec is`, WaitsFor: waitsHealth,
 		find: components("health.probes", func(c *appconfig.Component) bool { return c.Health.HasOtherProbes() })},
 	{Keys: []string{"component.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: components("operation_roles", func(c *appconfig.Component) bool { return len(c.OperationRoles) > 0 })},
 	{Keys: []string{"component.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,

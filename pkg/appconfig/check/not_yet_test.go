@@ -89,7 +89,7 @@ func TestEveryNotYetIsTold(t *testing.T) {
 		{"plugin", func() []place.Diagnostic {
 			app, _ := appconfig.Load(appconfigtest.Folder(map[string]string{
 				"stack.toml":        "type = \"local\"\ndescription = \"d\"\n",
-				"components/p.toml": "name = \"p\"\ntype = \"ansible\"\ndrift_schedule = \"0 5 * * *\"\n[berth.drift]\n[[health.probes]]\ntype = \"exec\"\n",
+				"components/p.toml": "name = \"p\"\ntype = \"ansible\"\ndrift_schedule = \"0 5 * * *\"\n[berth.drift]\n[[health.probes]]\ntype = \"grpc\"\n",
 				"actions/h.toml":    "name = \"h\"\n[berth.health_check]\nremediation = \"a\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
 			}), appconfig.LoadOptions{})
 			return check.Unsupported(app)

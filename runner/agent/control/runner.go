@@ -124,6 +124,21 @@ func (c *Client) ReportRun(ctx context.Context, runID string, run runnerapi.Run)
 	return *resp.JSON200, nil
 }
 
+// ReportSamples tells the runner's own numbers.
+func (c *Client) ReportSamples(ctx context.Context, s runnerapi.Samples) error {
+	const what = "report numbers"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.PutSamplesWithResponse(ctx, s)
+	switch {
+	case err != nil:
+		return unreachable(what, err)
+	case resp.StatusCode() != http.StatusNoContent:
+		return problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return nil
+}
+
 // ReportRemediation tells of a remediation; hold says why its next attempt should wait.
 func (c *Client) ReportRemediation(ctx context.Context, remediation string, r runnerapi.Remediation) (hold string, err error) {
 	const what = "report remediation"

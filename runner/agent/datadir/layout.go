@@ -30,6 +30,7 @@
 //	  settings.json       the last good signed settings, and when they came
 //	  hosts.json          where logs and artifacts go, as the first session said
 //	  schedule.json       the last tick of each scheduled action
+//	  samples.json        the runner's own numbers that wait for the control plane
 //	  remedies.json       what was done about unhealthy checks, and the count of it
 //	  scripts.json        the scripts of releases that were accepted, with their texts
 //	  script-runs.json    the runs of scripts that are not in the chain yet
@@ -272,6 +273,9 @@ func (d Dir) Schedule() string { return d.join("schedule.json") }
 
 // Remedies is what the runner did about unhealthy checks, and its count.
 func (d Dir) Remedies() string { return d.join("remedies.json") }
+
+// Samples are the runner's own numbers that wait for the control plane.
+func (d Dir) Samples() string { return d.join("samples.json") }
 
 // Scripts are those that were accepted.
 func (d Dir) Scripts() string { return d.join("scripts.json") }

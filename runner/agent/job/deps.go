@@ -19,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
+	"github.com/berth-dev/berth/runner/agent/gauges"
 	"github.com/berth-dev/berth/runner/agent/guards"
 	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/launcher"
@@ -146,6 +147,8 @@ type Deps struct {
 	Contexts cluster.Contexts
 	// Off says what the customer does not let leave; nil for nothing.
 	Off Off
+	// Times counts how long jobs and checks take; nil when nobody asks.
+	Times *gauges.Times
 	// Pods runs engines in pods of their own, nil outside of a cluster.
 	Pods   *enginepod.Pods
 	Sinks  Sinks

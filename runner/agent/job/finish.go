@@ -353,9 +353,11 @@ var (
 // observe counts how long attempts take.
 func (j *job) observe(ctx context.Context, r jobspec.Result) {
 	attrs := metric.WithAttributes(attribute.String("operation", string(j.spec.Operation)), attribute.String("outcome", string(r.Outcome)))
+	j.deps.Times.Job(r.FinishedAt.Sub(r.StartedAt))
 	jobDuration.Record(ctx, r.FinishedAt.Sub(r.StartedAt).Seconds(), attrs)
 	if tick := j.attempt.Tick; tick != nil && tick.HealthCheck {
 		for _, of := range tick.Ticks(j.spec.JobID, r) {
+			j.deps.Times.Check(of.Result.FinishedAt.Sub(of.Result.StartedAt))
 			checkTime.Record(ctx, of.Result.FinishedAt.Sub(of.Result.StartedAt).Seconds(),
 				metric.WithAttributes(attribute.String("check", of.Tick.Action), attribute.String("outcome", string(of.Result.Outcome))))
 		}

@@ -155,6 +155,33 @@ func TestReadOutIsNotFooled(t *testing.T) {
 	}
 }
 
+// What a probe of an app found is redacted as errors are. When the customer keeps outputs of
+// checks back, only that nobody can tell leaves: without it, the look would count as good.
+func TestFindingsOfAnAppsProbe(t *testing.T) {
+	t.Parallel()
+	j := &job{deps: &Deps{}, secrets: newSecrets()}
+	j.secrets.set.Add([]byte("correct-horse-battery"), "")
+	found := []jobspec.Finding{{Object: "action probe.web.ready", Condition: "nobody can tell: correct-horse-battery", Unknown: true}}
+	got, err := j.presentable(jobspec.Result{Outcome: jobspec.OutcomeSucceeded, Findings: found, Error: "exit code 1: correct-horse-battery"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Findings) != 1 || got.Findings[0].Condition != "nobody can tell: (redacted)" || got.Error != "exit code 1: (redacted)" {
+		t.Errorf("it is %+v", got)
+	}
+	j.deps.Off = off{}
+	run := j.allowed(runOf(jobdir.Tick{Action: "probe.web.ready"}, got))
+	want := map[string]any{jobspec.FindingsOutput: []jobspec.Finding{{Object: noOutputs, Unknown: true}}}
+	if diff := cmp.Diff(want, run.Outputs); diff != "" || run.Error != noOutputs {
+		t.Errorf("outputs that are kept back: %q (-want +got):\n%s", run.Error, diff)
+	}
+}
+
+// off is a customer who keeps all back.
+type off struct{}
+
+func (off) Off(string) bool { return true }
+
 // A secret that is also a number of the result makes it unreadable as it is. What decides
 // about reuse and the next step stays.
 func TestPresentableKeepsWhatDecides(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -63,6 +64,11 @@ func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
 		step, err := sh.step(ctx, i, sc, p.Inputs)
 		wrote.take(sc.Name, sh.metricsPath(i))
 		result.Metrics, result.MetricsError = wrote.kept()
+		var untold *untoldError
+		if errors.As(err, &untold) {
+			step.ExitCode, err = 0, nil
+			result.Findings = []jobspec.Finding{{Object: j.Subject(), Condition: jobspec.CutText(untold.says, jobspec.MaxFindingText), Unknown: true}}
+		}
 		result.Steps = append(result.Steps, step)
 		if addErr := addOutputs(result.Outputs, step.Outputs); err == nil {
 			err = addErr
@@ -74,6 +80,11 @@ func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
 	}
 	return result, j.LeaveJSON(ctx, "outputs.json", result.Outputs)
 }
+
+// untoldError is of a probe that could not look: the run succeeds, with a finding that says so.
+type untoldError struct{ says string }
+
+func (e *untoldError) Error() string { return "nobody can tell: " + e.says }
 
 func addOutputs(all jobspec.Outputs, step map[string]any) error {
 	for name, v := range step {
@@ -128,6 +139,8 @@ func (s shell) step(ctx context.Context, i int, sc script, inputs map[string]str
 	switch {
 	case runErr != nil:
 		return step, &job.Failure{ExitCode: code, Message: fmt.Sprintf("%s: step %q: %v", j.Subject(), sc.Name, runErr)}
+	case code == jobspec.ExitProbeUnknown && j.Spec.Action.IsProbe():
+		return step, &untoldError{strings.TrimPrefix(before.lastWords(j), ": ")}
 	case code != 0:
 		return step, &job.Failure{ExitCode: code, Message: fmt.Sprintf("%s: step %q ended with exit code %d%s", j.Subject(), sc.Name, code, before.lastWords(j))}
 	case outErr != nil:

@@ -31,14 +31,18 @@ const (
 // read to its end can be closed well.
 const maxBody = 64 << 10
 
-// Run looks once, at what the environment says: PROBE_TARGET (a URL, or HOST:PORT), PROBE_TIMEOUT
-// and, of http, PROBE_METHOD and PROBE_STATUS, such as 200-399. It writes one line that says
-// what it found, without what may be secret in a URL: user, password and query.
+// Run looks once, at what the environment says: PROBE_TARGET (a URL, HOST:PORT or a workload),
+// PROBE_TIMEOUT and, of http, PROBE_METHOD and PROBE_STATUS, such as 200-399; of exec, what
+// lookExec says. It writes one line that says what it found, without what may be secret in a
+// URL: user, password and query.
 func Run(ctx context.Context, kind string, env func(string) string, say io.Writer) int {
 	timeout, err := time.ParseDuration(env("PROBE_TIMEOUT"))
 	if err != nil || timeout <= 0 {
 		fmt.Fprintf(say, "PROBE_TIMEOUT is %q, and has to be a time such as 5s\n", env("PROBE_TIMEOUT"))
 		return exitUsage
+	}
+	if kind == "exec" {
+		return lookExec(ctx, env, timeout, say)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer cancel()
@@ -48,7 +52,7 @@ func Run(ctx context.Context, kind string, env func(string) string, say io.Write
 	case "tcp":
 		return lookTCP(ctx, env("PROBE_TARGET"), say)
 	}
-	fmt.Fprintf(say, "there are probes of the types http and tcp, not %q\n", kind)
+	fmt.Fprintf(say, "there are probes of the types http, tcp and exec, not %q\n", kind)
 	return exitUsage
 }
 

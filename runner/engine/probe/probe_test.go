@@ -53,7 +53,8 @@ func TestProbes(t *testing.T) {
 		{"a port that is open", "tcp", host, "", "5s", 0, "it takes connections"},
 		{"a port that is closed", "tcp", nobody, "", "5s", 1, "connection refused"},
 		{"no port", "tcp", "localhost", "", "5s", 2, "not HOST:PORT"},
-		{"another type", "exec", host, "", "5s", 2, "http and tcp"},
+		{"another type", "grpc", host, "", "5s", 2, "http, tcp and exec"},
+		{"a command without one", "exec", "deployment/web", "", "5s", 2, "needs a command"},
 		{"no timeout", "tcp", host, "", "", 2, "PROBE_TIMEOUT"},
 		{"no status", "http", server.URL, "399-200", "5s", 2, "PROBE_STATUS"},
 	} {

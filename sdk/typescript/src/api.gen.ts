@@ -1473,8 +1473,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the series of numbers that runs wrote in an install
-         * @description A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value.
+         * List the series of numbers of an install
+         * @description A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own once a minute (`source` is `runner`): processor, memory, disk, durations.
          */
         get: operations["listMetrics"];
         put?: never;
@@ -5303,11 +5303,11 @@ export interface components {
             role: "admin" | "operator" | "viewer" | "customer";
         };
         Metric: {
-            /** @description The action whose runs write it; `script/NAME` for a script that is part of no release. */
+            /** @description The action whose runs write it; `script/NAME` for a script that is part of no release. Empty for the runner's own. */
             action: string;
             /**
              * Format: date-time
-             * @description When the run that wrote it ended.
+             * @description When the run that wrote it ended, or the runner looked.
              */
             at: string;
             help?: string;
@@ -5325,12 +5325,18 @@ export interface components {
             name: string;
             /** @description The last values, newest first, when asked for. */
             recent?: number[];
+            /** @description Empty for the runner's own. */
             run_id: string;
             /**
              * @description Name and labels as Prometheus writes them.
              * @example queue_length{queue="mail"}
              */
             series: string;
+            /**
+             * @description Who writes it: runs of an action, or the runner about itself.
+             * @enum {string}
+             */
+            source: "action" | "runner";
             /**
              * Format: double
              * @description The newest.
@@ -5347,7 +5353,7 @@ export interface components {
              * @description When the run ended, or the step begins.
              */
             at: string;
-            /** @description How many runs wrote it in the step. */
+            /** @description How many points there are in the step. */
             count?: number;
             /** Format: double */
             max?: number;
@@ -5355,7 +5361,7 @@ export interface components {
             mean?: number;
             /** Format: double */
             min?: number;
-            /** @description The run that wrote it. The other fields are of a step. */
+            /** @description The run that wrote it; absent for the runner's own numbers. The other fields are of a step. */
             run_id?: string;
             /**
              * Format: double
@@ -10036,6 +10042,8 @@ export interface operations {
                 name?: string;
                 /** @description Only series that runs of this action wrote. */
                 action?: string;
+                /** @description Only series that actions wrote, or only those of the runner itself. */
+                source?: "action" | "runner";
                 /** @description Answer up to this many of the last values of each series too, in `recent`. */
                 recent?: number;
                 /** @description How many items a page has at most. */
@@ -10072,6 +10080,7 @@ export interface operations {
                      *           "name": "queue_length",
                      *           "run_id": "arn_01jd2x7q9zr8w3v5k6m4n0tgha",
                      *           "series": "queue_length{queue=\"mail\"}",
+                     *           "source": "action",
                      *           "value": 12
                      *         }
                      *       ]

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -103,12 +102,8 @@ func checkView(row ctldb.ListChecksRow, resources []ctldb.Resource) (apigen.Chec
 			return apigen.CheckOutcome{RunID: optional.Of(o.RunID), Ok: o.Good, Unknown: optional.Of(o.Unknown), At: o.At}
 		}),
 	}
-	component, probe := strings.CutPrefix(c.Name, jobspec.ProbePrefix)
-	if !probe {
-		return out, nil
-	}
 	for _, r := range resources {
-		if r.Kind == model.KindComponent && r.Name == component {
+		if r.Kind == model.KindComponent && jobspec.ProbePrefix+r.Name == c.Name {
 			out.Resource, out.ChangeID = apiref.Resource(&r.ID, string(r.Kind), r.Name), r.LiveChangeID
 		}
 	}

@@ -126,3 +126,44 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("the run has %v, %v (-want +got):\n%s", run.JSON200.MetricsKept, run.JSON200.MetricsError, diff)
 	}
 }
+
+// A runner's own numbers have a source and neither an action nor a run. Pages of their points
+// go on where they ended.
+func TestMetricsOfTheRunner(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	admin := d.org("initech")
+	admin.released("hello", hello())
+	admin.live("hello", "acme")
+	hour := time.Now().UTC().Truncate(time.Hour).Add(-time.Hour)
+	d.wrote("acme", "rows", `{}`, hour, 1)
+	d.wrote("acme", "runner_cpu_used", `{}`, hour, 1, 2, 3)
+	d.sql(`update metric_series set action = '', last_run = '' where name = 'runner_cpu_used'`)
+	d.sql(`update metric_points set run_id = '' where series in (select number from metric_series where action = '')`)
+	for source, want := range map[ctlapi.ListMetricsParamsSource]string{ctlapi.ListMetricsParamsSourceRunner: "runner_cpu_used", ctlapi.ListMetricsParamsSourceAction: "rows"} {
+		page, err := admin.ListMetricsWithResponse(t.Context(), "acme", &ctlapi.ListMetricsParams{Source: &source})
+		must(t, page, err, http.StatusOK)
+		if items := page.JSON200.Items; len(items) != 1 || items[0].Name != want || string(items[0].Source) != string(source) || (items[0].Action == "") != (source == ctlapi.ListMetricsParamsSourceRunner) {
+			t.Errorf("of source %s: %+v", source, items)
+		}
+	}
+	var got []float64
+	params := ctlapi.ListMetricPointsParams{Since: &hour, Limit: new(1)}
+	for {
+		page, err := admin.ListMetricPointsWithResponse(t.Context(), "acme", "ser_acmerunner_cpu_used{}", &params)
+		must(t, page, err, http.StatusOK)
+		for _, p := range page.JSON200.Items {
+			if p.RunID != nil {
+				t.Errorf("the point of %s is of run %q", p.At, *p.RunID)
+			}
+			got = append(got, p.Value)
+		}
+		if page.JSON200.Next == "" {
+			break
+		}
+		params.After = &page.JSON200.Next
+	}
+	if diff := cmp.Diff([]float64{3, 2, 1}, got); diff != "" {
+		t.Errorf("points (-want +got):\n%s", diff)
+	}
+}

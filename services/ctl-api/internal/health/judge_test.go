@@ -142,6 +142,22 @@ func TestProbeOfWhatNobodyKnows(t *testing.T) {
 	w.want(w.judge(&appconfig.App{}, probe), map[string]string{"web": "unhealthy", "data": "unknown", "check component/web": "unhealthy"})
 }
 
+// The same of a probe that an app writes and that could not look. Outputs of another action say
+// nothing.
+func TestAppProbeOfWhatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	app := &appconfig.App{Actions: []appconfig.Action{
+		{Name: "probe.web.ready", Labels: map[string]string{"type": "health-check"}}, {Name: "look", Labels: map[string]string{"type": "health-check"}},
+	}}
+	for _, name := range []string{"probe.web.ready", "look"} {
+		w.report(name, "succeeded")
+		w.exec(`update action_runs set outputs = $1 where scheduled_at = $2`, `{"findings": [{"object": "action probe.web.ready", "condition": "nobody can tell", "unknown": true}]}`, w.clock)
+	}
+	got := w.judge(app)
+	w.want(map[string]string{"ready": got["check probe.web.ready"], "look": got["check look"]}, map[string]string{"ready": "unknown", "look": "healthy"})
+}
+
 func TestSilentProbeIsUnknown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

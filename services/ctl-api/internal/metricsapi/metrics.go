@@ -48,7 +48,7 @@ func (h *Numbers) ListMetrics(ctx context.Context, req apigen.ListMetricsRequest
 			return err
 		}
 		rows, err := tx.ListMetrics(ctx, ctldb.ListMetricsParams{
-			InstallID: install.ID, Name: optional.Value(p.Name), Action: optional.Value(p.Action), After: optional.Value(p.After), Most: int32(limit + 1),
+			InstallID: install.ID, Name: optional.Value(p.Name), Action: optional.Value(p.Action), Source: string(optional.Value(p.Source)), After: optional.Value(p.After), Most: int32(limit + 1),
 		})
 		if err != nil {
 			return err
@@ -143,10 +143,13 @@ func OfRun(ctx context.Context, tx *database.Tx, run ctldb.ActionRun) (*[]apigen
 
 func metricView(r ctldb.MetricSeries) (apigen.Metric, error) {
 	v := apigen.Metric{
-		ID: r.ID, Name: r.Name, Action: r.Action, Kind: apigen.MetricKind(r.Kind), Help: optional.Of(r.Help), Value: r.LastValue, At: r.LastAt, RunID: r.LastRun,
+		ID: r.ID, Name: r.Name, Source: apigen.MetricSourceAction, Action: r.Action, Kind: apigen.MetricKind(r.Kind), Help: optional.Of(r.Help), Value: r.LastValue, At: r.LastAt, RunID: r.LastRun,
 	}
 	if err := json.Unmarshal(r.Labels, &v.Labels); err != nil {
 		return v, fmt.Errorf("labels of series %s: %w", r.ID, err)
+	}
+	if v.Action == "" {
+		v.Source = apigen.MetricSourceRunner
 	}
 	v.Series = jobspec.SeriesName(v.Name, v.Labels)
 	return v, nil

@@ -47,7 +47,8 @@ type window struct {
 	after        place         // where a page begins
 }
 
-// place is a point; or with a step, which has no run, when it begins.
+// place is a point; or with a step when it begins. A step has no run, nor has a point that the
+// runner wrote about itself.
 type place struct {
 	at  time.Time
 	run string
@@ -76,7 +77,7 @@ func windowOf(now time.Time, p apigen.ListMetricPointsParams) (w window, err err
 	}
 	at, run, ok := strings.Cut(after, "/")
 	w.after.run = run
-	if w.after.at, err = time.Parse(time.RFC3339Nano, at); err != nil || !ok || (run == "") != (w.step > 0) {
+	if w.after.at, err = time.Parse(time.RFC3339Nano, at); err != nil || !ok || run != "" && w.step > 0 {
 		return w, fault.Newf(fault.ErrInvalid, "after is not the next of a page of these points")
 	}
 	return w, nil
@@ -90,7 +91,7 @@ func points(ctx context.Context, tx *database.Tx, series int64, w window, most i
 	rows, err := tx.ListPoints(ctx, p)
 	out := make([]apigen.MetricPoint, 0, len(rows))
 	for _, r := range rows {
-		out = append(out, apigen.MetricPoint{At: r.At, Value: r.Value, RunID: &r.RunID})
+		out = append(out, apigen.MetricPoint{At: r.At, Value: r.Value, RunID: optional.Of(r.RunID)})
 	}
 	return out, err
 }

@@ -37,7 +37,7 @@ func TestWindowOf(t *testing.T) {
 		{"the wrong way round", ask(hours(-1), hours(-2), 0, ""), window{}},
 		{"since the future", ask(hours(1), nil, 0, ""), window{}},
 		{"a page of points as steps", ask(nil, nil, 60, "2026-11-27T11:00:00Z/arn_1"), window{}},
-		{"a page of steps as points", ask(nil, nil, 0, "2026-11-27T11:00:00Z/"), window{}},
+		{"the next page of the runner's own points", ask(hours(-2), nil, 0, "2026-11-27T11:00:00Z/"), window{since: *hours(-2), until: now, after: place{at: *hours(-1)}}},
 		{"a page that is none", ask(nil, nil, 0, "arn_1"), window{}},
 	} {
 		got, err := windowOf(now, tt.give)

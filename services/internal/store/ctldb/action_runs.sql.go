@@ -263,7 +263,7 @@ func (q *Queries) ListActionRuns(ctx context.Context, arg ListActionRunsParams) 
 const listChecks = `-- name: ListChecks :many
 SELECT k.org_id, k.install_id, k.name, k.verdict, k.since, k.recent, k.silent_at, k.updated_at, coalesce(n.error, '')::text AS error, coalesce(n.findings, 'null')::jsonb AS findings
 FROM checks k LEFT JOIN LATERAL (
-    SELECT a.error, CASE WHEN a.action LIKE 'component/%' THEN a.outputs->'findings' END AS findings FROM action_runs a
+    SELECT a.error, CASE WHEN a.action LIKE 'component/%' OR a.action LIKE 'probe.%' THEN a.outputs->'findings' END AS findings FROM action_runs a
     WHERE a.install_id = k.install_id AND a.action = k.name AND a.state IN ('succeeded', 'failed')
     ORDER BY coalesce(a.scheduled_at, a.created_at) DESC LIMIT 1
 ) n ON true
@@ -380,7 +380,7 @@ func (q *Queries) PutCheck(ctx context.Context, arg PutCheckParams) error {
 }
 
 const recentOutcomes = `-- name: RecentOutcomes :many
-SELECT id, state, (state = 'succeeded' AND action LIKE 'component/%' AND jsonb_path_exists(outputs, '$.findings[*] ? (@.unknown == true)'))::bool AS unknown, coalesce(scheduled_at, created_at)::timestamptz AS due_at, coalesce(finished_at, created_at)::timestamptz AS ended_at FROM action_runs
+SELECT id, state, (state = 'succeeded' AND (action LIKE 'component/%' OR action LIKE 'probe.%') AND jsonb_path_exists(outputs, '$.findings[*] ? (@.unknown == true)'))::bool AS unknown, coalesce(scheduled_at, created_at)::timestamptz AS due_at, coalesce(finished_at, created_at)::timestamptz AS ended_at FROM action_runs
 WHERE install_id = $1 AND action = $2 AND state IN ('succeeded', 'failed')
 ORDER BY coalesce(scheduled_at, created_at) DESC LIMIT $3
 `

@@ -46,14 +46,16 @@ const listMetrics = `-- name: ListMetrics :many
 
 SELECT id, org_id, number, install_id, action, name, labels, labels_key, kind, help, last_value, last_at, last_run, stored_at, created_at FROM metric_series m
 WHERE m.install_id = $1 AND ($2::text = '' OR m.name = $2) AND ($3::text = '' OR m.action = $3)
-  AND ($4::text = '' OR (m.name, m.action, m.number) > (SELECT a.name, a.action, a.number FROM metric_series a WHERE a.id = $4 AND a.install_id = m.install_id))
-ORDER BY m.name, m.action, m.number LIMIT $5
+  AND ($4::text = '' OR (m.action = '') = ($4::text = 'runner'))
+  AND ($5::text = '' OR (m.name, m.action, m.number) > (SELECT a.name, a.action, a.number FROM metric_series a WHERE a.id = $5 AND a.install_id = m.install_id))
+ORDER BY m.name, m.action, m.number LIMIT $6
 `
 
 type ListMetricsParams struct {
 	InstallID string
 	Name      string
 	Action    string
+	Source    string
 	After     string
 	Most      int32
 }
@@ -62,12 +64,13 @@ type ListMetricsParams struct {
 // its time, but for a clock that is ahead by the minutes that are allowed: so a time also
 // says which partitions are not looked at.
 // A page of the series of an install, by name and action, behind the series `after`; all
-// of them, or those of a name and of an action.
+// of them, or those of a name, of an action, of a source. Those of the runner have no action.
 func (q *Queries) ListMetrics(ctx context.Context, arg ListMetricsParams) ([]MetricSeries, error) {
 	rows, err := q.db.Query(ctx, listMetrics,
 		arg.InstallID,
 		arg.Name,
 		arg.Action,
+		arg.Source,
 		arg.After,
 		arg.Most,
 	)

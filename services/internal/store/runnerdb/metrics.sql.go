@@ -29,6 +29,18 @@ func (q *Queries) RunnerActionOfRun(ctx context.Context, arg RunnerActionOfRunPa
 	return action, err
 }
 
+const runnerNewestSample = `-- name: RunnerNewestSample :one
+SELECT coalesce(max(last_at), 'epoch')::timestamptz FROM metric_series WHERE install_id = $1 AND action = ''
+`
+
+// When the newest of the runner's own numbers were written, the epoch without any.
+func (q *Queries) RunnerNewestSample(ctx context.Context, installID string) (time.Time, error) {
+	row := q.db.QueryRow(ctx, runnerNewestSample, installID)
+	var column_1 time.Time
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const runnerPutPoints = `-- name: RunnerPutPoints :exec
 INSERT INTO metric_points (org_id, series, at, value, run_id)
 SELECT berth.current_org(), unnest($1::bigint[]), $2::timestamptz, unnest($3::float8[]), $4::text

@@ -865,6 +865,9 @@ type RunRecordedDrift string
 // RunnerKind defines model for RunnerKind.
 type RunnerKind string
 
+// Samples The runner's own numbers (`pkg/jobspec.Samples`).
+type Samples = jobspec.Samples
+
 // Sealed defines model for Sealed.
 type Sealed struct {
 	ID   string `json:"id"`
@@ -1201,6 +1204,9 @@ type PutRolesJSONRequestBody = RolesReport
 // PutRunJSONRequestBody defines body for PutRun for application/json ContentType.
 type PutRunJSONRequestBody = Run
 
+// PutSamplesJSONRequestBody defines body for PutSamples for application/json ContentType.
+type PutSamplesJSONRequestBody = Samples
+
 // PutSealedJSONRequestBody defines body for PutSealed for application/json ContentType.
 type PutSealedJSONRequestBody = SealedWrite
 
@@ -1266,6 +1272,9 @@ type ServerInterface interface {
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(c *gin.Context, run RunID)
+	// PutSamples Tell the runner's own numbers
+	// (PUT /samples)
+	PutSamples(c *gin.Context)
 	// ListSealed What is kept of the install that only its customer can open
 	// (GET /sealed)
 	ListSealed(c *gin.Context)
@@ -1555,6 +1564,19 @@ func (siw *ServerInterfaceWrapper) PutRun(c *gin.Context) {
 	}
 
 	siw.Handler.PutRun(c, run)
+}
+
+// PutSamples operation middleware
+func (siw *ServerInterfaceWrapper) PutSamples(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutSamples(c)
 }
 
 // ListSealed operation middleware
@@ -1879,6 +1901,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PUT(options.BaseURL+"/remediations/:remediation", wrapper.PutRemediation)
 	router.PUT(options.BaseURL+"/roles", wrapper.PutRoles)
 	router.PUT(options.BaseURL+"/runs/:run", wrapper.PutRun)
+	router.PUT(options.BaseURL+"/samples", wrapper.PutSamples)
 	router.GET(options.BaseURL+"/sealed", wrapper.ListSealed)
 	router.GET(options.BaseURL+"/sealed/:resource", wrapper.GetSealed)
 	router.PUT(options.BaseURL+"/sealed/:resource", wrapper.PutSealed)
@@ -2429,6 +2452,39 @@ type PutRundefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PutRundefaultApplicationProblemPlusJSONResponse) VisitPutRunResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutSamplesRequestObject struct {
+	Body *PutSamplesJSONRequestBody
+}
+
+type PutSamplesResponseObject interface {
+	VisitPutSamplesResponse(w http.ResponseWriter) error
+}
+
+type PutSamples204Response struct {
+}
+
+func (response PutSamples204Response) VisitPutSamplesResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type PutSamplesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutSamplesdefaultApplicationProblemPlusJSONResponse) VisitPutSamplesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3004,6 +3060,9 @@ type StrictServerInterface interface {
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(ctx context.Context, request PutRunRequestObject) (PutRunResponseObject, error)
+	// PutSamples Tell the runner's own numbers
+	// (PUT /samples)
+	PutSamples(ctx context.Context, request PutSamplesRequestObject) (PutSamplesResponseObject, error)
 	// ListSealed What is kept of the install that only its customer can open
 	// (GET /sealed)
 	ListSealed(ctx context.Context, request ListSealedRequestObject) (ListSealedResponseObject, error)
@@ -3661,6 +3720,48 @@ func (sh *strictHandler) PutRun(ctx *gin.Context, run RunID) {
 	}
 }
 
+// PutSamples operation middleware
+func (sh *strictHandler) PutSamples(ctx *gin.Context) {
+	var request PutSamplesRequestObject
+
+	var body PutSamplesJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutSamples(ctx.Request.Context(), request.(PutSamplesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutSamples")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutSamplesResponseObject); ok {
+		if err := validResponse.VisitPutSamplesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListSealed operation middleware
 func (sh *strictHandler) ListSealed(ctx *gin.Context) {
 	var request ListSealedRequestObject
@@ -4097,235 +4198,239 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3H0Lc+O2luZfQWmnKt0eWpZf/ZBra8o3j0lyc5NMuudm58a9FkRCElsUwCZAq5UuV+2v2R+2v2QL5xyA",
-	"oATqYbt7pmZqqm7HpIjXOQfn+Z1PvVQtSiWFNLo3/NQrecUXwogK/utHNf7hG/uPTOi0ykuTK9kb9n7I",
-	"mJowzt6rsf2HmeWaVbWUour3kl5uXym5mfWSnuQL0Rv23qtxL+lV4kOdVyLrDU1Vi6Sn05lYcPt58ZEv",
-	"yoLevB2czgf8bHyeXmSX4sXk5fTV7PX7+UKWH3qJ/bARlR3if9t3/xgcv+bHf777dPbi/p96Sc+sSvsZ",
-	"bapcTnv390nvN6FVXaVi20IqegdXI2gxX2mWS214UXQsy/1sz7VVQu+9NvvuHmurZfeyaCEJW/BMsPEq",
-	"WBl7NuKVvP1//+f/jp53ra2Wey7LfmnfZdl3dy3r3g6rSyW1ACL8tVLjQizsP1MljZDG/pOXZZGn3K74",
-	"pMQ3/vm9tsv/FMzynyox6Q17/+OkofITfKpP3HdhxPYGvrU7JT7UQhu25JpJZZgW1Z3IrmAXxypbMc1X",
-	"mi1nqz4cBX3VDnqtdT6VC5po+8u/SMHsdixKw7hhSgrLRfYMykqVojI5Lpresf+k/cmlEVNR9e6T3kTI",
-	"VGx+2856WnFpP4uHTfR5xfhYC2nYcibwieXcRW24EbC4WS6ndg4TVS24wcFeXDRnE4xtmS7Pgnm5c0t6",
-	"heBa3IqPZW6pl8Pk/RczbsSxyRdi88STXqGmt0bNhdxc1O8zblihpse5nNrjMHwuNJuoiuUmYaNxYYCM",
-	"+7HP2g3l+J31z47rvMgSVhZcJszS0oqpynIHHrDmC8G45X/8z1Kk8RGqTFS7CO1beScKVQr7A/ulXe//",
-	"qMZv7Gv2dVMJvqAN3zztQk29ACaKiU7TVBwJZtuwb+ElZD/H9X+48048RYbbSuuJHH049fB83Vze+Vmq",
-	"8XuRGjvL64bmeZbldgRe/BqwxYQXWmzhlAX/mC/qRW94OoD/S3qLXNJfttPywbfK1i2KLe7rGc/ldVkK",
-	"mR24wEqkqsrgn7kRC73rHGGk3+BHduAF//gD/uySdoT+s9kSXlV8tbEsN27nar4XHDevNd0Z17NNav2e",
-	"65m7lAquDcOvXzG7YSsvmCrBciuRpIjSsRYfWkKlS0ytrcT+LMGJdS4muGV4Ufwy6Q3/2PP6SPY4Dtiq",
-	"+3fr98w1o6uLGSvmeKGVu1bsVoDoMaoSGUvtV5iQme77KdMZH0ZN9uqKCxM8ka80Ex95ath4ZYRO2DI3",
-	"M1UbVuRSsIkQWeuesC8dclCeQ18PBi9PX78+u7x4eTF4/fp0O6tGzxNW0nmevzVc86Ts9HCWKXi+2JzO",
-	"ezXefy6BZrFrKvDdznn8hsrNgbST2p9uSkwrLa+P/8GP/7w9fvfpVfLiIiY04WOOxdbv+JZyile8VEyK",
-	"JVuqap7Yuznl0qphmWK50fRnqwaUQpWFGDLOJnVRsCzX9IA01D67dspPXgjGi8KKmKUoiv6NRJL8Scip",
-	"mfWGZ+7OcH84jZF2odBUWhNwaskWXK6saqVZbux8YSVMquUVGzAlC9IZgddzY6fBi/wORJ1njLPLFwEv",
-	"DGLXll7mJp3topU3+JZ//7YSnPTj3T/7Dd9tfqxzuVuDwN++gVfvk96S5+ZWi1RJZDe/xsvL7UtcI2VP",
-	"dm7z1z7tdyRK7taOkLspfZ0ihb2NgCrTWhu1AHNQ55lgfFoJoZlRjFuxLKcipr7HqJyUby71UlRgWNhN",
-	"LIQRLaG6VVUer2JfVjirzDJKJmQussRZfNae03T15hWbi5W+Ypxpw2WWyymr6gKsQ8tVainhfbAJnUBq",
-	"M0hkSo2GcTZYl0pJD7doU2qks+kuPSvpiclEpOY2y6ckrSLGQXhGsKl6ppay3zY89YyfXb4Y4oCTd5+6",
-	"ZJS2NtHmQCMpRCay0TCUU9rwyoCgIgNiYrl6LCaK7u445diZCWlJ/48efraX9Kb5HWjHeHgBJYdTy4ti",
-	"i+BZ2GHt8bIZvxNAn3a8tnQZ7BIutTR5ZJR/t39u7Eci4VTV0ujE25vObZIWKp3vT9PL2ar7UvBHa8Wl",
-	"nlvKVhWZt1ZIoTi15w57CApLMMd+W8SfDiIkvC5vPMWuE6Cjjy2CRv8mSlUdfLPSj+OamRRL8ESoKrNb",
-	"LXg6I8lDd4lmqhQSj6Hti9tLwyER2WLl1kbFVQw/6dh2fJPrso6x0rVUIFrLSqVCazZTRabb5DMXqz77",
-	"Gd0SdnFgXWaWopvXEsZl5nwXTAteiMy+i0RgFLgHgJgZpxEXPJ1ZLRb1CyvvyoKnAtWAdSXR3ZURgWPl",
-	"ix3MhApI3F5xt+Y+fLCu5MJvEzeV2B5/C8TZTWros1vb/qJAosmEEdUil8JaG06MIlFlSmj2bFTOpycp",
-	"L3VdiD4Ohd7CNdJFbpnnMu4V8gQXfUoO1i6XkqqmXY+ccyv+fG0z6Tut8ZLW1Df2N+l9PJ6qY/pjex/C",
-	"h8f5wjE8eFCHvWluZvW4n6rFyVhUZnaciTv810mwpTDHb2WlisU++kl70yc8NTv5+jt46d5avjJTd4c5",
-	"qsp6XOTp7Vx0WYuOWb/Nzi4vT19bpk3Y+RnajSyXbMy1eHFxZe9Ea7Vokk1oeayJ5RcXUSOSF7eVSPMy",
-	"j/pSkRlFWgmDHkEYgE6Y8Uo4sWAUevXKKr/jRrAZLyb29raGtrstGpkZuqun4tTrKJevOlQGmMGadjMW",
-	"6OhGu+jdp4vz+I/vRKWjDsq/44N2RGL3rm1YyjC31nFubGwzi4QIKypsHKn+qnTunKoHkOwugrLGHkno",
-	"NlU9ioIefDR7bGR8l4iFNu89WIPIWKbS2u4je/bNmzffPu+zb+19/l6NrTUgiCRBG68yCNWEcvgX+7eY",
-	"GC75qlC8w09MI6+xZvTKou+8XeEaIlfaVHJTV6LttWhPZi5WHVJb59Pd0hp/ji/HNnmrVhIuwC+n15r4",
-	"vrLeneVTSfvvnNTe/7r2Fo6zOazQAkNDO24JtZArrxHlmmUizTM4dpY7dgnHC1im2dvvRZH9pNJ51FN1",
-	"22EeAY3ZR05cWWoGLcMoNWe5GbLRh1rUIhuB2jZCjW6ElopUhgmZoWuxiStOeF6AbRQJF+H8tt1lsIZ1",
-	"2oAfJsFKYtT1Qyakyc1qcwfaysoae6OTyR7FX+q8yNhvcGA6ymROWdq2APz9X+2bOxQheHEvNah5NWlU",
-	"orj6c5/0flTjXys1rYTWB7pPvvMEyZYzxZbcpDN0JbO5VEvpb+1KZDw1IttOt08W8MmU3ZV9fBqZkmLH",
-	"CIOnDCnBXeUcZZubOVNLVig5tXsi1bJl09PMdk7NKMMjlv0ArXr0R1pWhBOKjbBrAGtGxGXDW1FV3NpA",
-	"PiTtjXgkN0zDSItamw0t52y3xR4JUsJk3Ik3u0sn63ajg+x/E7ouzAMkdcoXAsVz4mkbJB5poniZv1dj",
-	"iCjjMLHbfGv4X1SVqqKiQHzMzW2qsjbpnp1evLx4df7i4mVwgsf+r68ODPOr2lhFBZJAyI2l6zR1niwv",
-	"tisxqTX8K+UyFQX+tZapqAzPrbIplbkFJxo8sbJVRD1f3da4lRB4dzCtEh82A/PWChGybWe8LIXUTIqP",
-	"ps9GM6XNLfxqNLyRUkE6x5JLe1j+9lL2uwkb13j/8qmQJkGvgQI/a3AF38gsp9QQMqFzcC5Iq3XxKc9l",
-	"n43o3dtKgNshGw3t5JdcQ4LOjZwQR3g3BV79uYYsEfcr9qxRDdG1C+8piSzFb+QdL2rhgwyV4Jm20yEK",
-	"xMyJ51fE8JAbhDO8keDl1Le4BJyePc0mDcJS95KvyK+i1ULA1uEPAj8CUChN7xnsXlkmjEuWy7I2iZ1l",
-	"lU9nzTSs3GntF3mkRTHps2u5YujBIY9fDioQv5FSLEXVcgjlmplKcGA7CiSvR3ms2hNGr/jxn7fvjqIy",
-	"uRILgeHSg+WP45KQKXfonW2x8Citkz4FE3XpJA/QOxXLVGI3siW27NdGDN8fgyetz94Iaa3CO8EKwe8w",
-	"4DACHWvUtsSBPlxaHbOXQ5uWBUNfK2mSWrA7Ua3QdAHv+wq+V3KtBXhDuca/Li3rY7Q85tHb4WjaIu86",
-	"PVut9KJDXFcmXwhVt2JjmxI48AzsiI811runw7Zy107ZWR99F1VqJfu/8eXfhNZ8KuiGfLPLEDBOFlhh",
-	"OgNeXIaRDzQHXOoQyP99L5HYFfFjnU3FdkfaVvPqTshMVV9Z4V7kaS40SJO1IM605lVWgUTUfOVsHcwh",
-	"87c9XvHwmVXfT2v0vM9+EhPDVG2sbOM+2A33E/jA7Yc0ij9tmFQQmtMxYsbQRngD86JQSwiMVvZ1rucY",
-	"TFpFd0vIaS5FXK5to4X1VT1KRuHHYMyfLA1cbyxKzf25QxKZNtHVxM3V/TIo98h4zOVE7aKqDSVyW5qk",
-	"SufbnonsgNzJiIGLjB+5knDRtKBwrJgWbDf1UTlRa1lhqtgjUzJqtNNPNyd5SDqVCuJMGJykNT4sE+YR",
-	"Nmg36e2THDV4KIWuyWlnkH2FQX+7Jd4xGbgsYgR9qGEb0HsYiD17tSPVZreO5Qi6oXrYiRg5/w2V6tB3",
-	"vRHGyuXtjFIa90zo2xm/cjp/1OvdpOnPhb9NWtp/rikpki7Pw+JjqbKq066x3XswCRh1UWt0uDd545QE",
-	"2JWX+VgXVCsqF+5ZEp5L7Fx/nSkpvidz9AAGVrUp64c5Y8WiLCBx3ppWoBy76WvD03mfPj2KslE8IlHO",
-	"HhGRcEuJbk/B5ZcTbWmTa7VnvoHwEeytcUl8a898IHI88rKsFCbXPSAP6H2oT25N1vcv3ie9MrcW7Oa8",
-	"vglNGmcLjQs1dpY1URBJ40pMc20qYkcuKb8IrPNWxrRzmpIBvrbWZ5HFPv+XeGpmweUt2Fh75FphRIMt",
-	"86Jg45zUZJyiUQ+fg64XC16tdpbtFFy+oVfXeaK5GoSL068n8NARxZbcTKGLld40UzxQajiitDbqzJ7x",
-	"NuPBGdrBkNHMC3B0xBXcTBSi65lU5OIJHo+VKgSX+Njcwhxxdzoyzup0Br6rwhk14MG1y2muLqXQaW0U",
-	"G1uyR9ViD5WbnF3x6RvxMZ5LUpdZx36skUmzAYnbRP/rZnC/iXu6bUICeSrfza9dKdPfwpWNfjY1YQL+",
-	"s1I1ZDdQoBx8c89+++5r9vri8mXCRl01c9Y4hUgPX2g2rrhMZ0xJNkpVJkZXjnbhuhtlwvC8oDAe+sdG",
-	"fXYtWZ7hwY+FPXPMj6XEKyMkl5jvDDaeyFiRzwX4NdFZq7AOjYmPuTYxi9c5tSOstQQNpVJymjBt+Niy",
-	"WVopbS9ocC7ohBVqKapbLflctIOMqZKTIocz3YwBwVJ3joqbbc2z9XywZhiXlHLT4+lC3PQYL+x2rnDB",
-	"Opr6as82wn3XRcF0LqeFYBNeFwZ9oZLl8o4XeebSIxLYT0g6t3JmkleYMrFXRiCR3Q8GbLmNlN7GLdrl",
-	"NGR8bGVCbhKXM4oiwceWghOYKaWFpxXJF+jJrrUIr0b8RPd20bKjsdnvcpm1k0fcvVuoqW6u5eouT9cO",
-	"rhIfbgen77NBej5/uejKGK47Eje/f/v2V4YvtD57MXgdjdDlphA7v2TnvlRV1v5k7+stlGxW0YyUYmmN",
-	"4xGc1XBccDkfYRBjbm91NfHmdK5JGLSHDH64U101mI+BS/S7lvTijvFG9AENRstogfqTJl0GpLY7WJB9",
-	"qrL/ydkkL3xmAi9LNgGPQn9PIYPZboVoEo3HlZoLuUWq1BIInUyYSEpkUS8i8ayv4e+eNiG3A1KsRcYm",
-	"lVqw09Yw51H3Qh4joV+58eV3sBs0Rns3QrHoZQIv875RiyJq2pMXsT3YT9Z+pQHsYFsXcXoRW8WCnM2t",
-	"QnPaVTBUb6BOXZepuOkNWZZnbKVqthBc+kfcPvuXqLar7FBVLEfrxze//MzoOculSzkmqWGpqr1RJxDR",
-	"0idWZUfv+lYucOuKEfxvZIj/VawOTLewFIp5aZjaSAcdeK5DI3+I2gJaDk4wB9HBUOg2TyCj2qp0FGdr",
-	"UvKsxoH5peGdT1Y8hnjg9oHrHrIuXWK2v//pa5BUrUUx2SdFey5WHV6lmCukySE9OL0zn8pcTuNulB3J",
-	"rwfna9Ki2qOGC9ihi7pz7v8K5PAoPdR9i1A00CSN1PuqmLX4vdIGCMWO6QhSVVOgRfxUv8MQzeXtzJgy",
-	"JvSLFdAus2YWxP5YoVQ55lhssm7KbPiR0QBsRohzIc7uOnV+QheNKOuigATQVhlxM3X3y7cOyKC9Tw/B",
-	"RaiCXd+aK+begzSfKI7CaFxNASkhQbuTa431JFZ5XFltq/KlXztucirkb1X7+5lu21PYmQc63OE49q+U",
-	"XTvGdpXatir4pFfL/EMt6LGltA0vA80lvtSFyHK+V350R2GGDw3aWw31aCso05lI5yQ4rbw0fCUyNhO8",
-	"MLPVRmKRn0U0u8jT9kEOeQgrdpYofTQe2MQaejBvo7BILsad3pGvN1yNu+IdYzHl8iBGQnM/O/A3AuOK",
-	"4SZd7i4QhsSig0ZSk4O3YK36JZjixSAqSO4EpFlFPT6d1fpbvb0+F9gJyCXPDWbbWQLGf81EUVIgH24T",
-	"+DemGdnjl5STkFWqLDtC+1Qd2Fri6xe7i/gE5PoSrScEGoCTDmgPdj8gqRat7J2w0zD9U3l+gm8i+ICI",
-	"YW2oIuuunGzxpJ6pusiYPaM2HFBu2IKv2FhMcxkX/hEhJ8XyYXIcHTL7Ax6QQ3etNPHsYtMpUQapyhG3",
-	"BKY8aJYpBqlnTKpl4hFJYFaUi8HvBKS2kYKsmBFF0Wc/OOwhctsiWtjS2YRGFRnV/l5ZvcR+0WvXUoHH",
-	"ITeUCdP6NHPFu6jl7rUvYWr2rr0JKVLP8/JYlXhYx94Oit1ydFLvus4fc4kfdbrwHZFB9sfOuo5d83Hf",
-	"2UwE8XklW1MPghSU5m7qSMBtqXLROgBgrUJps38VdGfKyO5AOC0xvje6Lsx1morSxESIl+K7EKngvY0g",
-	"ZGcVBY77oGLop0iu2NRQuMdO+UpvSMAZzzzq0NPlZVQ+jXzH5lLGZ3c4i77UtdELkf2oxgfmQB2I5Nbe",
-	"0TeCNq/C4fcn8y1Yb9dsUgk9Y/DY+yIQSOyK6ciQ3fgN2+UOfIBIeivK2pvdg+5mz+1c4meyabPRoKMh",
-	"myqmZJ+N7lRu/1NQ1BVvNTC0K2C1EM3P6WX0lV7Ss7+O266qEH4SB7Bqa76f1oEWooU1uS4LvrpFmMlP",
-	"O7EZmvxbt5xxJfj8dlpwDf5jcHJFFwXewngAhSro7CRaYYlINJTmGVEpMHU95QVAD8hW+TFkTU94henJ",
-	"a8GPjTXvghxCDJ4uFEB8zMYrtpzl6YzmpeRVE5xF7CN6MJmsBekrvdydxrWscquwR1KJ3EZiJjb4lO3L",
-	"mBl+8HLXY7UcxAieZTOLLWVrQMseIumge2d/k23cUcUMfpRN/6sv1VQVQ80/WtAdr0XbSLvb67w6GWwH",
-	"sbVSzgNGaIpwdrNspbriWPbJV09KL52QNb/T3T5VUI4wCUpK9rys1kgRpDosLXFkCQYfWI3jVScxPgwS",
-	"xg50gCrtBfgm5OO6pYTyQkQ9OUoHqfvkh6rEQizGotLoOlRFJrQ5MKIcMOWhMDO4EcG0o/tcH+xvs8vD",
-	"rBU7yay2Uhy9BevetPppvWhZlU8eUqcA3u456EXwCTZRtVzPGfrGPhk9v2Jnly/YX/O/MG7YguyQjV3z",
-	"lYS7nCtPWVo4yWWuZwe6yBbCVHna5XysgTxdLEkzfEGzZaWMWNugv8GXRs/77BcXfgKNQtv9zRd4R7qL",
-	"M/FlIJZYIJdcqxbRH1QVsM6JtKpbfw6xRJO1JCvTLHgfbKtk31TXjck2WR4HcJXVly2BghObvMBcslo6",
-	"RzX45RK2BEkz8px3y80IcBkdwliIsQZxwf0LwXemqT7QsbvdTXsatwBb4YDwDl9ku+9wdNvq2IW8gTwa",
-	"uiC987MpR5xExWa4//szIx3Kob+JmjgEC0G1sLnRyHIjYImRK9/gQFV9NlrkWtPrmpk8nbtKQJeizhHz",
-	"PvKNVbT8rHFVR+vPcLyIeRGNCfXWdrTT9OvwI9dP6D+ut/iN/Q0UkTdj4YrYl92XTh+KOwsqEvbxHr4O",
-	"SyeVYUV+J7yPE4uUKUeAXkYFTbYwIOaiNGilhadmOIYeu0vFt3gXrGgyaorAnh73yXkXOAAQKSkQXg/T",
-	"+ZzwV1JoB+yoDV+xqVJZVyVEp53mMiTddTLj+oot+GocZEJaaY+WvHDu5A4/R6fL4neE0TYa4OHt5np3",
-	"VyOZYTAJwXQIfez2a9DKOpQvB1US2OlkCVvduM6LuN/hDSSXRJBWDizFdcbOtstvK3ItzOMXenlfPxL+",
-	"Ku4ZDatvnbGwpVADP/VTjgGVdTBCjPXtbw3g11znk5jmgVk9t5oXMR+2bnDatdCAQzauVD2dWfWq7TyV",
-	"lnSzfB9Y8I0ryy2re0N+eUiZDv0IsFKsKHs2cgKWnlj1GIp+eVFjqbr25evA6kHFOpazb2rPcQnu5vtU",
-	"UnztIA/lk/a+aC6zsfoIYNqOZvrbXAd7mMMhhXcf40Nci3GgevzeXhj0XYUsb3hhhWsLZoBBVpARHzcc",
-	"ENGEsiKXgtITd76rRZVjrKw7vj7YA/IevtIM7de3BQgfN+v3KjePKI87SGzS727x5vryUndt/F0yN62E",
-	"eZDbeytpuRIte9ta6diopiBwNq22Pb13m66FEMYEiwcHx6/7t8fv/rkDYsrE3LcQlA4mF0sQMYcp+8Lc",
-	"oofUKQPOF9pzxaJQXgMp3FHFoBMX82uAnA7Ft8sgtauY8SyKjbXLUos7nRtgDQ2Vlk2dGK7Pb0w3dT3M",
-	"90fwaAfc9w0lH+pec2PF16B1tFo6Q3TnnbXSDgX6PumJUqWxxjD5FIH2XeEYJSR6vcPrwPs1p9LxYgEh",
-	"TYUcCeq9z1STbEQW4Gh/X2YTcY1oVhg77URz+94hubkcEatlhfpFsBxrzNRV0aXiB12x8jjO4CKXt52c",
-	"9Lbx5YZYJDk21yCTOpRlXMZzdh+SpVoJKZbbd0lNDCJ5w7vxHSIq6Ypja2FMLqd6+yYQvDq949sQXbEB",
-	"LLszLyAGsRe1PO0gY8ErDA3xomCTuiJAK0ii0gkbjSvd1clsg2P9opMmGxfYa5381jeaWCSyM8ExNoTX",
-	"pqAtEuJhyWCNlhChzFJYrmz1jHIyoUFGI8KdKiyTxq4EE1U1Fm+lFk0BHAAYsN/beIeRz1sCWHJwRe0D",
-	"Vj+k+jH8uQKoOXAwjJycHDm4euzSYBmsBVYfLuYQ0Pp2Ex4osD4/i/sS2wAX++G5bOtd9btvUdW0ffBN",
-	"qtr73wZEbfzu9s1WvwxVrpj9LHiJsnwyEZXGTwCgIs81ADMxXvBqsdaLQ5UaWxrmSmqfJ62b/hGECGh3",
-	"7j45EEGdqDGWslJxmdkJZr4THxHCZluMLNdzt97cMK7nus+u9ZwKbwj4rtkPR1FLrlmtRZY4Z5urom28",
-	"WNbOda9bSkN3FgiHPrtuc07zOVVtMAEACUKhJABv4RAXg9dsRHtwq+5ENfJdleB0cIVgSdN9fTB5+mqT",
-	"nZdIUyUVopxg/dAhCPct0JLQMy+rPTzz5Db+DImsW10zLeh9+0rSKtCC4ikfsgqKvhL0qKIDsI0wuSZY",
-	"IqZ1WMJ0eXn+4hFdsazk01C6Y0kt/W/b+8pUtTa7O27al9rWzkHlYiGYTmCsUJMsnIPfMyfzGuKNX+io",
-	"GPy9mdJaHVOAcL8vqwXrO7R3Y7MsP3B02oan8+vU5HdiF253LDSVzrtVxJ8h2OqrxO3Lga6IGjOHkddg",
-	"mrqW1EI7ag/esTQTWVR3I0cEYOTawctSzpSTFAc6z7Y5vx6BzL7VMdZRbLJXerR/M3mg08z+/gmR7x4w",
-	"8wdC3TUQqliGipe9gK5gpen7xb0BkNRIKviXOpDObX+Iq/IR2eI7WCiJo9YSSNNcrB7lht64yTd80sjH",
-	"uWRpIXjVZ28EL7Bm2yl8iLS6zFMBpoQmndnqZUACV4RNIopC+9gjAui6j/TZz4R/TV5KfFBgA8tpba0e",
-	"0sA3lLp9wbQ+A+ThI+AID/DdPxS6cLvX/6Fr1g9Gn8ICrwZ5ylpTuk5nDFpQgkNVTTw2P0TO7PCRnLGH",
-	"gDI+TAx7RW+TbcK+ipj7zEOjnKmxWGnsOlLVcnTFRiWvtRglYVPZKzaqBM9ulSxW8CQARKDW+FdsZO3K",
-	"W6mW9iNaoOXzg0EDCaP0CLTDnRXXskrJXQDQCU326Y0Mk/NrZKpaU7M3nBFoBjg07OBdq7wnCKCHKus+",
-	"/TEhIw4it+QCQoaHzyREISTvEBPZAaw0fXTbYJCHZuuGinJ3j1Q/YS1MMMOgmW+AKuS7VkBYF3w7RNVr",
-	"7h/oJIs/80kWTq7tF9l46zrpr837/GsGje1ZqiCMaPcQajZgCh60z0eC4OXNlDb4c8mrrnZ58NxHyfYo",
-	"1Xzr7JC1tKtcq4IbgbUkWBnJSVFoNg16HqCLC/Gw4Qk40ME5BT1maw2ZwR5AAIBXNFMVK1XWanaaCVDg",
-	"CTjazSBK1v8ui/8MbN7/iiC37svvYrJYi7SucrN6Y9VQp8Xpblc3PfxKU43VM+92fp4AVhJtM2sD30AD",
-	"W2qf1acktwXECMGr3WwIwGrc3weYxJGkaxDRHssj5VY5UbUBwXp0JGSlCn10BO6BhLypnB0d0dyPjoAC",
-	"b6RlUfRbkHMW+/EmJHWPjoDb7YdKIckh6Hz71D8cnOPg/LiRVAPsK2XAU5EEpVW6HToC78WNvJFHR9B/",
-	"Wc91/+iIITCfBwyqDRuVDqMWMlwJ6Gat8eBX+kYGYDIOtu/slAGwzkKYmcoSVnIzS9iH2o5hZ/a1lTbS",
-	"HCPAKIFh2Y25kehvlqm4cilsjFMVKINWPLn2ATdIkLZnp/PpKHEp4+zFgGmmiux5/0ZeF8X6ahI2gsMi",
-	"MEC7zRQOGKFBkvKqWoWeTEd3NxIizkg9CBFkF40+VN7QGgEgN3pynl2BD4sGTrDi6UbOqNkHWwnjvKQG",
-	"U+4CiGV//9pDo6nCoTUOUgiFSwbRlAQ2bdYKUDovKdaPURHPjbzWTCtsRgGeV4GRf2rMm/g4j0fCKTJ6",
-	"xUpd78+9GJzeyJGL79iTh4zH0XAzEME3wxAJA08VftaK7huJGX7w8lK5RWrgNPSY21X4C0Bmnt28L3nK",
-	"c+m32aoHrkkHBDYA2lOZGfS31hRa2QhdKDVvTxY8jTcSz+licMr8mqG+sUm8dMsVMtN9ds0qcaesouXi",
-	"PsJo2jRyhdEL9hOWAgH+LfXwgblmY2F1npkoMqKD30QpuFWEGu6FH5DOXMFjy7CoWeiwfTsUeLNr1Ctu",
-	"ZI5AW1OZa9e+TLORa19v58SwkNc9y4htOZly4xVDZRnZt3lc1a4jDh40p1hLBSm+7hHYfF4mxbE4HbZM",
-	"C3Hz6GjILgYX8NNr6NhRgDkJKJ3WhByyI8yYPkrYEXbsOLJfBUgvIhWX7nJ0RCLy6OhGPgMZAnnEmFJb",
-	"Ya0+IZaeDVjTPhy6hjsOybjhY67Fcyg6skvy+dl2Dpigbf9FgYojq3Ec+SYhR4BJihXMGUXac81G9sRQ",
-	"27+RmeDZMOBjOHKYH0ZnKE7fADYgY0Or8Qq6Rdmzl2J5Iz3KBraEh9uNT4yoHLdjIpBrTs/s0An2AWmF",
-	"Zuyx3EjMmtaInxm05kfiwSJCao6OUNoic/2hoLEobuGNdBhsoN8WeSok4iNgclHvuuTpTByf9Qe9pAd5",
-	"BnB/6+HJyXK57HN43FfV9IR+q09++uHrb39+8y38pgGs7P1FVGZGu3jMyzxwRw97py6AZh8Me+f9Qf8c",
-	"/QgzUFhOgJTtv6aiy08CZK5pS0fwPyNQWKB5UHNjXQ4GPrLArtcCHVYMwW1KvOAEkUtAb+5kZC7Qdq3C",
-	"gBvoe+j8kPWGvX8VBqKjsJKKL4QRlQY3YVd9UiuUTYxrGlDtokBJvZ52YLemBze+y7Mc9mADeqHqiKY/",
-	"eiMPzzV8BwgDpSUmOJKzwYC60hvXUieADn5PtmYz2s4YMpYiaFQN2xtEj5yJ5DqIyayPGLyYI9YxiJ91",
-	"44ANHSW93wTPmtAyHUDjx0PKA0TImJVEUwsMOYQ7xI8ScCI4U5uotSWwgpegQYbR2RuJ0hm7/eYaC6FE",
-	"5goofIveyLXeOHZp6ng9OLGA5IWXplW5cuFgGfUs7PJQ+YoCds2mdo728nx9I0eYGzDl5eiKOq2hB7mW",
-	"Vk3hjoA9sLdVSkBzgcAw/nqiqvkouZFYg74Rq7fyj+ZiVZFZbjfOzjTXDMy4GJNdl6WQmeMzUqL+Ql7b",
-	"p6NOHAaJs81S95+bMTC5YpMr3jo6a24REoLAFheD11vmEWJ7Hzifho02pvSNUxkmOblkkPTh+K9CJhlp",
-	"8cGK54nLV7DU9hTs/LXlYncZdHHzfUJXyolLdoneK28sNVl1eYAJE5IEEHBNq7vCErykZS4ya170O68C",
-	"OMv/bIJ5im1uUnu2iE3QyWm3UQuhNu8ddzhELAikxPmjrbJC7TGvY6VjIaLGVxrkKxpoKKSwt4NXk60U",
-	"nedlafWyr6klJSW85MbDyXjPIkGqoH4B03I9Q93Be5dty6lbKDUHlbZRy5AgKXPH9euICbRfa/O126xD",
-	"BZoHHf7Uazb8D4St6J0Nzl4cn54enw3eng6GA/v//0BUguEfPZ7x3jsHbAdeql46mwKu+dnHlx9e/1m9",
-	"Wp7fXc5fLC7kwExnfKNvxrBHsZ7B5FScZefpxfiSv3j98tWrl69f8MvxRXqenYnTyWDXc18SOexB8lvv",
-	"/t19si/906oppXovcX3RdauLJ+GUt6IomranYVwih76qlYDwIbIJ+CyAR6Laxl8IpV4QvP9xrQU1ynbu",
-	"OAJ59p2aHARzA2wP9Hwjgdnsa2jSWBP2yrMNuEI2MrzOyaliLYjbsaol9mq3qgbe4fAbe61nLduKZgi6",
-	"ROsb9MIIrErv2KfXXdtbu7KjIzJejo5aLbCetdjVmzrPkxuJ8IZL3IlNVL7A6BpCvq3zfIQPfe9eq8jc",
-	"qTxzlgN2+SV/IDQBhguCECMpQsRXiBRIaJE3soEMtN+riMigP5TveTyKyYRvgSweIQ18KiOv0pm1DhYZ",
-	"qPwzpQ0ZDAUvjSrt0Nr+Vy7rj6D2Aj0htHXvxfzfzhbni1cf5+fpD2fLF+bvP56NPwwWr78erD7Mz//8",
-	"8GLxSp5OLvTZf/zPHqap3QbI2j0+FacfivM/X87ery4vyuX5bLVcXvLVajJ9+eeH6V36cnn+/kwUy1d/",
-	"Lqr3Z/PppZ7I1/zDIuXpq7LX9MbqjYW8vZh/OP3Hj4P07cvl6/rvZ6v/JS8Xf3mlvzmf/OuL2U+D8t+q",
-	"N+bf737/+B9/nraszUH/FG3T/WTKt45cv7T290MmpMnNqusuz+l5YyJaWpdqaW/AR4guChj0hn+8CwXZ",
-	"X/IG50Iikjs5mwLZdVKG7fOiQuzauTJJYm0RVcBV6KvnmDXNvPDwco9CdQXElHgbVX5d3DaA9OiiS9bK",
-	"vQHxC4WGTgIHfCtNEpu1oyTmZMORtxlHpZkBkD3MupOn7UJ8w8HPY75sjvOFyXi9r2IHNW90NVTkW4We",
-	"5k9PzoSXs6UxATrFMWkKSfy9GusTcNbuIm/tbgoPV9IElUjP9On8CROFhmw8FyBwryc3Eh+hU8sqqa5O",
-	"Y4R0522SIrc3+094I9WlnfcIsjxHkFib3MgWKBP7G58LSgFv3M9N9ROGwSmyJbB6DlyWbjn20m85uYdN",
-	"0lGeUa6R/wvk9mLyOkbPzEzklbtAeSVuZBeffG1n8iOWpDxcG6YVWrX2dHwmXmYXkwF/fZG+ED4bdnje",
-	"5A5TzkW44b3h5eX+eqgdz8Wmv7TTAOizg8vQMQ/n0WoT6Ak0QB7O1JPov5bQMJaqqsbOyg1lnlEYbiZ4",
-	"ZcaCm4DTPr1X4/uTkhpUrvlQY3NpXjn5UY1/+AayIqPm5htIgGvqKCjo0nSoe6/GKMzJgoSOp2PhUOvt",
-	"zN+r8Vfe9iRewfQovCNA+Qva1TvJBlYNMf3F2RndGZZNYOQNy7dRy5UUDeYp4OM1cPrgZ4OOhVQVM+qw",
-	"LqHh5+e5a+DTjzW6ElBhAAUR6zofT4Pfgy9UOrga2OYlgJ1naoPeGkjeJ6W4dQcHSsOwVIfrwPlKb2Hj",
-	"NnfMjePjRhZKTsntV1YCqEURfKTzyUKe3Zq3RCDZhgU8N7Kp4NF1KSotMpGNrsg1Bwk/XDNxZxXOFKFk",
-	"qZ2ox5K1Btwvwe2dQUB0gezFJbtki1zWxgp78Flagj07YyN47zaXt5Pa1JVAS3AE/SURQWrEAKiDJs7G",
-	"PJ03TZcg4NgPrScsGOPwrp3LjaREPQRbzQtBttpmY0EI8cS+H2cjAmT+PIzUgsb+wvfHGhx45CJxzz4D",
-	"p+KS2UwtQ7qHfhkJ6FPIrqg4nEAktlsVswQJgXqoaSoKRlUt3lBPKMY8apXAjpoIjOPN4Y0cqfkoQY/g",
-	"FRthFNn9wZky0E5B84nA/mAYl4Y0iiBJ6OpGuhizVgsBmdVwF1jBD/qhkpCZCr+DHgRrwM0RggR8e9T+",
-	"HqMnOXT+P4IcudMm6Q3+MTidD/jZ+Dy9yC7Fi8nL6avZ6/fzhSw/oPDzTRbWPpIpqIbDdqqIp5YpKXrD",
-	"i/0HAHUetbHT14OkZ5ThRW94epb0rGzvDXt8qW+z8S3cyjIV/QU4/Pf3ILYaV3xxzsOmCRGW+0U6k5WV",
-	"ghTnxHXQgwh3E8ZDL98TMONfhSiBb1yPVEvEheCVJBhpUOuhg48qkTFdhfixr3OPs+aorIuC7A3LgpYL",
-	"EjYqaz3Dv7YKgtH0eAbeQ/vKLd1cI2Cc56hBYboiyP8mrIpOvahdAV192x25HsE5vvsUdQE7hOIira++",
-	"OOWF29BhO8AGO62ACgXsuUD+wxOQ278Kq5zpmarMcZHfgYcoRPlv94Zz9OZBLfXJp+C/7iMKHORJAMKW",
-	"T5Nog2J2J0scBsu5VQlczhS0SvYDJw2eIOSlo7sYUwVA3wLrn0umasOnos9+mUCA3OWcutxNT/WUjwgx",
-	"Vkpzv4Lf+5TCdfWtKbgfcT3Xo80S8uVsRd6xeMeg4TpkYzskiIE5V+obnlrQ+Q/hlrGrmdXIZqIoKfqG",
-	"LkdA/4RLtc9+d4nyHtTBA3ljmg4JxxbyL5S6+RxX7/IjMOBh8LGUS/A8okaImbJoGVuRg8FIkc4JJVG5",
-	"UgmNVh/HJSIoitN14Qe31KJ01KlWrhPkI8QREHjJ8ypsZ2Xv4qY9WldYMGyHtv7OuX8HUHJ7CNyLELLg",
-	"RREf8H8pjOeKiQ8Qic0mfHFJuNlUKyIPXYHP54oThjmY3RDJEHRqACMajZmEo8OHj8oiSNeuBJ8fQ6MM",
-	"NOvAXw4Q/LpRKIJOVUuuG/4puA7grxEghRDYoVjMfoV0aSrCotzpnIwwV1gGUq7QyjfbCYqnnA/EasaT",
-	"ApOLw4A9h3FQD28mQ9exa5dIw1PuJUeMVvv1Li4kQPkH8x9t/R+fCGhxrSUJ9R3BW8Zl7KULcezZNWjo",
-	"0av0cnsk3jfe6H36xPqyVrKfZ+z+3n3O3kcNpP8eCQGQD4BtJXaPHp2/8stzwAo9k6dzYdjFy9NT1yWh",
-	"a8K+Y0Nrkmdukofo80F3hf9C6QCQAAdc1opgW/6gg8qYokylqgbdpo7qNDucUr/VcqcbFJgubHEAQPbE",
-	"KjLzfntkTatgk27iwgG5t9A3VBVsoeA627hMZeqhAIE0P6rVfyDVETv4U5wdfVkmwEZu4R9DNIOKD4K4",
-	"HuZDkuxxDjcKzCx96lKhPHiUnaVVHijox8M2U4COg4XWmgCRMb3RqgaN3oMNl6gExAf3qcYDnGtVLW9d",
-	"a4NRoHOF6kOzH05twM3yekMS9MR+hJ+NbesX4RM4QTI3QSFHYihm83R+1Uwm5ZCUPhbNmPaLt7m840We",
-	"deo79dPoOV4HCbpQDNY6ScQkXv/1P9Yh2TslYwhqH/3W6T+C5KUGLH5/YVV/eX2n3qrnvA1p2cPmLzfw",
-	"w5/Q9xegj0e6PPiEO5SN2qODb6kMcDXrTfNOzt6KquJQ5IasrSoH5UB4sI0uQX/XvDAk0LDlDcdcrAV4",
-	"QAQv8D+oHApKXQjAjxJgoOI1b4qf7Ogxrvgp14ZQzz/jwQdw4p3nThuXOJzsp8kc5SaE7w+MRCo2tPdK",
-	"C5YtpeSP8MitsY/Tuw9OfyPr9kvtY2wP3yDIjgxIysHrPGHZgvajgBVNwOYQyKwCdPcD1Qb65TbdwUUB",
-	"nCKQF6JJi3UoIYRHQiHJYTBjV56IKeI3EqvaEkYIEKypbtsA4E42ltsY95Ytb+SzURvmefSclP4cqMwn",
-	"pispwjwfiM+B6pAEVRlt5PdALti3CWG4gWC5lqvGT9DUTxBk20LdQUV9BYn7kNccvxcDwn368FKI+v1Q",
-	"pRghgp5EIth5BHTsDtWqVx5gB/bKCQAPfdxp2CLJLIbuNCn7DxXaFpSOTkinw5Pss6DDmaUZaswM+mKu",
-	"6f6QCl9H3yf7vcM2tcoR5pB3HTKu5BEKkN+MPxrM8d5swdNjSse+nJymjZGWjW9LrvVSVRlhVjtXJ+F3",
-	"d+o+hNcdwnT7lMqzAwyyNuj1fzGTjHazBdDCtSM7TBDuDmq8gQItgJDBuvUhK5X2oK9BlTmZfZWAFE5e",
-	"9NnfVe5Su/H9G+mSATz8NFV5YczS+WCxTRZ1ec0149BMR1X0ALMZoPCYpJ/LqwMD6qrR7gPridohYWIk",
-	"umN8o9kb+cznPuNCGjzTrzSTavncjo5taNmzdhtaF8qEAlYrJZ/32XUra9qy3JFU5ggWmzkgqkqMV0Fh",
-	"7BA9ZRTb91+z88Ei5KYqPczEzndmWv/SIBQ8Sb71ZoJ1G1a0V8lqe8DTw4g+IiZLCW4XGwluhEHZIK08",
-	"Ik96Def5C9sx7tA6dFkXCAwihU8axOpIMn1jrRboGjgRgauBIA4QucBJF3QAdJoyLq/UNHDk3mmw/mWn",
-	"T7vUvrzycJS5bsFVYKG0A5ccJRRiwZAbNy6TtJV5ihoQJqbSpM4GF5QtRwicdhxqu4YprQQ0iTWsV6GA",
-	"BV82vABRFu9fgW6Lyoojml1HjbWDI92nzLoFytkW8nsXVQd46A1peqoZPF13+PukszNAIKspXXAmKFbV",
-	"NfdWLmvX1P1MLy//E+vB1wFmIzz9M+AsOAYAxo3qCT+HuAxPFaTGAiwoxnYzaCe3engXx9yGp3N9Arg4",
-	"xzOFfVviOsRbDyCLqEdwvaIrNMhqaCofICAqFqUV31TanQUZpU6XRh9uC0nGpxtSQbemqqR1UG+Y9a2d",
-	"9S3kXPTZz8rQ+ocbwSoPGAKFsDG114EDPeZ+DZoPxUqYHHxulle9Ye/kjlcnRT6mBlqERH5ib97TE9eC",
-	"7j4sLipnBxUX7X1FNmv/0rdjgH3cCbDwlAl9XfchD6qVkMwhomgXZof3EXl3wI59jNBxj09HbRHc6VDS",
-	"0SjKVC8BZUSovtqrCVJFHS6/G+GKXQwu7O99chKG/TtuIPD47nH9uKxUdB52SWqP8LZXOsoe2HObF8kP",
-	"ViTgvnTedR5ernsah4Hnfd47g5p9RbW/tK4A8RYIqfuyCJ2eDPHCyC0BRf1P6bRDp8aGE/oLeu18G2WA",
-	"VLJqIWgQK2SEEWEKjhIg2qC6FT1jmFqea6yztS9/pV2WDGBKLdfcbAl5UNC5l+u1x1hHjFtT5bxo9FS6",
-	"zPBNeth22JGXEFAksFppyM4GA4SqinjjoDGtET6JEEdAOBMwP49cyruqyhmXIjs6upE+/T2oCuRaSec+",
-	"yipVlhAD9YkMxhXcOAWdthCscdDj1J2ortx8rL3scVwWXS4jkjWfxS3YAGx/+fvJg453WXAuAmsChgbC",
-	"2ryzPgf2SQv0PXqHTrBjiuWC9ZqJp3OT7i89ojfniYPfz0QhYt22v6sEwN8tKUwzqYRgvLAXFvitwNK7",
-	"Zg6HrZ3BDhWvQ3Zxdt7c5DPIOoxRMyK4fk6CbmPEPtTXaLcEyers/MnJ6ieVzrdQ1ZvW/mIpdP4kd5Fd",
-	"VSP/m35ZTl2Csew4UUXru3WolPV0T/CngmAEpUepOTXqjmtP0PHhMwqY70WRYVeJjrpIZS3nbisSzuAp",
-	"t99qwsuZCtqFOZZqePgrjZz9eE2gozymwARVTONvHKqUaS+VucV2WXLayrSHWzdEYmzVIvrCNnsHO1GB",
-	"vl2XgozaQyEmVleY5a2ME7gRuVyxpuQREko2RQr79mOZVyvcM7xn8Sq2Mgu9R+l82BTmuAlaOzUad//M",
-	"0uinQ2XR4EmHjpG+/TsFUf5bCbefkOZE7Gb0kbkmV7ZtsQYA2X+8A/e5qO4c4zUgmMOTk9Ozl/1Bf9A/",
-	"Hb56OTjt3b+7//8BAAD//w==",
+	"3L2LcuNGkjb6KhU8G+FuLURRt75QcWJD48vaHo/tdfeOz47VRywCRRJNsAqNKohNdyjif5r/wf4n+aMy",
+	"swoFssCLpO6d2I2NmLYAom6ZWXn98lMvVYtSSSGN7g0/9Upe8YUwooL/+lGNf/jG/iMTOq3y0uRK9oa9",
+	"HzKmJoyz92ps/2FmuWZVLaWo+r2kl9tXSm5mvaQn+UL0hr33atxLepX4UOeVyHpDU9Ui6el0Jhbcfl58",
+	"5IuyoDdvB6fzAT8bn6cX2aV4MXk5fTV7/X6+kOWHXmI/bERlh/j/7bt/DI5f8+M/3306e3H/L72kZ1al",
+	"/Yw2VS6nvfv7pPeb0KquUrFtIRW9g6sRtJivNMulNrwoOpblfrbn2iqh916bfXePtdWye1m0kIQteCbY",
+	"eBWsjD0b8Ure/p//9b9Hz7vWVss9l2W/tO+y7Lu7lnVvh9WlkloAEf5aqXEhFvafqZJGSGP/ycuyyFNu",
+	"V3xS4hv/+l7b5X8KZvkvlZj0hr3/56Sh8hN8qk/cd2HE9ga+tTslPtRCG7bkmkllmBbVnciuYBfHKlsx",
+	"zVeaLWerPhwFfdUOeq11PpULmmj7y79Iwex2LErDuGFKCstF9gzKSpWiMjkumt6x/6T9yaURU1H17pPe",
+	"RMhUbH7bznpacWk/i4dN9HnF+FgLadhyJvCJ5dxFbbgRsLhZLqd2DhNVLbjBwV5cNGcTjG2ZLs+Ceblz",
+	"S3qF4Frcio9lbqmXw+T9FzNuxLHJF2LzxJNeoaa3Rs2F3FzU7zNuWKGmx7mc2uMwfC40m6iK5SZho3Fh",
+	"gIz7sc/aDeX4nfXPjuu8yBJWFlwmzNLSiqnKcgcesOYLwbjlf/zPUqTxEapMVLsI7Vt5JwpVCvsD+6Vd",
+	"7/+oxm/sa/Z1Uwm+oA3fPO1CTb0AJoqJTtNUHAlm27Bv4SVkP8f1f7jzTjxFhttK64kcfTj18HzdXN75",
+	"Warxe5EaO8vrhuZ5luV2BF78GrDFhBdabOGUBf+YL+pFb3g6gP9Leotc0l+20/LBt8rWLYot7usZz+V1",
+	"WQqZHbjASqSqyuCfuRELvescYaTf4Ed24AX/+AP+7JJ2hP6z2RJeVXy1sSw3budqvhccN6813RnXs01q",
+	"/Z7rmbuUCq4Nw69fMbthKy+YKsFyK5GkiNKxFh9aQqVLTK2txP4swYl1Lia4ZXhR/DLpDf/Y8/pI9jgO",
+	"2Kr7d+v3zDWjq4sZK+Z4oZW7VuxWgOgxqhIZS+1XmJCZ7vsp0xkfRk326ooLEzyRrzQTH3lq2HhlhE7Y",
+	"MjczVRtW5FKwiRBZ656wLx1yUJ5DXw8GL09fvz67vHh5MXj9+nQ7q0bPE1bSeZ6/NVzzpOz0cJYpeL7Y",
+	"nM57Nd5/LoFmsWsq8N3OefyGys2BtJPan25KTCstr4//wY//vD1+9+lV8uIiJjThY47F1u/4lnKKV7xU",
+	"TIolW6pqnti7OeXSqmGZYrnR9GerBpRClYUYMs4mdVGwLNf0gDTUPrt2yk9eCMaLwoqYpSiK/o1EkvxJ",
+	"yKmZ9YZn7s5wfziNkXah0FRaE3BqyRZcrqxqpVlu7HxhJUyq5RUbMCUL0hmB13Njp8GL/A5EnWeMs8sX",
+	"AS8MYteWXuYmne2ilTf4ln//thKc9OPdP/sN321+rHO5W4PA376BV++T3pLn5laLVElkN7/Gy8vtS1wj",
+	"ZU92bvPXPu13JEru1o6Quyl9nSKFvY2AKtNaG7UAc1DnmWB8WgmhmVGMW7EspyKmvseonJRvLvVSVGBY",
+	"2E0shBEtobpVVR6vYl9WOKvMMkomZC6yxFl81p7TdPXmFZuLlb5inGnDZZbLKavqAqxDy1VqKeF9sAmd",
+	"QGozSGRKjYZxNliXSkkPt2hTaqSz6S49K+mJyUSk5jbLpyStIsZBeEawqXqmlrLfNjz1jJ9dvhjigJN3",
+	"n7pklLY20eZAIylEJrLRMJRT2vDKgKAiA2JiuXosJoru7jjl2JkJaUn/jx5+tpf0pvkdaMd4eAElh1PL",
+	"i2KL4FnYYe3xshm/E0Cfdry2dBnsEi61NHlklP+0f27sRyLhVNXS6MTbm85tkhYqne9P08vZqvtS8Edr",
+	"xaWeW8pWFZm3VkihOLXnDnsICkswx35bxJ8OIiS8Lm88xa4ToKOPLYJG/yZKVR18s9KP45qZFEvwRKgq",
+	"s1steDojyUN3iWaqFBKPoe2L20vDIRHZYuXWRsVVDD/p2HZ8k+uyjrHStVQgWstKpUJrNlNFptvkMxer",
+	"PvsZ3RJ2cWBdZpaim9cSxmXmfBdMC16IzL6LRGAUuAeAmBmnERc8nVktFvULK+/KgqcC1YB1JdHdlRGB",
+	"Y+WLHcyECkjcXnG35j58sK7kwm8TN5XYHn8LxNlNauizW9v+okCiyYQR1SKXwlobTowiUWVKaPZsVM6n",
+	"JykvdV2IPg6F3sI10kVumecy7hXyBBd9Sg7WLpeSqqZdj5xzK/58bTPpO63xktbUN/Y36X08nqpj+mN7",
+	"H8KHx/nCMTx4UIe9aW5m9bifqsXJWFRmdpyJO/zXSbClMMdvZaWKxT76SXvTJzw1O/n6O3jp3lq+MlN3",
+	"hzmqynpc5OntXHRZi45Zv83OLi9PX1umTdj5GdqNLJdszLV4cXFl70RrtWiSTWh5rInlFxdRI5IXt5VI",
+	"8zKP+lKRGUVaCYMeQRiATpjxSjixYBR69coqv+NGsBkvJvb2toa2uy0amRm6q6fi1Osol686VAaYwZp2",
+	"Mxbo6Ea76N2ni/P4j+9EpaMOyr/jg3ZEYveubVjKMLfWcW5sbDOLhAgrKmwcqf6qdO6cqgeQ7C6CssYe",
+	"Seg2VT2Kgh58NHtsZHyXiIU27z1Yg8hYptLa7iN79s2bN98+77Nv7X3+Xo2tNSCIJEEbrzII1YRy+Bf7",
+	"t5gYLvmqULzDT0wjr7Fm9Mqi77xd4RoiV9pUclNXou21aE9mLlYdUlvn093SGn+OL8c2eatWEi7AL6fX",
+	"mvi+st6d5VNJ+++c1N7/uvYWjrM5rNACQ0M7bgm1kCuvEeWaZSLNMzh2ljt2CccLWKbZ2+9Fkf2k0nnU",
+	"U3XbYR4BjdlHTlxZagYtwyg1Z7kZstGHWtQiG4HaNkKNboSWilSGCZmha7GJK054XoBtFAkX4fy23WWw",
+	"hnXagB8mwUpi1PVDJqTJzWpzB9rKyhp7o5PJHsVf6rzI2G9wYDrKZE5Z2rYA/P1f7Zs7FCF4cS81qHk1",
+	"aVSiuPpzn/R+VONfKzWthNYHuk++8wTJljPFltykM3Qls7lUS+lv7UpkPDUi2063TxbwyZTdlX18GpmS",
+	"YscIg6cMKcFd5Rxlm5s5U0tWKDm1eyLVsmXT08x2Ts0owyOW/QCtevRHWlaEE4qNsGsAa0bEZcNbUVXc",
+	"2kA+JO2NeCQ3TMNIi1qbDS3nbLfFHglSwmTciTe7SyfrdqOD7H8Tui7MAyR1yhcCxXPiaRskHmmieJm/",
+	"V2OIKOMwsdt8a/hfVJWqoqJAfMzNbaqyNumenV68vHh1/uLiZXCCx/6vrw4M86vaWEUFkkDIjaXrNHWe",
+	"LC+2KzGpNfwr5TIVBf61lqmoDM+tsimVuQUnGjyxslVEPV/d1riVEHh3MK0SHzYD89YKEbJtZ7wshdRM",
+	"io+mz0Yzpc0t/Go0vJFSQTrHkkt7WP72Uva7CRvXeP/yqZAmQa+BAj9rcAXfyCyn1BAyoXNwLkirdfEp",
+	"z2Wfjejd20qA2yEbDe3kl1xDgs6NnBBHeDcFXv25hiwR9yv2rFEN0bUL7ymJLMVv5B0vauGDDJXgmbbT",
+	"IQrEzInnV8TwkBuEM7yR4OXUt7gEnJ49zSYNwlL3kq/Ir6LVQsDW4Q8CPwJQKE3vGexeWSaMS5bLsjaJ",
+	"nWWVT2fNNKzcae0XeaRFMemza7li6MEhj18OKhC/kVIsRdVyCOWamUpwYDsKJK9HeazaE0av+PGft++O",
+	"ojK5EguB4dKD5Y/jkpApd+idbbHwKK2TPgUTdekkD9A7FctUYjeyJbbs10YM3x+DJ63P3ghprcI7wQrB",
+	"7zDgMAIda9S2xIE+XFods5dDm5YFQ18raZJasDtRrdB0Ae/7Cr5Xcq0FeEO5xr8uLetjtDzm0dvhaNoi",
+	"7zo9W630okNcVyZfCFW3YmObEjjwDOyIjzXWu6fDtnLXTtlZH30XVWol+7/x5d+E1nwq6IZ8s8sQME4W",
+	"WGE6A15chpEPNAdc6hDI/30vkdgV8WOdTcV2R9pW8+pOyExVX1nhXuRpLjRIk7UgzrTmVVaBRNR85Wwd",
+	"zCHztz1e8fCZVd9Pa/S8z34SE8NUbaxs4z7YDfcT+MDthzSKP22YVBCa0zFixtBGeAPzolBLCIxW9nWu",
+	"5xhMWkV3S8hpLkVcrm2jhfVVPUpG4cdgzJ8sDVxvLErN/blDEpk20dXEzdX9Mij3yHjM5UTtoqoNJXJb",
+	"mqRK59ueieyA3MmIgYuMH7mScNG0oHCsmBZsN/VROVFrWWGq2CNTMmq00083J3lIOpUK4kwYnKQ1PiwT",
+	"5hE2aDfp7ZMcNXgoha7JaWeQfYVBf7sl3jEZuCxiBH2oYRvQexiIPXu1I9Vmt47lCLqhetiJGDn/DZXq",
+	"0He9EcbK5e2MUhr3TOjbGb9yOn/U692k6c+Fv01a2n+uKSmSLs/D4mOpsqrTrrHdezAJGHVRa3S4N3nj",
+	"lATYlZf5WBdUKyoX7lkSnkvsXH+dKSm+J3P0AAZWtSnrhzljxaIsIHHemlagHLvpa8PTeZ8+PYqyUTwi",
+	"Uc4eEZFwS4luT8HllxNtaZNrtWe+gfAR7K1xSXxrz3wgcjzysqwUJtc9IA/ofahPbk3W9y/eJ70ytxbs",
+	"5ry+CU0aZwuNCzV2ljVREEnjSkxzbSpiRy4pvwis81bGtHOakgG+ttZnkcU+/7d4ambB5S3YWHvkWmFE",
+	"gy3zomDjnNRknKJRD5+DrhcLXq12lu0UXL6hV9d5orkahIvTryfw0BHFltxMoYuV3jRTPFBqOKK0NurM",
+	"nvE248EZ2sGQ0cwLcHTEFdxMFKLrmVTk4gkej5UqBJf42NzCHHF3OjLO6nQGvqvCGTXgwbXLaa4updBp",
+	"bRQbW7JH1WIPlZucXfHpG/ExnktSl1nHfqyRSbMBidtE/+tmcL+Je7ptQgJ5Kt/Nr10p09/ClY1+NjVh",
+	"Av6zUjVkN1CgHHxzz3777mv2+uLyZcJGXTVz1jiFSA9faDauuExnTEk2SlUmRleOduG6G2XC8LygMB76",
+	"x0Z9di1ZnuHBj4U9c8yPpcQrIySXmO8MNp7IWJHPBfg10VmrsA6NiY+5NjGL1zm1I6y1BA2lUnKaMG34",
+	"2LJZWiltL2hwLuiEFWopqlst+Vy0g4ypkpMihzPdjAHBUneOipttzbP1fLBmGJeUctPj6ULc9Bgv7Hau",
+	"cME6mvpqzzbCfddFwXQup4VgE14XBn2hkuXyjhd55tIjEthPSDq3cmaSV5gysVdGIJHdDwZsuY2U3sYt",
+	"2uU0ZHxsZUJuEpcziiLBx5aCE5gppYWnFckX6MmutQivRvxE93bRsqOx2e9ymbWTR9y9W6ipbq7l6i5P",
+	"1w6uEh9uB6fvs0F6Pn+56MoYrjsSN79/+/ZXhi+0PnsxeB2N0OWmEDu/ZOe+VFXW/mTv6y2UbFbRjJRi",
+	"aY3jEZzVcFxwOR9hEGNub3U18eZ0rkkYtIcMfrhTXTWYj4FL9LuW9OKO8Ub0AQ1Gy2iB+pMmXQaktjtY",
+	"kH2qsv/J2SQvfGYCL0s2AY9Cf08hg9luhWgSjceVmgu5RarUEgidTJhISmRRLyLxrK/h7542IbcDUqxF",
+	"xiaVWrDT1jDnUfdCHiOhX7nx5XewGzRGezdCsehlAi/zvlGLImrakxexPdhP1n6lAexgWxdxehFbxYKc",
+	"za1Cc9pVMFRvoE5dl6m46Q1ZlmdspWq2EFz6R9w++7eotqvsUFUsR+vHN7/8zOg5y6VLOSapYamqvVEn",
+	"ENHSJ1ZlR+/6Vi5w64oR/G9kiP9VrA5Mt7AUinlpmNpIBx14rkMjf4jaAloOTjAH0cFQ6DZPIKPaqnQU",
+	"Z2tS8qzGgfml4Z1PVjyGeOD2gesesi5dYra//+lrkFStRTHZJ0V7LlYdXqWYK6TJIT04vTOfylxO426U",
+	"HcmvB+dr0qLao4YL2KGLunPu/wrk8Cg91H2LUDTQJI3U+6qYtfi90gYIxY7pCFJVU6BF/FS/wxDN5e3M",
+	"mDIm9IsV0C6zZhbE/lihVDnmWGyybsps+JHRAGxGiHMhzu46dX5CF40o66KABNBWGXEzdffLtw7IoL1P",
+	"D8FFqIJd35or5t6DNJ8ojsJoXE0BKSFBu5NrjfUkVnlcWW2r8qVfO25yKuRvVfv7mW7bU9iZBzrc4Tj2",
+	"r5RdO8Z2ldq2KvikV8v8Qy3osaW0DS8DzSW+1IXIcr5XfnRHYYYPDdpbDfVoKyjTmUjnJDitvDR8JTI2",
+	"E7wws9VGYpGfRTS7yNP2QQ55CCt2lih9NB7YxBp6MG+jsEguxp3eka83XI274h1jMeXyIEZCcz878DcC",
+	"44rhJl3uLhCGxKKDRlKTg7dgrfolmOLFICpI7gSkWUU9Pp3V+lu9vT4X2AnIJc8NZttZAsZ/zURRUiAf",
+	"bhP4N6YZ2eOXlJOQVaosO0L7VB3YWuLrF7uL+ATk+hKtJwQagJMOaA92PyCpFq3snbDTMP1TeX6CbyL4",
+	"gIhhbagi666cbPGknqm6yJg9ozYcUG7Ygq/YWExzGRf+ESEnxfJhchwdMvsDHpBDd6008exi0ylRBqnK",
+	"EbcEpjxolikGqWdMqmXiEUlgVpSLwe8EpLaRgqyYEUXRZz847CFy2yJa2NLZhEYVGdX+Xlm9xH7Ra9dS",
+	"gcchN5QJ0/o0c8W7qOXutS9havauvQkpUs/z8liVeFjH3g6K3XJ0Uu+6zh9ziR91uvAdkUH2x866jl3z",
+	"cd/ZTATxeSVbUw+CFJTmbupIwG2pctE6AGCtQmmzfxV0Z8rI7kA4LTG+N7ouzHWaitLERIiX4rsQqeC9",
+	"jSBkZxUFjvugYuinSK7Y1FC4x075Sm9IwBnPPOrQ0+VlVD6NfMfmUsZndziLvtS10QuR/ajGB+ZAHYjk",
+	"1t7RN4I2r8Lh9yfzLVhv12xSCT1j8Nj7IhBI7IrpyJDd+A3b5Q58gEh6K8ram92D7mbP7VziZ7Jps9Gg",
+	"oyGbKqZkn43uVG7/U1DUFW81MLQrYLUQzc/pZfSVXtKzv47brqoQfhIHsGprvp/WgRaihTW5Lgu+ukWY",
+	"yU87sRma/Fu3nHEl+Px2WnAN/mNwckUXBd7CeACFKujsJFphiUg0lOYZUSkwdT3lBUAPyFb5MWRNT3iF",
+	"6clrwY+NNe+CHEIMni4UQHzMxiu2nOXpjOal5FUTnEXsI3owmawF6Su93J3Gtaxyq7BHUoncRmImNviU",
+	"7cuYGX7wctdjtRzECJ5lM4stZWtAyx4i6aB7Z3+TbdxRxQx+lE3/qy/VVBVDzT9a0B2vRdtIu9vrvDoZ",
+	"bAextVLOA0ZoinB2s2yluuJY9slXT0ovnZA1v9PdPlVQjjAJSkr2vKzWSBGkOiwtcWQJBh9YjeNVJzE+",
+	"DBLGDnSAKu0F+Cbk47qlhPJCRD05Sgep++SHqsRCLMai0ug6VEUmtDkwohww5aEwM7gRwbSj+1wf7G+z",
+	"y8OsFTvJrLZSHL0F6960+mm9aFmVTx5SpwDe7jnoRfAJNlG1XM8Z+sY+GT2/YmeXL9hf878wbtiC7JCN",
+	"XfOVhLucK09ZWjjJZa5nB7rIFsJUedrlfKyBPF0sSTN8QbNlpYxY26C/wZdGz/vsFxd+Ao1C2/3NF3hH",
+	"uosz8WUgllggl1yrFtEfVBWwzom0qlt/DrFEk7UkK9MseB9sq2TfVNeNyTZZHgdwldWXLYGCE5u8wFyy",
+	"WjpHNfjlErYESTPynHfLzQhwGR3CWIixBnHB/QvBd6apPtCxu91Nexq3AFvhgPAOX2S773B02+rYhbyB",
+	"PBq6IL3zsylHnETFZrj/+zMjHcqhv4maOAQLQbWwudHIciNgiZEr3+BAVX02WuRa0+uamTydu0pAl6LO",
+	"EfM+8o1VtPyscVVH689wvIh5EY0J9dZ2tNP06/Aj10/oP663+I39DRSRN2PhitiX3ZdOH4o7CyoS9vEe",
+	"vg5LJ5VhRX4nvI8Ti5QpR4BeRgVNtjAg5qI0aKWFp2Y4hh67S8W3eBesaDJqisCeHvfJeRc4ABApKRBe",
+	"D9P5nPBXUmgH7KgNX7GpUllXJUSnneYyJN11MuP6ii34ahxkQlppj5a8cO7kDj9Hp8vid4TRNhrg4e3m",
+	"endXI5lhMAnBdAh97PZr0Mo6lC8HVRLY6WQJW924zou43+EN5NHoB+S7ePwxwCwlBaB909PHY7qbbsbd",
+	"cZM/2lIMNJeHKQ2NsnyxS1UGkeMGfLf1Wy8OwoJ3+7WnIHPH+lTC7A3kIEUAeQ6s2HY28TYdaSvAMczj",
+	"F3p5X3cj/iruQA+LtJ1NuaWeBz/1U45xt3XMSgwJ72804tdcg5yYgorJX7eaF7FQh27g/LXQAFc3rlQ9",
+	"nVktvO1jl1bCZfk+6PEbmo1bVveG/PKQai76EUDq2Bvv2ciRLz2xVhTUhvOiRkQD7VEO4EYIgA0Q9WDT",
+	"yIrzh5vv0/KHP8hD+aS9L5rLbKw+Aua6o5n+Ng/THl6TkMK7j/EhHuh4PwP83l6tCrrqnd7wwt7BLTQK",
+	"BsljRnzc8FNF8w6LXArKYt35rhZVjiHV7jSMwR6dEeArzdB+fVv6JeBm/V7l5hFVlAeJTfrdLSo4X17q",
+	"ro2/S+amlTAPio5sJS1XyWeVMisdGwsGBM6mcb+nk3fTAxWi3WCN6eD4df/2+N2/diCRmZiXH3IXgsnF",
+	"8ojMYTahMLfoSHc6o3OZ91xNMVRhQaZ/VH/shE/9GpDJQ/HtEo3tKmY8i0Ko7TLo47GJBn9FQ0FuU06I",
+	"6/Mb001dD3MRE4reAfd9Q8mHemHdWPE1aB0tqs8QBHxnSb0DC79PeqJUaax/UD7FfgyuvpDyVr3e4U2l",
+	"/XqY6XhNiZCmQo4EK9AnNEo2IkfBaH+XdxOYj2hWGGLvBP373gH+uVQiq2WF+kWwHGvz1lXRZQkGzdPy",
+	"OBzlIpe3nZz0tnH5h5A1OfZgIc9LKMu4jKd2PySZuRJSLLfvkpoYBHyHd+M7RFTSle6ghTG5nOrtm0Ao",
+	"/PSO71Z1xQaw7M70kRgSY9RBYQcZC15hBJEXBZvUFeGeQa6dTthoXOmuhncbHOsXnTRJ28Be6+S3vtHE",
+	"IpGdCY6xIbw2BW2REA/LGWy0hAhllsJyZau1mJMJDYAeEe5UYTU9Nq+YqKpxjFRq0dRJAs4F+70Nixn5",
+	"vCWAJQeP5T49DYZUZog/V4BICH6okZOTI9fVAJt5WAZr9TQIF3NIb4N2ryaowz8/i7uc2zgo+8H+bGtx",
+	"9rvvZNZ0B/G9zNr738bNbcIz9s1WWxVVrpj9LDgTs3wyEZXGTwDuJs814HcxXvBqsdayRZUaO1/mSmqf",
+	"Tq+bNiMEHGl37j45EGifqDGW2VRxmdkJZr5hIxHCZveULNdzt97cMK7nus+u9ZzqswgfsdkPR1FLrlmt",
+	"RZY4n6wrtm6cndbOda9bSkOvJwiHPrtuc07zOVVtMAHgTUI9LeCz4RAXg9dsRHtwq+5ENfLNt+B0cIVg",
+	"SdN9fTB5+qKknZdIU0wXguFgmdkhjRBa2DZhAEdWewRwKLrwGfKdt7pmWh5S+0rSquODGjsf2QxqAxN0",
+	"vKOfuA1EuiZYIqZ1WOl2eXn+4hHN06zk01DhZUkt/R/bIs1UtTa7G7Pal9rWzkFVhSHmUmCsUC81nIPf",
+	"MyfzGuKNX+ioGPy9mdJauVvQCGFfVgvWd2iLz2ZZfuDotA1P59epye/ELnj3WAQznXeriD9DDMKDCdiX",
+	"A10RNWYOI6+heXUtqQWK1R68Y2kmsqjufp+I08m1QyGm1DonKQ50nm1zfj0CwH+rY6yjJmmvLHr/ZvJA",
+	"p5n9/RMCJD5g5g9ERGyQdrFaGS97Ac3jStP3i3sDWLqRioEvdSCd2/4QV+Ujigp2sFASBzem0ORcrB7l",
+	"ht64yTd80sjHuWRpIXjVZ28EL7C03yl8CMi7zFMBpoQmndnqZUACVwRhI4pC+xA14iy7j/TZzwSTTl5K",
+	"fFBgn9Npba0e0sA3lLp9Mdc+AzLmI1ArD/DdPxThcrvX/6Fr1g8GKcM6wAagzFpTuk5nDDqVgkNVTXwL",
+	"B4ic2eEjqYUPwe58mBj2it4m24TtNzFFnodGOVNjsdLYnKaq5eiKjUpeazFKwt7DV2xUCZ7dKlms4EmA",
+	"mwF2pGWfkbUrb6Va2o9ogZbPDwYNJEzmQDwm7qy4llVK7gJA2GiSlG9kWMNRI1PVmnoC4oxAM8ChYQfv",
+	"WlVgQZ5FqLLu00YVEichcksuIGR4+ExCFELyDqGzHQ5P0265jRl6aFJ3qCh3t9L1E9bCBDMMej4H4FO+",
+	"uQmEdcG3Q1S95v6BhsP4M5+L4+TafpGNtxWPzvv8a2bsI5YqCCPaPYTSHpiCx3b0kSB4eTN9Bf5c8qqr",
+	"qyI891GyPSp63zo7ZC07L9eq4EZgyREW0HJSFJpNg9YY6OJC2HR4Ag50cE5BK+JaQwK5x5kAfB7NVMVK",
+	"lbV64mYCFHjCF3cziJL1f8rivwPC+Z8RC9l9+V1MFmuR1lVuVm+sGuq0ON3t6qaHX2kqxXvm3c7PE4DU",
+	"om1mbXwk6HNMXdb6lAu5gBgheLWbDQH0lfv7ALo6kpsPItpDvqTcKieqNiBYj46ErFShj47APZCQN5Wz",
+	"oyOa+9ERUOCNtCyKfgtyzmLb5oSk7tERcLv9UCkkOQSdb5/azINzHJwfN5JKxX1BFXgqkqACT7dDR+C9",
+	"uJE38ugI2nTrue4fHTHEb/S4UrVho9JBGUMiNOEhrfWn/ErfyABzyKE7np0ywF9aCDNTWcJKbmYJ+1Db",
+	"MezMvrbSRppjxKElzDS7MTcS/c0yFVcu05FxKhZm0LEp1z7gBtl19ux0Ph0lrrKAvRgwzVSRPe/fyOui",
+	"WF9NwkZwWIQZabeZwgEjNEhSXlWr0JPp6O5GQsQZqQeRpOyi0YfKG1ojnOxGT86zK/Bh0cAJFsbdyBn1",
+	"hGErYZyX1GBmZoDE7e9fe2g0VTi0xkEKoXDJIJqSwKbNWgFK5yXFMkOq9bqR15pphT1LwPMqMPJP/ZsT",
+	"H+fxgElFRq9Yqev9uReD0xs5cvEde/KQGDsabgYi+GYYImHgqcLPWtF9IzERFF5eKrdIDZyGHnO7Cn8B",
+	"yMyzm/clT3ku/TZb9cD1coHABiDAKjODNuiaQisboQul5u3JgqfxRuI5XQxOmV8zlME2+bluuUJmus+u",
+	"WSXulFW0XNxHGE2bRq4wesF+wlIgoASmHmUy12wsrM4zE0VGdPCbKAW3ilDDvfAD0pkreGwZFjULHXb5",
+	"BxwAdo16xY3MEY9tKnPtutxpNoKHt7gshvXe7llGbMvJlBuvGCrLyL7N46p2jZPwoDnFWirIBHePwObz",
+	"MikO2eogiFrArEdHQ3YxuICfXkNjlwLMSQBztSbkkB1hYv1Rwo6wscuR/SogvxGpuHSXoyMSkUdHN/IZ",
+	"yBBIN8fM6wohHQjY9mzAmi7z0FzecUjGDR9zLZ5DbZpdkk/jt3PAPH77LwpUHFmN48j3kjkC6FosdM8o",
+	"0p5rNrInhtr+jcwEz4YBH8ORw/wwOkNx+gbXAxkbOtJX0FTMnr0UyxvpwVjgCsLbjU+MqBy3YyIQ16Rh",
+	"26ETbBfTCs3YY7mRmFyvEWaVzhbhwzUgY6oKLDSImAHiushcGzHoP4tbeCMdVB/ot0WeCokwGphc1Lsu",
+	"eToTx2f9QS/pQZ4B3N96eHKyXC77HB73VTU9od/qk59++Prbn998C79pcE17fxGVmdEuHvMyD9zRw96p",
+	"C6DZB8PeeX/QP0c/wgwUlhMgZfuvqejykwCZa9rSEfzPCBQW6DHV3FiXg4GPLLDrtUCHFUNwmxIvOEHk",
+	"6hSaOxmZC7RdqzDgBvpWSz9kvWHv34WB6CispOILYUSlwU3YVcbWCmUT45oGe70oUFKvpx3YrenBje/y",
+	"LIc92IBeqDqi6Y/eyMNzDd8BEEVpiQmO5GwwQNhU0C5AqQ4Qpt+TrdmMtjOGjBUrGlXD9gbRI2ciuUZz",
+	"MusjVDPmiHUM4mfdOGBDR0nvN8GzJrRMB9D48ZDyADg0ZiXR1AJDDlEx8aOErwnO1CZqbQms4CVokGF0",
+	"9kaidMam0LnGejmRuTob38k5cq03jl2aOl4PTiwgeeGlaVWuXDj0Tj0Lm4FUvvCEXbOpnaO9PF/fyBHm",
+	"Bkx5ObqihnzoQa6lVVO4I2CP/26VEtBcIDCMv56oaj5KbiRCFWzE6q38o7lYVWSW242zM801AzMuxmTX",
+	"ZSlk5viMlKi/kNf26agTh0HibLPU/edmDEyu2OSKt47OmluEhCCwxcXg9ZZ5hBDwB86nYaONKX3jVIZJ",
+	"Ti4ZJH04/quQSUZafLDieeLyFSy1PQU7f2252F0GXdx8n9CVcuKSXaL3yhtLTVZdHmDChCQBBFzTasKx",
+	"BC9pmYvMmhf9zqsAzvK/m2CeYpub1J4tYhN0ctpt1EKwX3zdcYdDxIKwbJw/2ior1EX1OlZhGAKvfKVB",
+	"vqKBhkIKW4B4NdlK0XlellYv+5o6l1LCS2486pD3LBLyDuoXMC3XWtYdvHfZtpy6hVJzUGkbtQwJkjJ3",
+	"XFuXmED7tTZfu806VKB5bOpPvWbD/8Catd7Z4OzF8enp8dng7elgOLD//w8Erxj+0eMZ771z+Ifgpeql",
+	"synA3599fPnh9Z/Vq+X53eX8xeJCDsx0xjfaqwx7FOsZTE7FWXaeXowv+YvXL1+9evn6Bb8cX6Tn2Zk4",
+	"nQx2PfeVs8MeJL/17t/dJ/vSP62aUqr3EtcXXbe6eBJOeSuKoumOG8Ylcmi/WwkIHyKbgM8CeCSqbfyF",
+	"mhkI6gJxXGtB/dSdO46wwH1DL4fU3fQ/AHq+kcBs9jU0aawJe+XZBlwhGxle5+RUsRbE7VjVElv6W1UD",
+	"73D4jb3Ws5ZtRTMEXaL1DXphBFald+zT6647sl3Z0REZL0dHrU5pz1rs6k2d58mNRBTMJe7EJnhjYHQN",
+	"Id/WeT7Ch77Fs1Vk7lSeOcsBm0GTPxB6RcMFQcCiFCHiKwSUJFDRG9kgS9rvVURk0EbMt8YexWTCt0AW",
+	"j5AGPpWRV+nMWgeLDFT+mdKGDIaCl0aVdmht/yuX9UdQe4GeEAG992L+H2eL88Wrj/Pz9Iez5Qvz9x/P",
+	"xh8Gi9dfD1Yf5ud/fnixeCVPJxf67L/+3x6mqd0GAOw9PhWnH4rzP1/O3q8uL8rl+Wy1XF7y1Woyffnn",
+	"h+ld+nJ5/v5MFMtXfy6q92fz6aWeyNf8wyLl6auy17RQ642FvL2Yfzj9x4+D9O3L5ev672er/09eLv7y",
+	"Sn9zPvn3F7OfBuV/VG/Mf979/vG//jxtWZuD/inapvvJlG8duX5p7e+HTEiTm1XXXZ7T88ZEtLQu1dLe",
+	"gI8QXRQw6A3/eBcKsr/kDRyKRMB/cjYFsuukDLssRoXYtXNlksTaIqqAq9BXzzFrmnnh4eUeheoKiCnx",
+	"dvOBdXHb9C1AF12yhgoAwHAoNHQSOOBbaZLY0x8lMScbjrzNOCrNDPodwKw7edouxPel/Dzmy+Y4X5iM",
+	"19tvdlDzRvNLRb5VaH3/9ORMsEpb+legUxyTppDE36uxPgFn7S7y1u6m8Kg2TVCJ9Eyfzp8wUWjIxnMB",
+	"Avd6ciPxETq1rJLq6jRGSHfeJilye7P/hDdSXdp5jyDLcwSJtcmNbGF3sb/xuaAU8Mb93FQ/YRicIlsC",
+	"q+fAZemWYy/9lpN72CQd5RnlGvm/QG4vJq9j9MzMRF65C5RX4kZ28cnXdiY/YknKw7VhWqFVa0/HZ+Jl",
+	"djEZ8NcX6Qvhs2GH503uMOVchBveG15e7q+H2vFcbPpLOw2APju4DB3zcB6tbpKeQAOA6kw9if5rCQ1j",
+	"qapq7KzcUOYZheFmgldmLLgJOO3TezW+Pympj+maDzU2l+aVkx/V+IdvICsyam6+gQS4po6Cgi5NI8P3",
+	"aozCnCxIaIw7Fq65gZ35ezX+ytuexCuYHoV3BCh/GAmDnD0n2cCqIaa/ODujO8OyCYy8Yfk2armSooHG",
+	"BRjFpusC+NmgsSVVxYw6rEvoC/t57hr49GONrgRUGADLxLrOx9Pg9+ALlQ7VCLZ5CZj4mdqgtwa5+Ukp",
+	"bt3BgdIwLNXhOnC+0lvY388dc+P4uJGFklNy+5WVAGpRhDLqfLKQZ7fmLRFItmEBz41sKnh0XYpKi0xk",
+	"oytyzUHCD9dM3FmFM0XEYeo66yGHrQH3S3B7ZxAQXSB7ccku2SKXtbHCHnyWlmDPztgI3rvN5e2kNnUl",
+	"0BIcQRtSBBobMQDqoImzMU/nTW8uCDj2Q+sJC8Y4vGvnciMpUQ8xefNCkK222X8SQjyx78fZiHC7Pw8j",
+	"tRDUv/D9sYYaH7lI3LPPwKm4ZDZTy5Duoa1KAvoUsisqDicQie1WxSxBQqAeapqKglFVizfUE4oxj1ol",
+	"sKMmAuN4c3gjR2o+StAjeMVGGEV2f3CmDHTd0HwisI0cxqUhjSJIErq6kS7GrNVCQGY13AVW8IN+qCRk",
+	"psLvoFXFGr53hCChDQJqf4/Rk1wThz+CHLnTJukN/jE4nQ/42fg8vcguxYvJy+mr2ev384UsP6Dw8704",
+	"1j6SKaiGw667CLuXKSl6w4v9BwB1HrWx09eDpGeU4UVveHqW9Kxs7w17fKlvs/Et3MoyFf0FOPz39yC2",
+	"+pt8cc7D3hoRlvtFOpOVlYIU58Q1WoQIdxPGQy/fEzDjX4UogW9cK11LxIXglSS0cVDrodGTKpExXYX4",
+	"sa9zj7PmqKyLguwNy4KWCxI2Kms9w7+2CoLR9HgG3kP7yi3dXCNgnOeoQWG6Isj/JqyKTr2oXQHNn9uN",
+	"2x7BOb5JGTWLO4TiIh3SvjjlhdvQYTvABjutgAoF7LlA/sMTkNu/C6uc6ZmqzHGR34GHKGwG0W4h6OjN",
+	"Y5/qk0/Bf91HFDjIkwCELZ8m0cZO7U6WOAy9dasSuJwp6KjtB04a2EnIS0d3MaYKgL4F1j+XTNWGT0Wf",
+	"/TKBALnLOXW5m57qKR8RYqyU5n4Fv/cphevqW1NwP+J6rkebJeTL2Yq8Y/HGUsN1ZM92SBADc67UNzy1",
+	"oEEkonJj8zurkc1EUVL0DV2OABILl2qf/e4S5T2og8d7xzQdEo4tgGgodfM5rt7lR5jRw+BjKZfgeUSN",
+	"EDNl0TK2IgeDkSKdE5imcqUSGq0+jktEUBSn68IPbqmT7ahTrVwnyEeIIyDwkudV2PXM3sVNF72usGDY",
+	"NW/9nXP/DoAp9xDfGZGGwYsiPuD/UhjPFRMfIBKbTfjiknCz91pEHroCn88VJwxzMLuRtCHo1ABGNBoz",
+	"CUfXRiAqiyBduxJ8fgz9VNCsA385dGrQjUIRNDRbct3wT8F1gJKOACkE1A/FYvYrpEtTERblTudkhLnC",
+	"MpByhVa+J1NQPOV8IFYznhSYXBwG7DmMg3p4Mxm6jl1XTRqeci85Qvnar3dxIfUdeDD/0db/8YmAFtc6",
+	"11B7GrxlXMZeuhDHnl2Dvi+9Si+3R+J9f5bep0+sL2sl+3nG7u/d5+x91HR+2CMhAPIBsPvI7tGj81d+",
+	"eQ5YoWfydC4Mu3h5euqaaXRN2Df2aE3yzE3yEH0+aMLxT5QOAAlwwGWtCLblDzqojCnKVKpq0G3qqE6z",
+	"wyn1Wy13ukGB6cJOGNDvgFhFZt5vj6xpFWzSTVw4IPcW+oaqgp02XAMkl6lMrTYgkOZHtfoPpDpCvrmm",
+	"ODv6skwAod2CyYZoBhUfBHE9zIck2eMcbhSYWfrUpUJ58Cg7S6s8UNCPh93IAB0HC6014WZjeqNVDRq9",
+	"B/tyUQmID+5TjQc416pa3roOGKNA5wrVh2Y/nNqAm+X1hiRonf4IPxvb1lbEJ3CCZG6CQo7EUMzm6fyq",
+	"mUzKISl9LJox7Rdvc3nHizzr1Hfqp9FzvA4SNCsZrDUciUm8/ut/rCP3d0rGsPdB9Fun/wiSl5qeAvsL",
+	"q/rL6zv1Vj3nbUjLvrvCcgNm/gl9fwFIfaQZiE+4Q9kYgLlHBdyvWB2kqoQtxEJVqwQhtqB2pq7aJogL",
+	"x1qeED7Xh3Hiqat18cag6JoX9PtF0u6PZMUGTK/lgscKES8oCFlwLVe8bTyFXWmGTCswL7qyJH+GTHBo",
+	"6UupCVT35BK3Uf9x34vM8hG++xiHN4DwD+Zyf8o7VBePt9/oXVNeT0Vg7+NeIC3c1lpkt5DH3kt6gBXb",
+	"G16cvr44H1wM7t8doGW4Nf7TaBimo00CcY3H1N9ST+OQHprOyJy9FVXFoTQUL0RVOQAUQlFuNHD6u+aF",
+	"ITUA+4lxzGBcgN9Q8AL/g4oIoUCMYC8pbQzqxPOmZNCOHqO0n3JtqFfAZxSXAQh/p7SkjUscuvzT5Ftz",
+	"E/ZGCaUDluhabawFZphSylR45Cef3PTug9PfyFX/UvsY28M3CE0lA5JyoFRPWOyj/Sjge6J2ABD+r4Ke",
+	"CAcq2/TLbRq3i5059TkvRJNM7rB1CMWHAvnDYMauqBfviRuJtaAJI9wU1tSEbsDWJxvLbVxili1v5LNR",
+	"Gxx99JxM5ZwkirudpAiz4yCqDQp3EtQytfslBHLBvk243A1w0bVcNd61puqIgA4X6g5wKCood4F7ruOu",
+	"aQj36YOyIVb+QwU9Ams9iUSw8wjo2B2qNUo8LBXslRMAHjC80x1EeszQnSblzKIZ2AKg0glZQniSfRa0",
+	"j7Q0Q13vwcrKNd0fUuHrGDFgv3d4dKxJgZUXXYeMK3mMQuE2448Gqb83W/D0mIoYLienaaM1ZOPbkmu9",
+	"VFVGSO8uQECo950WA6Hch+D2PhH57BAFowUV/0/myKDdbMEaca9qYFp9dyjwDZQ1AvASoj0MWam0h0oO",
+	"sBnIWVIJSHzmRZ/9XeWuIALfv5EuhcaDtlNtJEb6XeQCexBSC+1cMw6dylRFDzAHCMr1Sfq5bFRwO1w1",
+	"NnHgc6Bec5hOjE5M38X7Rj7zFQO4kAYF+CtrGCyf29Gxxzd71u7x7RIAoOzbSsnnfXbdqjWwLHcklTmC",
+	"xWYOvq0S41VQTj5E/zJlxPiv2flg6X6D5RDWL+Q76xN+aXA9nqRKYbMsoQ3G26tktT1NwIPvPiKTgdJC",
+	"LzbSQgm5tcEnekR1wRo6+he2/t2hdeiyLnwexNefNPTbkZr9xtr60JJ1Itq2+VceysdJF3SbdZoyLhs7",
+	"MLW9q239y06fdgmxeeVBXHPdAnlBeAEHyTpKKDCJgWpuXP51K18bNSBM56ZJnQ0uKMeUcGvtONTTEhPB",
+	"CZ4VK7+vQgELESB4AWKT3isJrWyVFUc0uw5kAgfiuw84QQvKti3k94YiCLoINKTpqWaQPBkI4n3S2U8j",
+	"kNXkOJkJivB2zb2VAd41dT/Ty8v/RhSFdVjmCE//DL4nxwDAuFE94ecQzeSpUjuwbBEgDNwM2inhHhTJ",
+	"Mbfh6VyfAJrU8Uxht6O4DvHWwy4jVhhcrxhACHKBmnohSCMQi9KKbwJEyII8bKdLY+Sjhb/kk3Rb3rRN",
+	"KHyY9a2dNXiZRn32szK0/uFGiNfD7ED5eEztdZBaj7lfg5ZdscI/Bzqd5VVv2Du549VJkY+p7Rzh95/Y",
+	"m/f0xPX3vA9L8srZQSV5e1+Rzdq/9O0YIIZ3wpI8ZRps133Igxo/JHOIw9uF2eF9Hos7YMc+Rui4x6ej",
+	"Ig/udCiEahRlqjKC4jtUX+3VBAnWrpuFG+GKXQwu7O99Sh8my3TcQBAn2eP6cbnc6DzsktQeF3GvJK49",
+	"EBs3L5IfrEjAfem86zwoY/c0DoOc/Lx3BrXIi2p/aV0BTjQQUvdlETo9GaLskVsCoDCe0mmHTo0NJ/QX",
+	"9Nr5HvUARGbVQtAgVsgII0LiHCVAtEFNOHrGsCAj11idbl/+SrvcMkBiW6652RLyoKBzL9drj7H6Hrem",
+	"ynnR6Kl0meGb9LDtsCMvIWCvYI3fkJ0NBgjwFvHGQddvI3zqLY6AIEBgfh65QhFVlTMuRXZ0dCN90UhQ",
+	"S8u1ks59lFWqLCFzwKf/GFem5hR02kKwxkGPU3eiunLzsfayRz9adLmMSNZ8FrdgA0v/5e8nD9XfZcG5",
+	"vAUTMDQQ1uad9TkQg1qtEqJ36AT7DFkuWK80ejo36f7SI3pznrimFZkohImAO39XCQCNXFKYZlIJwXhh",
+	"LyzwW4Gld80cemG77gPqxIfs4uy8uclnkKsbo2bEPf6cBN1GVn6or9FuCZLV2fmTk9VPKp1voao3rf1F",
+	"AIH8Se4iu6pG/jdd5py6BGPZcaKK1nfrAEPrSdLgTwXBCEqPUnOYd5f2BH1SPqOA+V4UGfZi6agmVtZy",
+	"7rYi4QyecvutJrycqaDJnmOphoe/0sjZj9cEOorKCkzrxuKXxqFK9SlSmVtsMienrfoUuHVD/NJWBa8v",
+	"B7V3sBMV6Nt1ifuoPUDixljM8laeFtyIXK5YUygMaRqbIoV9+7HMqxXuGd6zeBVbmYXeo3Q+bMrZ3ASt",
+	"nRqNu39mafTTobJo8KRDx0jf/p2CKP+jhNtPSHMidjP6yFyTYd62WANY+T/egftcVHeO8Rro2OHJyenZ",
+	"y/6gP+ifDl+9HJz27t/d/98AAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -49,6 +49,7 @@ var Routes = map[string]Route{
 	"GetSettings":         {LiveSession, kibibyte},
 	"PutRun":              {LiveSession, 4 * mebibyte},
 	"PutRemediation":      {LiveSession, mebibyte},
+	"PutSamples":          {LiveSession, mebibyte},
 	"PutSecrets":          {LiveSession, mebibyte},
 	"PutRoles":            {LiveSession, mebibyte},
 	"PutConsents":         {LiveSession, 8 * mebibyte}, // a thousand answers with their reasons

@@ -1,5 +1,5 @@
-// Package series stores the numbers that runs of actions wrote, as points of series. A
-// runner is not trusted with them: they are held to the limits of jobspec again, and
+// Package series stores the numbers that runs of actions wrote, and those of runners about
+// themselves, as points of series. A runner is not trusted with them: they are held to the limits of jobspec again, and
 // whose they are follows from the run, never from what the runner says.
 package series
 
@@ -62,6 +62,27 @@ func (w Writer) Store(ctx context.Context, tx *database.Tx, run Run) error {
 		p.MetricsAt = &run.EndedAt
 	}
 	return tx.RunnerSetRunMetrics(ctx, p)
+}
+
+// StoreOwn keeps a runner's own numbers, as series without an action. A sample that is not newer
+// than what is known is left out, so a report that comes again changes nothing. What breaks a
+// limit is left out too.
+func (w Writer) StoreOwn(ctx context.Context, tx *database.Tx, installID string, report jobspec.Samples) error {
+	known, err := tx.RunnerNewestSample(ctx, installID)
+	if err != nil {
+		return fmt.Errorf("read the newest sample: %w", err)
+	}
+	for _, sample := range report.Newer(known) {
+		kept, problems := jobspec.KeepMetrics(sample.Metrics)
+		stored, err := put(ctx, tx, Run{InstallID: installID, EndedAt: sample.At}, kept)
+		if err != nil {
+			return err
+		}
+		if len(problems) > 0 || stored < len(kept) {
+			w.Log.WarnContext(ctx, "numbers of a runner were left out", "org_id", tx.OrgID(), "install_id", installID, "left_out", len(kept)-stored, "err", jobspec.SayProblems(problems))
+		}
+	}
+	return nil
 }
 
 // put writes series and points, and says how many: all of them, or none with an error,

@@ -28,7 +28,7 @@ ORDER BY a.id DESC LIMIT sqlc.arg(most);
 -- name: RecentOutcomes :many
 -- The last ended runs of an action, newest first, by when they were due. unknown: nothing was
 -- wrong, and of something nobody can tell (jobspec.FindingsOutput of a probe).
-SELECT id, state, (state = 'succeeded' AND action LIKE 'component/%' AND jsonb_path_exists(outputs, '$.findings[*] ? (@.unknown == true)'))::bool AS unknown, coalesce(scheduled_at, created_at)::timestamptz AS due_at, coalesce(finished_at, created_at)::timestamptz AS ended_at FROM action_runs
+SELECT id, state, (state = 'succeeded' AND (action LIKE 'component/%' OR action LIKE 'probe.%') AND jsonb_path_exists(outputs, '$.findings[*] ? (@.unknown == true)'))::bool AS unknown, coalesce(scheduled_at, created_at)::timestamptz AS due_at, coalesce(finished_at, created_at)::timestamptz AS ended_at FROM action_runs
 WHERE install_id = sqlc.arg(install_id) AND action = sqlc.arg(action) AND state IN ('succeeded', 'failed')
 ORDER BY coalesce(scheduled_at, created_at) DESC LIMIT sqlc.arg(most);
 
@@ -39,7 +39,7 @@ SELECT * FROM checks WHERE install_id = sqlc.arg(install_id) AND name = sqlc.arg
 -- Each check with what its newest outcome said.
 SELECT sqlc.embed(k), coalesce(n.error, '')::text AS error, coalesce(n.findings, 'null')::jsonb AS findings
 FROM checks k LEFT JOIN LATERAL (
-    SELECT a.error, CASE WHEN a.action LIKE 'component/%' THEN a.outputs->'findings' END AS findings FROM action_runs a
+    SELECT a.error, CASE WHEN a.action LIKE 'component/%' OR a.action LIKE 'probe.%' THEN a.outputs->'findings' END AS findings FROM action_runs a
     WHERE a.install_id = k.install_id AND a.action = k.name AND a.state IN ('succeeded', 'failed')
     ORDER BY coalesce(a.scheduled_at, a.created_at) DESC LIMIT 1
 ) n ON true

@@ -4,9 +4,10 @@
 
 -- name: ListMetrics :many
 -- A page of the series of an install, by name and action, behind the series `after`; all
--- of them, or those of a name and of an action.
+-- of them, or those of a name, of an action, of a source. Those of the runner have no action.
 SELECT * FROM metric_series m
 WHERE m.install_id = sqlc.arg(install_id) AND (sqlc.arg(name)::text = '' OR m.name = sqlc.arg(name)) AND (sqlc.arg(action)::text = '' OR m.action = sqlc.arg(action))
+  AND (sqlc.arg(source)::text = '' OR (m.action = '') = (sqlc.arg(source)::text = 'runner'))
   AND (sqlc.arg(after)::text = '' OR (m.name, m.action, m.number) > (SELECT a.name, a.action, a.number FROM metric_series a WHERE a.id = sqlc.arg(after) AND a.install_id = m.install_id))
 ORDER BY m.name, m.action, m.number LIMIT sqlc.arg(most);
 

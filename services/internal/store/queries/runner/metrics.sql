@@ -4,6 +4,10 @@
 -- name: RunnerActionOfRun :one
 SELECT action FROM action_runs WHERE id = sqlc.arg(id) AND install_id = sqlc.arg(install_id);
 
+-- name: RunnerNewestSample :one
+-- When the newest of the runner's own numbers were written, the epoch without any.
+SELECT coalesce(max(last_at), 'epoch')::timestamptz FROM metric_series WHERE install_id = sqlc.arg(install_id) AND action = '';
+
 -- name: RunnerPutSeries :many
 -- The series of a run with its values, and the numbers that they have. A new one comes
 -- in only while the install has fewer than `most`. The value of an earlier run leaves a
