@@ -117,7 +117,7 @@ func mute(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "mute [ALERT] --reason TEXT", Short: "Hold alerts back until a time", Args: command.Exactly("[ALERT]"),
 		Long: `Holds back what an alert is about, all alerts of an install, a kind, or a kind in an install,
-for at most 30 days. Nobody is told of what begins meanwhile. If it is still wrong when the mute
+for at most 30 days. What begins in that time calls nobody. If it is still wrong when the mute
 ends, the alert opens then. An alert that is open stays open.`,
 	}
 	f := cmd.Flags()
