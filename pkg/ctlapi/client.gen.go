@@ -10040,7 +10040,7 @@ type ClientInterface interface {
 
 	// ListMetrics List the series of numbers of an install
 	//
-	// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own once a minute (`source` is `runner`): processor, memory, disk, durations.
+	// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own every 5 minutes (`source` is `runner`): processor, memory, disk, durations.
 	//
 	// Corresponds with GET /installs/{install}/metrics (the `ListMetrics` operationId).
 	ListMetrics(ctx context.Context, install InstallIDOrName, params *ListMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -12832,7 +12832,7 @@ func (c *Client) SetInputs(ctx context.Context, install InstallIDOrName, params 
 
 // ListMetrics List the series of numbers of an install
 //
-// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own once a minute (`source` is `runner`): processor, memory, disk, durations.
+// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own every 5 minutes (`source` is `runner`): processor, memory, disk, durations.
 //
 // Corresponds with GET /installs/{install}/metrics (the `ListMetrics` operationId).
 func (c *Client) ListMetrics(ctx context.Context, install InstallIDOrName, params *ListMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -24692,7 +24692,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListMetricsWithResponse List the series of numbers of an install
 	//
-	// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own once a minute (`source` is `runner`): processor, memory, disk, durations.
+	// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own every 5 minutes (`source` is `runner`): processor, memory, disk, durations.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34612,7 +34612,7 @@ func (c *ClientWithResponses) SetInputsWithResponse(ctx context.Context, install
 
 // ListMetricsWithResponse List the series of numbers of an install
 //
-// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own once a minute (`source` is `runner`): processor, memory, disk, durations.
+// A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own every 5 minutes (`source` is `runner`): processor, memory, disk, durations.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -1577,7 +1577,7 @@ type ClientInterface interface {
 
 	// PutSamplesWithBody Tell the runner's own numbers
 	//
-	// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	// Processor, memory, disk and durations of the runner, looked at every 5 minutes; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1586,7 +1586,7 @@ type ClientInterface interface {
 
 	// PutSamples Tell the runner's own numbers
 	//
-	// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	// Processor, memory, disk and durations of the runner, looked at every 5 minutes; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2323,7 +2323,7 @@ func (c *Client) PutRun(ctx context.Context, run RunID, body PutRunJSONRequestBo
 
 // PutSamplesWithBody Tell the runner's own numbers
 //
-// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+// Processor, memory, disk and durations of the runner, looked at every 5 minutes; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2342,7 +2342,7 @@ func (c *Client) PutSamplesWithBody(ctx context.Context, contentType string, bod
 
 // PutSamples Tell the runner's own numbers
 //
-// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+// Processor, memory, disk and durations of the runner, looked at every 5 minutes; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4225,7 +4225,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutSamplesWithBodyWithResponse Tell the runner's own numbers
 	//
-	// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	// Processor, memory, disk and durations of the runner, looked at every 5 minutes; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4234,7 +4234,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutSamplesWithResponse Tell the runner's own numbers
 	//
-	// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	// Processor, memory, disk and durations of the runner, looked at every 5 minutes; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -6156,7 +6156,7 @@ func (c *ClientWithResponses) PutRunWithResponse(ctx context.Context, run RunID,
 
 // PutSamplesWithBodyWithResponse Tell the runner's own numbers
 //
-// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+// Processor, memory, disk and durations of the runner, looked at every 5 minutes; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -6171,7 +6171,7 @@ func (c *ClientWithResponses) PutSamplesWithBodyWithResponse(ctx context.Context
 
 // PutSamplesWithResponse Tell the runner's own numbers
 //
-// Processor, memory, disk and durations of the runner, looked at once a minute; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+// Processor, memory, disk and durations of the runner, looked at every 5 minutes; after an outage several of them, oldest first. A sample that is not newer than the newest that is stored of the install is left out: so a report may be sent again. Names begin with `runner_`; others are left out. A sample that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

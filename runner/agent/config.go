@@ -42,7 +42,7 @@ const (
 type Config struct {
 	// Data is the data directory: --data, BERTH_RUNNER_DATA.
 	Data string
-	// SampleEvery is how often the vendor gets the runner's own numbers, a minute for 0. It is
+	// SampleEvery is how often the vendor gets the runner's own numbers, 5 minutes for 0. It is
 	// no setting; tests set it.
 	SampleEvery time.Duration
 	// Update is what the launcher says of the version that runs. It is no setting.

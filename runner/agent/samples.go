@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// sampleEvery is how often the vendor gets the runner's own numbers.
-	sampleEvery = time.Minute
+	// sampleEvery is how often the vendor gets the runner's own numbers: each costs the
+	// control plane a row per series.
+	sampleEvery = 5 * time.Minute
 	// refusedFor is how long no report is tried after one that was refused: an older
 	// control plane does not know them.
 	refusedFor = time.Hour

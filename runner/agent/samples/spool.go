@@ -13,8 +13,8 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
-// Most is how many samples wait, of one a minute: half a day. The oldest go first.
-const Most = 12 * 60
+// Most is how many samples wait, of one in 5 minutes: a day. The oldest go first.
+const Most = 24 * 12
 
 // Spool is what waits. It is on disk only once a sample could not be sent: normally nothing is
 // written. It is for one goroutine.
@@ -25,7 +25,7 @@ type Spool struct {
 }
 
 // Open takes up what an earlier agent left at path. A file that cannot be read is begun again:
-// these are numbers, and the next come in a minute.
+// these are numbers, and the next come soon.
 func Open(path string) *Spool {
 	s := &Spool{path: path}
 	raw, err := os.ReadFile(path)

@@ -1474,7 +1474,7 @@ export interface paths {
         };
         /**
          * List the series of numbers of an install
-         * @description A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own once a minute (`source` is `runner`): processor, memory, disk, durations.
+         * @description A script of an action writes numbers to the file that `BERTH_METRICS` names, in the Prometheus text format. A metric with one set of labels, written by one action, is a series; this answers each with its newest value. The runner writes series of its own every 5 minutes (`source` is `runner`): processor, memory, disk, durations.
          */
         get: operations["listMetrics"];
         put?: never;
