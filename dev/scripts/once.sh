@@ -37,8 +37,11 @@ once() {
     mv "$kept/new" "$kept/$key"
     echo "built $name in $((SECONDS - began)) s" >&2
   fi
-  ln -f "$kept/$key" "$at.new" 2>/dev/null || cp "$kept/$key" "$at.new"
-  mv "$at.new" "$at"
+  # Another process of this clone may have put it there while this one waited.
+  if ! [ "$kept/$key" -ef "$at" ]; then
+    ln -f "$kept/$key" "$at.new" 2>/dev/null || cp "$kept/$key" "$at.new"
+    mv "$at.new" "$at"
+  fi
   echo "$key" >"$at.key"
   exec 9>&-
 }
