@@ -54,6 +54,11 @@ type Config struct {
 	// WebhookAllow names networks, addresses and hosts that webhooks may reach
 	// besides the public internet, separated by commas.
 	WebhookAllow string `env:"BERTH_WEBHOOK_ALLOW"`
+	// MetricsExportEndpoint is the address to which the numbers of installs are sent, by
+	// OTLP over HTTP; empty: they are not sent.
+	MetricsExportEndpoint string `env:"BERTH_METRICS_EXPORT_ENDPOINT"`
+	// MetricsExportHeadersFile holds headers that are sent along, a NAME: VALUE per line.
+	MetricsExportHeadersFile string `env:"BERTH_METRICS_EXPORT_HEADERS_FILE"`
 	// MaxConns bounds the connections to the database.
 	MaxConns int `env:"BERTH_DB_MAX_CONNS" default:"30"`
 	// What callers can make the service hold.
@@ -83,8 +88,15 @@ func (c Config) Validate() error {
 	if badAllow != nil {
 		badAllow = fmt.Errorf("BERTH_WEBHOOK_ALLOW: %w", badAllow)
 	}
+	var badExport error
+	if c.MetricsExportEndpoint != "" {
+		badExport = setting.URL("BERTH_METRICS_EXPORT_ENDPOINT", c.MetricsExportEndpoint)
+	} else if c.MetricsExportHeadersFile != "" {
+		badExport = errors.New("BERTH_METRICS_EXPORT_HEADERS_FILE is set without BERTH_METRICS_EXPORT_ENDPOINT: set both, or none")
+	}
 	return errors.Join(
 		badAllow,
+		badExport,
 		setting.Within("BERTH_EVENT_DAYS", c.EventDays, 7, 3650),
 		setting.Within("BERTH_SWEEP_SECONDS", c.SweepSeconds, 1, 3600),
 		setting.Address("BERTH_LISTEN", c.Listen),

@@ -41,7 +41,8 @@ func TestScrape(t *testing.T) {
 	if err := os.WriteFile(dsn, []byte(db.DSN(store.RoleCtl)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{"BERTH_DSN_FILE": dsn, "BERTH_MASTER_KEY_FILE": filepath.Join(dir, "master.key"), "BERTH_LISTEN": net.JoinHostPort(host, api)}
+	env := map[string]string{"BERTH_DSN_FILE": dsn, "BERTH_MASTER_KEY_FILE": filepath.Join(dir, "master.key"), "BERTH_LISTEN": net.JoinHostPort(host, api),
+		"BERTH_METRICS_EXPORT_ENDPOINT": "http://" + net.JoinHostPort(host, "1") + "/v1/metrics"}
 	config, err := setting.Load[Config](func(name string) string { return env[name] })
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,7 @@ func TestScrape(t *testing.T) {
 	wanted := []string{
 		`^http_server_request_duration_seconds_count\{.*http_response_status_code="401".*http_route="/me".*\} [1-9]`,
 		`^db_client_connection_count\{.*state="idle".*\} `, `^wakeup_open\{.*queue="river_ctl".*state="available".*\} `, `^wakeup_oldest_seconds\{`,
-		`^install_count\{.*state="live".*\} 0`,
+		`^install_count\{.*state="live".*\} 0`, `^metric_export_lag_seconds(\{.*\})? 0`,
 	}
 	var families []string
 	var series string

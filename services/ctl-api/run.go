@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
+	"github.com/berth-dev/berth/services/ctl-api/internal/metricexport"
 	"github.com/berth-dev/berth/services/ctl-api/internal/remedyask"
 	"github.com/berth-dev/berth/services/ctl-api/internal/roleswitch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
@@ -107,6 +108,14 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	wakeups.Handle(model.ChannelRevoked, authenticator.Revoked)
 	sequencer := stream.NewSequencer(stream.Sequencer{Store: st, Listener: wakeups, KeepDays: config.EventDays, Log: log})
 	distributor := webhooks.NewDistributor(webhooks.Distributor{Store: st, Listener: wakeups, Jobs: wake, Log: log})
+	var exporter *metricexport.Exporter
+	if config.MetricsExportEndpoint != "" {
+		sender, err := metricexport.NewSender(config.MetricsExportEndpoint, config.MetricsExportHeadersFile)
+		if err != nil {
+			return err
+		}
+		exporter = &metricexport.Exporter{Store: st, Sender: sender, Log: log}
+	}
 	server := &api.Server{
 		Store: st, Keys: ring, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: ring, Stacks: stack},
 		Webhooks: &webhooks.Office{Keys: ring, Jobs: wake, Guard: guard}, Bulk: office,
@@ -133,6 +142,9 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	group.Go(func() error { return wakeups.Run(groupCtx) })
 	group.Go(func() error { return sequencer.Run(groupCtx) })
 	group.Go(func() error { return distributor.Run(groupCtx) })
+	if exporter != nil {
+		group.Go(func() error { return exporter.Run(groupCtx) })
+	}
 	group.Go(func() error { return client.Run(groupCtx) })
 	group.Go(func() error { return door.Run(groupCtx) })
 	return group.Wait()

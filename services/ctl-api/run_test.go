@@ -19,12 +19,12 @@ import (
 
 func TestConfigReportsEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
-	env := map[string]string{"BERTH_LISTEN": "nowhere", "BERTH_DB_MAX_CONNS": "many", "BERTH_LOG_URL": "logs", "BERTH_RUNNER_API_URL": "ftp://x"}
+	env := map[string]string{"BERTH_LISTEN": "nowhere", "BERTH_DB_MAX_CONNS": "many", "BERTH_LOG_URL": "logs", "BERTH_RUNNER_API_URL": "ftp://x", "BERTH_METRICS_EXPORT_HEADERS_FILE": "/h"}
 	_, err := setting.Load[Config](func(name string) string { return env[name] })
 	if err == nil {
 		t.Fatal("a bad configuration was accepted")
 	}
-	for _, name := range []string{"BERTH_LISTEN", "BERTH_DSN_FILE", "BERTH_MASTER_KEY_FILE", "BERTH_DB_MAX_CONNS", "BERTH_LOG_URL", "BERTH_RUNNER_API_URL"} {
+	for _, name := range []string{"BERTH_LISTEN", "BERTH_DSN_FILE", "BERTH_MASTER_KEY_FILE", "BERTH_DB_MAX_CONNS", "BERTH_LOG_URL", "BERTH_RUNNER_API_URL", "BERTH_METRICS_EXPORT_ENDPOINT"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("the error does not name %s:\n%v", name, err)
 		}

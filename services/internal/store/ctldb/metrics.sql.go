@@ -7,8 +7,53 @@ package ctldb
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
+
+const claimMetricExport = `-- name: ClaimMetricExport :many
+SELECT c.tx::bigint AS tx, c.at::timestamptz AS at, c.series::bigint AS series, c.lost::bigint AS lost
+FROM berth.claim_metric_export($1::text, $2::float8) c
+`
+
+type ClaimMetricExportParams struct {
+	Claimant string
+	Seconds  float64
+}
+
+type ClaimMetricExportRow struct {
+	Tx     int64
+	At     time.Time
+	Series int64
+	Lost   int64
+}
+
+// Runs in System. The position behind which the claimant sends; none while another one
+// does, or a pause lasts.
+func (q *Queries) ClaimMetricExport(ctx context.Context, arg ClaimMetricExportParams) ([]ClaimMetricExportRow, error) {
+	rows, err := q.db.Query(ctx, claimMetricExport, arg.Claimant, arg.Seconds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ClaimMetricExportRow{}
+	for rows.Next() {
+		var i ClaimMetricExportRow
+		if err := rows.Scan(
+			&i.Tx,
+			&i.At,
+			&i.Series,
+			&i.Lost,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
 
 const getMetric = `-- name: GetMetric :one
 SELECT id, org_id, number, install_id, action, name, labels, labels_key, kind, help, last_value, last_at, last_run, stored_at, created_at FROM metric_series WHERE id = $1 AND install_id = $2
@@ -40,6 +85,35 @@ func (q *Queries) GetMetric(ctx context.Context, arg GetMetricParams) (MetricSer
 		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const keepMetricExport = `-- name: KeepMetricExport :one
+SELECT berth.keep_metric_export($1::text, $2::bigint, $3::timestamptz, $4::bigint, $5::bigint,
+                                $6::float8)::boolean
+`
+
+type KeepMetricExportParams struct {
+	Claimant string
+	Tx       int64
+	At       time.Time
+	Series   int64
+	Told     int64
+	Pause    float64
+}
+
+// Runs in System. Moves the position and ends the claim; false when another one claimed.
+func (q *Queries) KeepMetricExport(ctx context.Context, arg KeepMetricExportParams) (bool, error) {
+	row := q.db.QueryRow(ctx, keepMetricExport,
+		arg.Claimant,
+		arg.Tx,
+		arg.At,
+		arg.Series,
+		arg.Told,
+		arg.Pause,
+	)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const listMetrics = `-- name: ListMetrics :many
@@ -221,6 +295,18 @@ func (q *Queries) ListSteps(ctx context.Context, arg ListStepsParams) ([]ListSte
 	return items, nil
 }
 
+const metricExportLag = `-- name: MetricExportLag :one
+SELECT berth.metric_export_lag()::float8
+`
+
+// Runs in System. How many seconds ago the oldest point was stored that was not sent.
+func (q *Queries) MetricExportLag(ctx context.Context) (float64, error) {
+	row := q.db.QueryRow(ctx, metricExportLag)
+	var column_1 float64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const metricsOfRun = `-- name: MetricsOfRun :many
 SELECT s.id, s.org_id, s.number, s.install_id, s.action, s.name, s.labels, s.labels_key, s.kind, s.help, s.last_value, s.last_at, s.last_run, s.stored_at, s.created_at, p.value FROM metric_series s
 JOIN metric_points p ON p.series = s.number AND p.at = $1::timestamptz AND p.stored_at >= $1::timestamptz - interval '1 hour'
@@ -272,6 +358,80 @@ func (q *Queries) MetricsOfRun(ctx context.Context, arg MetricsOfRunParams) ([]M
 			&i.MetricSeries.StoredAt,
 			&i.MetricSeries.CreatedAt,
 			&i.Value,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const pointsToExport = `-- name: PointsToExport :many
+SELECT p.tx::bigint AS tx, p.at::timestamptz AS at, p.series::bigint AS series, p.value::float8 AS value, p.stored_at::timestamptz AS stored_at,
+       p.org_id::text AS org_id, p.install_id::text AS install_id, p.install::text AS install, p.app::text AS app, p.customer::text AS customer,
+       p.action::text AS action, p.name::text AS name, p.labels::jsonb AS labels, p.kind::text AS kind, p.help::text AS help
+FROM berth.points_to_export($1::bigint, $2::timestamptz, $3::bigint, $4::int) p
+`
+
+type PointsToExportParams struct {
+	AfterTx     int64
+	AfterAt     time.Time
+	AfterSeries int64
+	Most        int32
+}
+
+type PointsToExportRow struct {
+	Tx        int64
+	At        time.Time
+	Series    int64
+	Value     float64
+	StoredAt  time.Time
+	OrgID     string
+	InstallID string
+	Install   string
+	App       string
+	Customer  string
+	Action    string
+	Name      string
+	Labels    json.RawMessage
+	Kind      string
+	Help      string
+}
+
+// Runs in System. The next points of all orgs behind a position, in its order.
+func (q *Queries) PointsToExport(ctx context.Context, arg PointsToExportParams) ([]PointsToExportRow, error) {
+	rows, err := q.db.Query(ctx, pointsToExport,
+		arg.AfterTx,
+		arg.AfterAt,
+		arg.AfterSeries,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PointsToExportRow{}
+	for rows.Next() {
+		var i PointsToExportRow
+		if err := rows.Scan(
+			&i.Tx,
+			&i.At,
+			&i.Series,
+			&i.Value,
+			&i.StoredAt,
+			&i.OrgID,
+			&i.InstallID,
+			&i.Install,
+			&i.App,
+			&i.Customer,
+			&i.Action,
+			&i.Name,
+			&i.Labels,
+			&i.Kind,
+			&i.Help,
 		); err != nil {
 			return nil, err
 		}

@@ -50,3 +50,25 @@ SELECT sqlc.embed(s), p.value FROM metric_series s
 JOIN metric_points p ON p.series = s.number AND p.at = sqlc.arg(at)::timestamptz AND p.stored_at >= sqlc.arg(at)::timestamptz - interval '1 hour'
 WHERE s.install_id = sqlc.arg(install_id) AND s.action = sqlc.arg(action) AND p.run_id = sqlc.arg(run_id)::text
 ORDER BY s.name, s.number;
+
+-- name: ClaimMetricExport :many
+-- Runs in System. The position behind which the claimant sends; none while another one
+-- does, or a pause lasts.
+SELECT c.tx::bigint AS tx, c.at::timestamptz AS at, c.series::bigint AS series, c.lost::bigint AS lost
+FROM berth.claim_metric_export(sqlc.arg(claimant)::text, sqlc.arg(seconds)::float8) c;
+
+-- name: PointsToExport :many
+-- Runs in System. The next points of all orgs behind a position, in its order.
+SELECT p.tx::bigint AS tx, p.at::timestamptz AS at, p.series::bigint AS series, p.value::float8 AS value, p.stored_at::timestamptz AS stored_at,
+       p.org_id::text AS org_id, p.install_id::text AS install_id, p.install::text AS install, p.app::text AS app, p.customer::text AS customer,
+       p.action::text AS action, p.name::text AS name, p.labels::jsonb AS labels, p.kind::text AS kind, p.help::text AS help
+FROM berth.points_to_export(sqlc.arg(after_tx)::bigint, sqlc.arg(after_at)::timestamptz, sqlc.arg(after_series)::bigint, sqlc.arg(most)::int) p;
+
+-- name: MetricExportLag :one
+-- Runs in System. How many seconds ago the oldest point was stored that was not sent.
+SELECT berth.metric_export_lag()::float8;
+
+-- name: KeepMetricExport :one
+-- Runs in System. Moves the position and ends the claim; false when another one claimed.
+SELECT berth.keep_metric_export(sqlc.arg(claimant)::text, sqlc.arg(tx)::bigint, sqlc.arg(at)::timestamptz, sqlc.arg(series)::bigint, sqlc.arg(told)::bigint,
+                                sqlc.arg(pause)::float8)::boolean;
