@@ -243,10 +243,11 @@ func sealGroup() group {
 	add(opened("seal-of-another-place", "a sealed output, passed off as an input", func(s *sealing) {
 		s.purpose = &seal.Purpose{OrgID: s.org, InstallID: s.install, Kind: seal.KindOutput, Resource: "res", Path: "/outputs/password"}
 	}))
-	add(left("secret-in-the-log", "prints the secret that it was given", `echo "it is $GIVEN"; echo "end of secret-in-the-log"`))
-	add(left("secret-in-base64", "prints it in base64", `echo "it is $(printf %s "$GIVEN" | base64 -w0)"; printf '%s\n' "$GIVEN"; echo "end of secret-in-base64"`))
-	add(left("secret-in-an-error", "fails with it", `echo "$GIVEN" >&2; echo "end of secret-in-an-error"; [ -z "$GIVEN" ] || (echo "fatal: $GIVEN" >&2; exit 3)`))
-	add(left("secret-in-numbers", "writes it among its numbers", `printf 'berth_drill{value="%s"} 1\n' "$GIVEN" > "${BERTH_METRICS:-/dev/null}"; echo "end of secret-in-numbers"`))
+	// The line that ends the log is in two parts: the text of the script is no such line.
+	add(left("secret-in-the-log", "prints the secret that it was given", `echo "it is $GIVEN"; echo "end of" "secret-in-the-log"`))
+	add(left("secret-in-base64", "prints it in base64", `echo "it is $(printf %s "$GIVEN" | base64 -w0)"; printf '%s\n' "$GIVEN"; echo "end of" "secret-in-base64"`))
+	add(left("secret-in-an-error", "fails with it", `echo "$GIVEN" >&2; echo "end of" "secret-in-an-error"; [ -z "$GIVEN" ] || (echo "fatal: $GIVEN" >&2; exit 3)`))
+	add(left("secret-in-numbers", "writes it among its numbers", `printf 'berth_drill{value="%s"} 1\n' "$GIVEN" > "${BERTH_METRICS:-/dev/null}"; echo "end of" "secret-in-numbers"`))
 	g.shape = func() shape { return shape{scripts: all} }
 	return g
 }
