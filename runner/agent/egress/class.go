@@ -43,7 +43,7 @@ func Classes() []Class {
 			Off: "the log says that lines are withheld; they are kept, redacted, in egress/withheld of the data directory"},
 		{Name: PlanDetails, What: "what a plan would change: objects, fields, the tool's text; part of plans, and of what looks for drift find",
 			Off: "the vendor sees counts and the effect digest, and approves by these; berth-runner show CHANGE still shows all"},
-		{Name: Metrics, What: "numbers that actions and checks measure, part of results and runs; processor, memory, disk and durations of this runner, once a minute", Hot: true,
+		{Name: Metrics, What: "numbers that actions and checks measure, part of results and runs; processor, memory, disk and durations of this runner, every 5 minutes", Hot: true,
 			Off: "results and runs carry no numbers, and say so; this runner's own numbers are not sent, nor kept for later"},
 		{Name: CheckOutputs, What: "outputs and error texts of checks and scheduled runs; part of runs",
 			Off: "runs carry their verdict and exit code only"},
