@@ -15,13 +15,8 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-const (
-	// countEvery is how often the history of an install is read for its objective.
-	countEvery = time.Hour
-	// maxChanges bounds what is read of it. Of an install whose health changed more often
-	// nothing is said.
-	maxChanges = 200_000
-)
+// countEvery is how often the history of an install is read for its objective.
+const countEvery = time.Hour
 
 // objective is whether a live install was as healthy as it is to be.
 func objective(ctx context.Context, tx *database.Tx, s scene) ([]alerts.Observation, error) {
@@ -41,37 +36,26 @@ func objective(ctx context.Context, tx *database.Tx, s scene) ([]alerts.Observat
 	return []alerts.Observation{ofObjective(look)}, nil
 }
 
-// count reads the history and keeps what came of it.
+// count reads the history and keeps what came of it. Of an install whose health changed more
+// than availability.MaxRows times nothing is said.
 func count(ctx context.Context, tx *database.Tx, s scene, wanted float64) (look ctldb.ObjectiveLook, err error) {
 	w := availability.Window{From: s.Now.Add(-alerts.ObjectiveWindow), To: s.Now}
-	rows, err := tx.HealthHistory(ctx, ctldb.HealthHistoryParams{InstallID: s.Install.ID, Since: w.From, Until: w.To, Most: maxChanges + 1})
+	rows, err := tx.HealthHistory(ctx, ctldb.HealthHistoryParams{InstallID: s.Install.ID, Since: w.From, Until: w.To, Most: availability.MaxRows + 1})
 	if err != nil {
 		return look, fmt.Errorf("read history of health: %w", err)
 	}
 	look = ctldb.ObjectiveLook{InstallID: s.Install.ID, Objective: wanted, UnknownSeconds: alerts.ObjectiveWindow.Seconds(), LookedAt: s.Now}
-	if len(rows) <= maxChanges {
-		sum := w.Sum(availability.Worst(spansOf(w, rows)))
+	if len(rows) <= availability.MaxRows {
+		var all [][]availability.Span
+		for _, of := range availability.ByResource(rows) {
+			all = append(all, w.SpansOf(of))
+		}
+		sum := w.Sum(availability.Worst(all))
 		look.UnhealthySeconds, look.UnknownSeconds = sum.Unhealthy.Seconds(), sum.Unknown.Seconds()
 	}
 	return look, tx.PutObjectiveLook(ctx, ctldb.PutObjectiveLookParams{
 		InstallID: look.InstallID, Objective: look.Objective, UnhealthySeconds: look.UnhealthySeconds, UnknownSeconds: look.UnknownSeconds, LookedAt: look.LookedAt,
 	})
-}
-
-// spansOf are those of each resource.
-func spansOf(w availability.Window, rows []ctldb.HealthHistoryRow) (all [][]availability.Span) {
-	points := map[string][]availability.Point{}
-	for _, row := range rows {
-		p := availability.Point{At: row.At, Verdict: model.Verdict(row.Health)}
-		if row.State == string(model.ResourceAbsent) {
-			p.Verdict = ""
-		}
-		points[row.ID] = append(points[row.ID], p)
-	}
-	for _, of := range points {
-		all = append(all, w.Spans(of))
-	}
-	return all
 }
 
 func ofObjective(look ctldb.ObjectiveLook) alerts.Observation {

@@ -20,9 +20,7 @@ const (
 	pastDefault = 7 * 24 * time.Hour
 	pastLongest = 400 * 24 * time.Hour
 	pastParts   = 60
-	// maxPastRows bounds the changes that one answer is made of, maxEpisodes those of one
-	// resource that it lists.
-	maxPastRows = 200_000
+	// maxEpisodes bounds the episodes of one resource that an answer lists.
 	maxEpisodes = 100
 )
 
@@ -56,12 +54,12 @@ func (h *Health) GetHealthHistory(ctx context.Context, req apigen.GetHealthHisto
 		if err != nil {
 			return err
 		}
-		rows, err := tx.HealthHistory(ctx, ctldb.HealthHistoryParams{InstallID: install.ID, Since: w.From, Until: w.To, Most: maxPastRows + 1})
+		rows, err := tx.HealthHistory(ctx, ctldb.HealthHistoryParams{InstallID: install.ID, Since: w.From, Until: w.To, Most: availability.MaxRows + 1})
 		if err != nil {
 			return err
 		}
-		if len(rows) > maxPastRows {
-			return fault.With(fault.Newf(fault.ErrInvalid, "its health changed more than %d times in this time", maxPastRows), fault.Code("too_many_changes"), fault.Remedy("choose a shorter time"))
+		if len(rows) > availability.MaxRows {
+			return fault.With(fault.Newf(fault.ErrInvalid, "its health changed more than %d times in this time", availability.MaxRows), fault.Code("too_many_changes"), fault.Remedy("choose a shorter time"))
 		}
 		var sum availability.Sum
 		out, sum = pastView(w, rows, parts)
@@ -97,21 +95,8 @@ func (h *Health) windowOf(p apigen.GetHealthHistoryParams) (w availability.Windo
 func pastView(w availability.Window, rows []ctldb.HealthHistoryRow, parts int) (out apigen.HealthHistory, sum availability.Sum) {
 	out = apigen.HealthHistory{Since: w.From, Until: w.To, Resources: []apigen.ResourceHealthPast{}}
 	var all [][]availability.Span
-	for from := 0; from < len(rows); {
-		of := rows[from:]
-		if n := slices.IndexFunc(of, func(r ctldb.HealthHistoryRow) bool { return r.ID != of[0].ID }); n > 0 {
-			of = of[:n]
-		}
-		from += len(of)
-		points := make([]availability.Point, 0, len(of))
-		for _, row := range of {
-			p := availability.Point{At: row.At, Verdict: model.Verdict(row.Health)}
-			if row.State == string(model.ResourceAbsent) {
-				p.Verdict = ""
-			}
-			points = append(points, p)
-		}
-		spans := w.Spans(points)
+	for _, of := range availability.ByResource(rows) {
+		spans := w.SpansOf(of)
 		all = append(all, spans)
 		past := pastOf(w, spans, parts)
 		for i := range past.Episodes {
