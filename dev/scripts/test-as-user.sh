@@ -71,7 +71,7 @@ fi
 mkdir -p .bin/tools
 (cd dev && GOWORK=off CGO_ENABLED=0 go build -o ../.bin/tools/testreport ./testreport)
 
-go_test() { go test -json -count=1 -timeout 20m "${flags[@]}" "$@"; }
+go_test() { go test -json -count=1 -vet=off -ldflags=-w -timeout 20m "${flags[@]}" "$@"; }
 
 # run ends what it began also after a failure, which the report counts.
 run() {

@@ -14,7 +14,10 @@
 # They also get a real S3 server (s3.sh) and public charts (public.sh); chosen packages
 # if they are there.
 #
-# RACE=1 turns the race detector on, in the executables too.
+# RACE=1 turns the race detector on, in the executables too. Of the end-to-end tests
+# some run with it, then all without; RACE=all runs all of them with it.
+#
+# BERTH_TEST_EVENTS=FILE keeps what `go test -json` printed, with the time of each test.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -47,8 +50,10 @@ BERTH_TERRAFORM=$(dev/scripts/need.sh terraform)
 export BERTH_TERRAFORM
 
 # The end-to-end tests start the real executables, found here.
+readonly race=${RACE:-}
+[ "$race" != 1 ] || [ -z "$all" ] || RACE='' dev/scripts/build.sh
 dev/scripts/build.sh
-export BERTH_LIBEXEC=$PWD/.bin${RACE:+/race}
+export BERTH_LIBEXEC=$PWD/.bin${race:+/race}
 
 # with_cluster tells the tests of a cluster and of what belongs to it.
 with_cluster() {
@@ -153,8 +158,17 @@ mkdir -p .bin/tools
 (cd dev && GOWORK=off CGO_ENABLED=0 go build -o ../.bin/tools/testreport ./testreport)
 
 # Never from Go's cache (-count=1): it does not know of the executables, of
-# Postgres or of Terraform.
-go_test() { CGO_ENABLED=$cgo dev/scripts/in-memory.sh go test -json -count=1 -timeout 45m "${flags[@]}" "$@"; }
+# Postgres or of Terraform. Vet is a step of its own, and no debugger reads these executables.
+go_test() { CGO_ENABLED=$cgo dev/scripts/in-memory.sh go test -json -count=1 -vet=off -ldflags=-w -timeout 45m "${flags[@]}" "$@"; }
+
+# without_race turns the detector off for what follows, unless all is to have it.
+without_race() {
+  [ "$race" = 1 ] || return 0
+  local flag kept=()
+  for flag in "${flags[@]}"; do [ "$flag" = -race ] || kept+=("$flag"); done
+  flags=("${kept[@]}") cgo=0
+  export BERTH_LIBEXEC=$PWD/.bin
+}
 
 # run ends what it began also after a failure, which the report counts.
 run() {
@@ -172,13 +186,18 @@ run() {
   # What starts whole systems has the machine for itself: it has deadlines that
   # are promises to users.
   local -r e2e=github.com/berth-dev/berth/services/e2e
+  # With the detector: each service, an agent and an engine, killed and cut off as well. They
+  # search the logs of all their processes for races.
+  local -r raced='^(TestMainJob|TestKill|TestOutage|TestZombie)$'
   local others
   others=$(go list "${packages[@]}" | grep -vFx "$e2e")
   mapfile -t packages <<<"$others"
   go_test "${packages[@]}" || status=1
   if [ -n "${RACE:-}" ]; then # which leaves these out
-    go test -json -count=1 -run 'TestHostile|TestBombs' ./pkg/appconfig/check ./pkg/interpolate || status=1
+    CGO_ENABLED=0 go test -json -count=1 -vet=off -run 'TestHostile|TestBombs' ./pkg/appconfig/check ./pkg/interpolate || status=1
   fi
+  [ "$race" != 1 ] || go_test -parallel "$at_once" -run "$raced" "$e2e" || status=1
+  without_race
   go_test -parallel "$at_once" ${deploys:+-skip "$there"} "$e2e" || status=1
   [ -z "$deploying" ] || test_deployed "$deploying" || status=1
   (cd dev && GOWORK=off CGO_ENABLED=0 go test -json ./...) || status=1
@@ -186,4 +205,4 @@ run() {
   (cd examples/shop/src/web && GOWORK=off CGO_ENABLED=0 go test -json ./...) || status=1
   return "$status"
 }
-run | .bin/tools/testreport -skips dev/skips.txt
+run | tee ${BERTH_TEST_EVENTS:+"$BERTH_TEST_EVENTS"} | .bin/tools/testreport -skips dev/skips.txt

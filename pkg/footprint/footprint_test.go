@@ -308,7 +308,8 @@ func manyObjects(n int) []policy.Document {
 	return list
 }
 
-// 500 changed objects take less than 50 ms; the test allows for a busy machine.
+// 500 changed objects take less than 50 ms; the test allows for a busy machine and the
+// race detector.
 func TestFastEnough(t *testing.T) {
 	t.Parallel()
 	list := manyObjects(500)
@@ -319,7 +320,7 @@ func TestFastEnough(t *testing.T) {
 		best = min(best, time.Since(began))
 	}
 	t.Logf("500 changed objects: %s", best)
-	if best > 500*time.Millisecond {
+	if best > 2*time.Second {
 		t.Errorf("500 changed objects take %s", best)
 	}
 }

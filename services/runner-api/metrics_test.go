@@ -262,8 +262,10 @@ func TestPartitionsOfPoints(t *testing.T) {
 	a := w.agent(w.org(), "install")
 	w.publish(a.o, jobspec.SettingsLifetime, "health")
 	a.put(ranAt(tick, gauge("rows", 1)))
-	w.exec(`select berth.add_day_partition('metric_points', (now() at time zone 'utc')::date - 31)`)
-	w.exec(`select berth.add_day_partition('metric_points', (now() at time zone 'utc')::date - 29)`)
+	w.exec(`do $$ begin -- of the owner, as in a migration
+		set local role berth_owner;
+		perform berth.add_day_partition('metric_points', (now() at time zone 'utc')::date - age) from unnest('{29,31}'::int[]) as age;
+	end $$`)
 	w.exec(`insert into metric_points (org_id, series, at, value, run_id, stored_at) select org_id, number, now() - interval '31 days', 9, 'arn_old', now() - interval '31 days' from metric_series`)
 	dropped := one[string](w, `select array_to_string(berth.keep_event_partitions(30, 7), ' ')`)
 	if want := "metric_points_" + one[string](w, `select to_char((now() at time zone 'utc')::date - 31, 'YYYYMMDD')`); dropped != want {
