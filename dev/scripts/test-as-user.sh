@@ -6,7 +6,7 @@
 #	dev/scripts/test-as-user.sh -run TestX ./runner/...
 #	dev/scripts/test-as-user.sh differ                what differs between the two, in less than a minute
 #
-# RACE=1 is for the race detector. Started by root, it builds as root and runs as BERTH_USER_ID (default 61998),
+# RACE=1 is for the race detector in the tests, not in the executables that they start. Started by root, it builds as root and runs as BERTH_USER_ID (default 61998),
 # without any account. Kubernetes stays out: its tests run as root.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -43,8 +43,8 @@ if [ -n "${RACE:-}" ]; then
   export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
   flags+=(-race)
 fi
-dev/scripts/build.sh
-export BERTH_LIBEXEC=$PWD/.bin${RACE:+/race}
+RACE='' dev/scripts/build.sh
+export BERTH_LIBEXEC=$PWD/.bin
 unset KUBECONFIG
 
 # tidy waits for Postgres, which outlives the last test by some seconds.

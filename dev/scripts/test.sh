@@ -14,8 +14,8 @@
 # They also get a real S3 server (s3.sh) and public charts (public.sh); chosen packages
 # if they are there.
 #
-# RACE=1 turns the race detector on, in the executables too. Of the end-to-end tests
-# some run with it, then all without; RACE=all runs all of them with it.
+# RACE=1 turns the race detector on in the tests. The executables that they start have it in
+# some of the end-to-end tests, which run twice; RACE=all gives it to all executables.
 #
 # BERTH_TEST_EVENTS=FILE keeps what `go test -json` printed, with the time of each test.
 set -euo pipefail
@@ -38,6 +38,7 @@ if [ ${#packages[@]} = 0 ]; then
 fi
 
 dev/scripts/need.sh go git node postgres shells
+[ -z "$all" ] || dev/scripts/need.sh chromium
 [ -z "$all" ] || dev/scripts/s3.sh start
 if [ -n "${RACE:-}" ]; then
   dev/scripts/need.sh cc
@@ -51,9 +52,12 @@ export BERTH_TERRAFORM
 
 # The end-to-end tests start the real executables, found here.
 readonly race=${RACE:-}
-[ "$race" != 1 ] || [ -z "$all" ] || RACE='' dev/scripts/build.sh
-dev/scripts/build.sh
-export BERTH_LIBEXEC=$PWD/.bin${race:+/race}
+RACE='' dev/scripts/build.sh
+if [ "$race" = all ] || { [ -n "$race" ] && [ -n "$all" ]; }; then
+  dev/scripts/build.sh
+fi
+export BERTH_LIBEXEC=$PWD/.bin
+[ "$race" != all ] || BERTH_LIBEXEC=$PWD/.bin/race
 
 # with_cluster tells the tests of a cluster and of what belongs to it.
 with_cluster() {
@@ -80,7 +84,7 @@ can_deploy() {
   return 1
 }
 
-# End-to-end tests wait as much as they compute: on two processors, three at a time.
+# Tests wait as much as they compute: on two processors, three of a package at a time.
 at_once=$(($(nproc) * 3 / 2))
 readonly at_once
 
@@ -167,7 +171,6 @@ without_race() {
   local flag kept=()
   for flag in "${flags[@]}"; do [ "$flag" = -race ] || kept+=("$flag"); done
   flags=("${kept[@]}") cgo=0
-  export BERTH_LIBEXEC=$PWD/.bin
 }
 
 # run ends what it began also after a failure, which the report counts.
@@ -186,17 +189,17 @@ run() {
   # What starts whole systems has the machine for itself: it has deadlines that
   # are promises to users.
   local -r e2e=github.com/berth-dev/berth/services/e2e
-  # With the detector: each service, an agent and an engine, killed and cut off as well. They
+  # With the detector: each service, an agent and an engine, killed as well. They
   # search the logs of all their processes for races.
-  local -r raced='^(TestMainJob|TestKill|TestOutage|TestZombie)$'
+  local -r raced='^(TestMainJob|TestKill|TestZombie)$'
   local others
   others=$(go list "${packages[@]}" | grep -vFx "$e2e")
   mapfile -t packages <<<"$others"
-  go_test "${packages[@]}" || status=1
+  go_test -parallel "$at_once" "${packages[@]}" || status=1
   if [ -n "${RACE:-}" ]; then # which leaves these out
     CGO_ENABLED=0 go test -json -count=1 -vet=off -run 'TestHostile|TestBombs' ./pkg/appconfig/check ./pkg/interpolate || status=1
   fi
-  [ "$race" != 1 ] || go_test -parallel "$at_once" -run "$raced" "$e2e" || status=1
+  [ "$race" != 1 ] || BERTH_LIBEXEC=$PWD/.bin/race go_test -parallel "$at_once" -run "$raced" "$e2e" || status=1
   without_race
   go_test -parallel "$at_once" ${deploys:+-skip "$there"} "$e2e" || status=1
   [ -z "$deploying" ] || test_deployed "$deploying" || status=1

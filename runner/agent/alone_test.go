@@ -48,7 +48,7 @@ func TestADayWithoutTheControlPlane(t *testing.T) {
 		checks, repaired := lines("checked"), lines("repaired")
 		r.clock = minute("10:00:54").Add(after)
 		stop := r.start()
-		for deadline := time.Now().Add(time.Minute); lines("checked") == checks || lines("repaired") < repaired+repairs; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); lines("checked") == checks || lines("repaired") < repaired+repairs; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("after %s: %d checks and %d repairs more, want 1 and %d", after, lines("checked")-checks, lines("repaired")-repaired, repairs)
 			}

@@ -109,7 +109,7 @@ func (r *runner) acceptFirst(spec jobspec.Spec) {
 // engine ends is written: what is replaced or removed gives room back.
 func (r *runner) runsAlone(job string) {
 	r.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		jobs, err := os.ReadDir(r.dir.Jobs())
 		if err != nil {
 			r.t.Fatal(err)

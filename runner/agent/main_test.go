@@ -614,7 +614,7 @@ func (r *runner) start() (stop func() error) {
 				r.plane.change(func() { r.plane.over = len(r.plane.sessions) })
 			}
 			return err
-		case <-time.After(30 * time.Second):
+		case <-time.After(patience):
 			r.t.Error("the agent does not stop")
 			return nil
 		}

@@ -153,10 +153,13 @@ func (p *plane) change(do func()) {
 	p.changed = make(chan struct{})
 }
 
+// patience is how long tests wait for what an idle machine does within seconds.
+const patience = 3 * time.Minute
+
 // until waits for a condition on the plane.
 func (p *plane) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(patience)
 	for {
 		p.mu.Lock()
 		ok, changed := holds(), p.changed
@@ -167,7 +170,7 @@ func (p *plane) until(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("waited a minute for %s", what)
+			t.Fatalf("waited %s for %s", patience, what)
 		}
 	}
 }

@@ -93,12 +93,12 @@ func (s *sick) tick(what string, holds func(remedy.Watched) bool) {
 			s.t.Fatal(err)
 		}
 	}()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if s.lines("checked") > before && holds(s.ledger()) {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("after %d checks, waited a minute until %s: %+v", s.lines("checked"), what, s.ledger())
+			s.t.Fatalf("after %d checks, waited %s until %s: %+v", s.lines("checked"), patience, what, s.ledger())
 		}
 	}
 }

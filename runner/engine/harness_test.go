@@ -99,7 +99,7 @@ func newJob(t *testing.T, spec jobspec.Spec) *jobDir {
 		spec.Pinned = "sha256:0"
 	}
 	if spec.TimeoutSeconds == 0 {
-		spec.TimeoutSeconds = 60
+		spec.TimeoutSeconds = 240 // for a busy machine
 	}
 	j := &jobDir{path: t.TempDir(), spec: spec, env: map[string]string{
 		"PATH":              os.Getenv("PATH"),
