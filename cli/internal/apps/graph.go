@@ -37,7 +37,7 @@ components depend on each other in a cycle, berth shows the cycle and exits with
 		},
 	}
 	// Of its own, since a drawing has other formats than a list.
-	cmd.Flags().VarP(usage.OneOf(&format, "tree", "dot", "mermaid", "json"), "output", "o", "tree, dot, mermaid or json")
+	cmd.Flags().VarP(usage.OneOf(&format, "tree", "svg", "dot", "mermaid", "json"), "output", "o", "tree, svg, dot, mermaid or json")
 	return cmd
 }
 
@@ -74,6 +74,8 @@ func (c apps) graph(folder appfolder.Folder, format string) error {
 		err = c.graphJSON(app, g)
 	case "dot":
 		_, err = fmt.Fprint(c.Out, g.DOT())
+	case "svg":
+		_, err = fmt.Fprint(c.Out, g.SVG("Components of "+folder.Written))
 	case "mermaid":
 		_, err = fmt.Fprint(c.Out, g.Mermaid())
 	default:

@@ -65,8 +65,9 @@ func Jobs(c *command.CLI) *cobra.Command {
 func InstallGraph(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "graph INSTALL", Short: "Show which resources of an install need which, and how they are", Args: command.Exactly("INSTALL"),
-		Long: "Lists the sandbox and the components of the release that the install stands on, in the order\nin which a deploy takes them. -o json has the needs with their reasons.",
+		Long: "Lists the sandbox and the components of the release that the install stands on, in the order\nin which a deploy takes them. -o json has the needs with their reasons; --svg draws a picture.",
 	}
+	svg := cmd.Flags().Bool("svg", false, "write a picture, as SVG")
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.GetInstallGraphWithResponse(ctx, args[0])
 		if err != nil {
@@ -74,6 +75,10 @@ func InstallGraph(c *command.CLI) *cobra.Command {
 		}
 		graph, err := api.Body(resp.JSON200)
 		if err != nil {
+			return err
+		}
+		if *svg {
+			_, err := io.WriteString(c.Out, picture(args[0], *graph))
 			return err
 		}
 		if o, err := c.Format(); err != nil || o.Format == output.JSON || o.Format == output.YAML {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/drawing"
 )
 
 // Tree draws the graph for a terminal: below each component what it needs, with
@@ -145,6 +147,24 @@ func (g *Graph) Mermaid() string {
 		fmt.Fprintf(&b, "  linkStyle %s stroke:red\n", strings.Join(red, ","))
 	}
 	return b.String()
+}
+
+// SVG draws the graph as a picture: what is needed at the left of what needs it. What is
+// only implied is dashed, and the reasons are shown when the pointer rests on a line.
+func (g *Graph) SVG(title string) string {
+	var nodes []drawing.Node
+	for _, name := range g.Nodes {
+		nodes = append(nodes, drawing.Node{Name: name, Title: name, Text: string(g.types[name])})
+	}
+	var arrows []drawing.Arrow
+	for _, e := range g.Edges {
+		arrow := drawing.Arrow{Edge: drawing.Edge{From: e.From, To: e.To}, Implied: !e.explicit()}
+		for _, reason := range e.Reasons {
+			arrow.Why = append(arrow.Why, reason.String())
+		}
+		arrows = append(arrows, arrow)
+	}
+	return drawing.SVG(title, nodes, arrows)
 }
 
 // explicit tells whether the edge is written in `dependencies`.
