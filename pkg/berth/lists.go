@@ -334,6 +334,19 @@ func (c *Client) Runners(ctx context.Context, which ctlapi.ListRunnersParams) it
 	})
 }
 
+// BrowserSessions lists the browsers that are logged in.
+func (c *Client) BrowserSessions(ctx context.Context, which ctlapi.ListBrowserSessionsParams) iter.Seq2[ctlapi.BrowserSession, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.BrowserSession], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListBrowserSessionsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.BrowserSession])(resp.JSON200), nil
+	})
+}
+
 // Tokens lists tokens, without their secrets.
 func (c *Client) Tokens(ctx context.Context, which ctlapi.ListTokensParams) iter.Seq2[ctlapi.Token, error] {
 	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Token], error) {

@@ -3357,6 +3357,59 @@ type BlobDigests struct {
 	Digests []Digest `json:"digests"`
 }
 
+// BrowserSession A browser that is logged in.
+type BrowserSession struct {
+	// Account A thing by id and name.
+	Account   Ref       `json:"account"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Current It is the session that asks.
+	Current bool `json:"current"`
+
+	// EndsAt When it ends if it is not used.
+	EndsAt time.Time `json:"ends_at"`
+
+	// ExpiresAt When it ends however often it is used.
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// ID Example: bss_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// LastUsedAt To the minute.
+	LastUsedAt time.Time `json:"last_used_at"`
+
+	// MadeWith The token or session that opened it.
+	//
+	// Example: tok_01jd2x7q9zr8w3v5k6m4n0tgha
+	MadeWith *string `json:"made_with,omitempty"`
+
+	// UserAgent What the browser says of itself, which may be anything.
+	//
+	// Example: Mozilla/5.0 (X11; Linux x86_64)
+	UserAgent string `json:"user_agent"`
+}
+
+// BrowserSessionPage defines model for BrowserSessionPage.
+type BrowserSessionPage struct {
+	Items []BrowserSession `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// BrowserSessionRequest Exactly one of the two.
+type BrowserSessionRequest struct {
+	// Link What stands behind the `#` of the link.
+	//
+	// Example: bwl_example
+	Link *string `json:"link,omitempty"`
+
+	// Token A token of a member.
+	//
+	// Example: brt_example
+	Token *string `json:"token,omitempty"`
+}
+
 // Build defines model for Build.
 type Build struct {
 	// App A thing by id and name.
@@ -4573,8 +4626,19 @@ type Graph struct {
 	//
 	//
 	// Example: [["sandbox"],["db"],["api","web"]]
-	Layers [][]string  `json:"layers"`
+	Layers [][]string `json:"layers"`
+
+	// Layout Where nodes stand in a picture, in pixels from its left upper corner: what is needed is at the left of what needs it. The same graph always gets the same layout.
+	Layout GraphLayout `json:"layout"`
 	Nodes  []GraphNode `json:"nodes"`
+}
+
+// GraphBox defines model for GraphBox.
+type GraphBox struct {
+	Height float64 `json:"height"`
+	Width  float64 `json:"width"`
+	X      float64 `json:"x"`
+	Y      float64 `json:"y"`
 }
 
 // GraphEdge defines model for GraphEdge.
@@ -4587,6 +4651,17 @@ type GraphEdge struct {
 
 	// To Example: db
 	To string `json:"to"`
+}
+
+// GraphLayout Where nodes stand in a picture, in pixels from its left upper corner: what is needed is at the left of what needs it. The same graph always gets the same layout.
+type GraphLayout struct {
+	// Boxes In the order of the nodes.
+	Boxes  []GraphBox `json:"boxes"`
+	Height float64    `json:"height"`
+
+	// Lines In the order of the edges, each from what is needed to what needs it; straight within a layer, curved between two. One without points goes without saying, because others lead the same way.
+	Lines [][]GraphPoint `json:"lines"`
+	Width float64        `json:"width"`
 }
 
 // GraphNode defines model for GraphNode.
@@ -4610,6 +4685,12 @@ type GraphNode struct {
 
 // GraphNodeKind defines model for GraphNode.Kind.
 type GraphNodeKind string
+
+// GraphPoint defines model for GraphPoint.
+type GraphPoint struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
 
 // GraphReason One thing that makes a need.
 type GraphReason struct {
@@ -5266,6 +5347,41 @@ type KeyPurpose string
 //
 // Example: {"ring":"canary"}
 type Labels map[string]string
+
+// LoginLink defines model for LoginLink.
+type LoginLink struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// URL Works once.
+	//
+	// Example: http://127.0.0.1:8700/ui/login#bwl_example
+	URL string `json:"url"`
+}
+
+// LoginMethods defines model for LoginMethods.
+type LoginMethods struct {
+	// Link With a link of `berth ui`.
+	Link bool `json:"link"`
+
+	// Oidc The OpenID Connect provider of the vendor; absent when there is none.
+	Oidc *LoginProvider `json:"oidc,omitempty"`
+
+	// Token With a token.
+	Token bool `json:"token"`
+}
+
+// LoginProvider The OpenID Connect provider of the vendor; absent when there is none.
+type LoginProvider struct {
+	// Name What the button says.
+	//
+	// Example: Initech SSO
+	Name string `json:"name"`
+
+	// Path Where the browser goes; `?to=` takes the page to come back to, one below `/ui/`.
+	//
+	// Example: /login/oidc
+	Path string `json:"path"`
+}
 
 // ManifestItem defines model for ManifestItem.
 type ManifestItem struct {
@@ -7869,6 +7985,9 @@ type AppIDOrName = string
 // AppVariableName defines model for AppVariableName.
 type AppVariableName = string
 
+// BrowserSessionID defines model for BrowserSessionID.
+type BrowserSessionID = string
+
 // BuildID defines model for BuildID.
 type BuildID = string
 
@@ -8134,6 +8253,15 @@ type SetAppVariableParams struct {
 type FindMissingBlobsParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListBrowserSessionsParams defines parameters for ListBrowserSessions.
+type ListBrowserSessionsParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ListBuildsParams defines parameters for ListBuilds.
@@ -8625,6 +8753,12 @@ type ListKeysParams struct {
 	Purpose *KeyPurpose `form:"purpose,omitempty" json:"purpose,omitempty"`
 }
 
+// CreateLoginLinkParams defines parameters for CreateLoginLink.
+type CreateLoginLinkParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListMembersParams defines parameters for ListMembers.
 type ListMembersParams struct {
 	// Limit How many items a page has at most.
@@ -8939,6 +9073,9 @@ type SetAppVariableJSONRequestBody = AppVariableRequest
 
 // FindMissingBlobsJSONRequestBody defines body for FindMissingBlobs for application/json ContentType.
 type FindMissingBlobsJSONRequestBody = BlobDigests
+
+// CreateBrowserSessionJSONRequestBody defines body for CreateBrowserSession for application/json ContentType.
+type CreateBrowserSessionJSONRequestBody = BrowserSessionRequest
 
 // CreateBuildsJSONRequestBody defines body for CreateBuilds for application/json ContentType.
 type CreateBuildsJSONRequestBody = BuildRequest
@@ -9528,6 +9665,51 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /blobs/{digest} (the `PutBlob` operationId).
 	PutBlobWithBody(ctx context.Context, digest string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListBrowserSessions List the browsers that are logged in
+	//
+	// Admins see the sessions of the whole org, others their own. Those that have ended are left out.
+	//
+	// Corresponds with GET /browser-sessions (the `ListBrowserSessions` operationId).
+	ListBrowserSessions(ctx context.Context, params *ListBrowserSessionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBrowserSessionWithBody Log a browser in
+	//
+	// Takes a link of `POST /login-links` or a token, one of the two, and answers with a
+	// cookie that scripts cannot read. Only for browsers, from the dashboard's own
+	// pages (`cross_site` otherwise), over https or on this machine (`insecure_login`
+	// otherwise). The session ends after 14 days, after 3 days without use, when what
+	// opened it ends or is revoked, or when somebody ends it. A session whose cookie
+	// came with the request ends now.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /browser-sessions (the `CreateBrowserSession` operationId).
+	CreateBrowserSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBrowserSession Log a browser in
+	//
+	// Takes a link of `POST /login-links` or a token, one of the two, and answers with a
+	// cookie that scripts cannot read. Only for browsers, from the dashboard's own
+	// pages (`cross_site` otherwise), over https or on this machine (`insecure_login`
+	// otherwise). The session ends after 14 days, after 3 days without use, when what
+	// opened it ends or is revoked, or when somebody ends it. A session whose cookie
+	// came with the request ends now.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /browser-sessions (the `CreateBrowserSession` operationId).
+	CreateBrowserSession(ctx context.Context, body CreateBrowserSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndBrowserSession Log out, or revoke a browser's session
+	//
+	// `current` logs the browser that asks out and takes its cookie; what was approved
+	// there stands. A session named by its id, one's own or, as an admin, anybody's, is
+	// revoked within seconds everywhere, and so are those that were opened with links of
+	// it: approvals given there that were not carried out yet fall, as with a token.
+	//
+	// Corresponds with DELETE /browser-sessions/{session} (the `EndBrowserSession` operationId).
+	EndBrowserSession(ctx context.Context, session BrowserSessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListBuilds List builds
 	//
@@ -10390,6 +10572,22 @@ type ClientInterface interface {
 	// Corresponds with GET /keys (the `ListKeys` operationId).
 	ListKeys(ctx context.Context, params *ListKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateLoginLink Make a link that logs a browser in
+	//
+	// The link opens the dashboard as the caller. It works once and for 60 seconds. The
+	// secret stands behind the `#`, which browsers do not send to any server. The
+	// session ends with the token or session that made the link.
+	//
+	// Corresponds with POST /login-links (the `CreateLoginLink` operationId).
+	CreateLoginLink(ctx context.Context, params *CreateLoginLinkParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetLoginMethods How one can log in to the dashboard
+	//
+	// For the login page; anybody may ask.
+	//
+	// Corresponds with GET /login-methods (the `GetLoginMethods` operationId).
+	GetLoginMethods(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetMe Who I am
 	//
 	// Answers the account behind the credential, its org, what it may do, and where the other doors of this Berth are.
@@ -10666,10 +10864,11 @@ type ClientInterface interface {
 
 	// RevokeToken Revoke a token
 	//
-	// The token stops working within seconds everywhere. Revoking it again does
-	// nothing. Tokens that were made with it stay good, so that a token can make its
-	// successor; `made_with_it` revokes those too, and what they made, of whichever
-	// member: for a token in the wrong hands.
+	// The token stops working within seconds everywhere, and so do the browser
+	// sessions that were opened with it. Revoking it again does nothing. Tokens that
+	// were made with it stay good, so that a token can make its successor;
+	// `made_with_it` revokes those too, and what they made, of whichever member: for
+	// a token in the wrong hands.
 	//
 	// Corresponds with DELETE /tokens/{token} (the `RevokeToken` operationId).
 	RevokeToken(ctx context.Context, token TokenID, params *RevokeTokenParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -11711,6 +11910,91 @@ func (c *Client) FindMissingBlobs(ctx context.Context, params *FindMissingBlobsP
 // Corresponds with PUT /blobs/{digest} (the `PutBlob` operationId).
 func (c *Client) PutBlobWithBody(ctx context.Context, digest string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutBlobRequestWithBody(c.Server, digest, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListBrowserSessions List the browsers that are logged in
+//
+// Admins see the sessions of the whole org, others their own. Those that have ended are left out.
+//
+// Corresponds with GET /browser-sessions (the `ListBrowserSessions` operationId).
+func (c *Client) ListBrowserSessions(ctx context.Context, params *ListBrowserSessionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListBrowserSessionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBrowserSessionWithBody Log a browser in
+//
+// Takes a link of `POST /login-links` or a token, one of the two, and answers with a
+// cookie that scripts cannot read. Only for browsers, from the dashboard's own
+// pages (`cross_site` otherwise), over https or on this machine (`insecure_login`
+// otherwise). The session ends after 14 days, after 3 days without use, when what
+// opened it ends or is revoked, or when somebody ends it. A session whose cookie
+// came with the request ends now.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /browser-sessions (the `CreateBrowserSession` operationId).
+func (c *Client) CreateBrowserSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBrowserSessionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBrowserSession Log a browser in
+//
+// Takes a link of `POST /login-links` or a token, one of the two, and answers with a
+// cookie that scripts cannot read. Only for browsers, from the dashboard's own
+// pages (`cross_site` otherwise), over https or on this machine (`insecure_login`
+// otherwise). The session ends after 14 days, after 3 days without use, when what
+// opened it ends or is revoked, or when somebody ends it. A session whose cookie
+// came with the request ends now.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /browser-sessions (the `CreateBrowserSession` operationId).
+func (c *Client) CreateBrowserSession(ctx context.Context, body CreateBrowserSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBrowserSessionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndBrowserSession Log out, or revoke a browser's session
+//
+// `current` logs the browser that asks out and takes its cookie; what was approved
+// there stands. A session named by its id, one's own or, as an admin, anybody's, is
+// revoked within seconds everywhere, and so are those that were opened with links of
+// it: approvals given there that were not carried out yet fall, as with a token.
+//
+// Corresponds with DELETE /browser-sessions/{session} (the `EndBrowserSession` operationId).
+func (c *Client) EndBrowserSession(ctx context.Context, session BrowserSessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndBrowserSessionRequest(c.Server, session)
 	if err != nil {
 		return nil, err
 	}
@@ -13492,6 +13776,42 @@ func (c *Client) ListKeys(ctx context.Context, params *ListKeysParams, reqEditor
 	return c.Client.Do(req)
 }
 
+// CreateLoginLink Make a link that logs a browser in
+//
+// The link opens the dashboard as the caller. It works once and for 60 seconds. The
+// secret stands behind the `#`, which browsers do not send to any server. The
+// session ends with the token or session that made the link.
+//
+// Corresponds with POST /login-links (the `CreateLoginLink` operationId).
+func (c *Client) CreateLoginLink(ctx context.Context, params *CreateLoginLinkParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateLoginLinkRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetLoginMethods How one can log in to the dashboard
+//
+// For the login page; anybody may ask.
+//
+// Corresponds with GET /login-methods (the `GetLoginMethods` operationId).
+func (c *Client) GetLoginMethods(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetLoginMethodsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetMe Who I am
 //
 // Answers the account behind the credential, its org, what it may do, and where the other doors of this Berth are.
@@ -14118,10 +14438,11 @@ func (c *Client) CreateToken(ctx context.Context, params *CreateTokenParams, bod
 
 // RevokeToken Revoke a token
 //
-// The token stops working within seconds everywhere. Revoking it again does
-// nothing. Tokens that were made with it stay good, so that a token can make its
-// successor; `made_with_it` revokes those too, and what they made, of whichever
-// member: for a token in the wrong hands.
+// The token stops working within seconds everywhere, and so do the browser
+// sessions that were opened with it. Revoking it again does nothing. Tokens that
+// were made with it stay good, so that a token can make its successor;
+// `made_with_it` revokes those too, and what they made, of whichever member: for
+// a token in the wrong hands.
 //
 // Corresponds with DELETE /tokens/{token} (the `RevokeToken` operationId).
 func (c *Client) RevokeToken(ctx context.Context, token TokenID, params *RevokeTokenParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -16444,6 +16765,146 @@ func NewPutBlobRequestWithBody(server string, digest string, contentType string,
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListBrowserSessionsRequest constructs an http.Request for the ListBrowserSessions method
+func NewListBrowserSessionsRequest(server string, params *ListBrowserSessionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/browser-sessions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateBrowserSessionRequest calls the generic CreateBrowserSession builder with application/json body
+func NewCreateBrowserSessionRequest(server string, body CreateBrowserSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateBrowserSessionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateBrowserSessionRequestWithBody constructs an http.Request for the CreateBrowserSession method, with any body, and a specified content type
+func NewCreateBrowserSessionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/browser-sessions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewEndBrowserSessionRequest constructs an http.Request for the EndBrowserSession method
+func NewEndBrowserSessionRequest(server string, session BrowserSessionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session", session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/browser-sessions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -21012,6 +21473,75 @@ func NewListKeysRequest(server string, params *ListKeysParams) (*http.Request, e
 	return req, nil
 }
 
+// NewCreateLoginLinkRequest constructs an http.Request for the CreateLoginLink method
+func NewCreateLoginLinkRequest(server string, params *CreateLoginLinkParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/login-links")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetLoginMethodsRequest constructs an http.Request for the GetLoginMethods method
+func NewGetLoginMethodsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/login-methods")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetMeRequest constructs an http.Request for the GetMe method
 func NewGetMeRequest(server string) (*http.Request, error) {
 	var err error
@@ -24117,6 +24647,55 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /blobs/{digest} (the `PutBlob` operationId).
 	PutBlobWithBodyWithResponse(ctx context.Context, digest string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutBlobResponse, error)
 
+	// ListBrowserSessionsWithResponse List the browsers that are logged in
+	//
+	// Admins see the sessions of the whole org, others their own. Those that have ended are left out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /browser-sessions (the `ListBrowserSessions` operationId).
+	ListBrowserSessionsWithResponse(ctx context.Context, params *ListBrowserSessionsParams, reqEditors ...RequestEditorFn) (*ListBrowserSessionsResponse, error)
+
+	// CreateBrowserSessionWithBodyWithResponse Log a browser in
+	//
+	// Takes a link of `POST /login-links` or a token, one of the two, and answers with a
+	// cookie that scripts cannot read. Only for browsers, from the dashboard's own
+	// pages (`cross_site` otherwise), over https or on this machine (`insecure_login`
+	// otherwise). The session ends after 14 days, after 3 days without use, when what
+	// opened it ends or is revoked, or when somebody ends it. A session whose cookie
+	// came with the request ends now.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /browser-sessions (the `CreateBrowserSession` operationId).
+	CreateBrowserSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBrowserSessionResponse, error)
+
+	// CreateBrowserSessionWithResponse Log a browser in
+	//
+	// Takes a link of `POST /login-links` or a token, one of the two, and answers with a
+	// cookie that scripts cannot read. Only for browsers, from the dashboard's own
+	// pages (`cross_site` otherwise), over https or on this machine (`insecure_login`
+	// otherwise). The session ends after 14 days, after 3 days without use, when what
+	// opened it ends or is revoked, or when somebody ends it. A session whose cookie
+	// came with the request ends now.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /browser-sessions (the `CreateBrowserSession` operationId).
+	CreateBrowserSessionWithResponse(ctx context.Context, body CreateBrowserSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBrowserSessionResponse, error)
+
+	// EndBrowserSessionWithResponse Log out, or revoke a browser's session
+	//
+	// `current` logs the browser that asks out and takes its cookie; what was approved
+	// there stands. A session named by its id, one's own or, as an admin, anybody's, is
+	// revoked within seconds everywhere, and so are those that were opened with links of
+	// it: approvals given there that were not carried out yet fall, as with a token.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /browser-sessions/{session} (the `EndBrowserSession` operationId).
+	EndBrowserSessionWithResponse(ctx context.Context, session BrowserSessionID, reqEditors ...RequestEditorFn) (*EndBrowserSessionResponse, error)
+
 	// ListBuildsWithResponse List builds
 	//
 	// Answers builds of the org, of one app or of one config.
@@ -25092,6 +25671,26 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /keys (the `ListKeys` operationId).
 	ListKeysWithResponse(ctx context.Context, params *ListKeysParams, reqEditors ...RequestEditorFn) (*ListKeysResponse, error)
 
+	// CreateLoginLinkWithResponse Make a link that logs a browser in
+	//
+	// The link opens the dashboard as the caller. It works once and for 60 seconds. The
+	// secret stands behind the `#`, which browsers do not send to any server. The
+	// session ends with the token or session that made the link.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /login-links (the `CreateLoginLink` operationId).
+	CreateLoginLinkWithResponse(ctx context.Context, params *CreateLoginLinkParams, reqEditors ...RequestEditorFn) (*CreateLoginLinkResponse, error)
+
+	// GetLoginMethodsWithResponse How one can log in to the dashboard
+	//
+	// For the login page; anybody may ask.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /login-methods (the `GetLoginMethods` operationId).
+	GetLoginMethodsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetLoginMethodsResponse, error)
+
 	// GetMeWithResponse Who I am
 	//
 	// Answers the account behind the credential, its org, what it may do, and where the other doors of this Berth are.
@@ -25410,10 +26009,11 @@ type ClientWithResponsesInterface interface {
 
 	// RevokeTokenWithResponse Revoke a token
 	//
-	// The token stops working within seconds everywhere. Revoking it again does
-	// nothing. Tokens that were made with it stay good, so that a token can make its
-	// successor; `made_with_it` revokes those too, and what they made, of whichever
-	// member: for a token in the wrong hands.
+	// The token stops working within seconds everywhere, and so do the browser
+	// sessions that were opened with it. Revoking it again does nothing. Tokens that
+	// were made with it stay good, so that a token can make its successor;
+	// `made_with_it` revokes those too, and what they made, of whichever member: for
+	// a token in the wrong hands.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -27181,6 +27781,158 @@ func (r PutBlobResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PutBlobResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListBrowserSessionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BrowserSessionPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListBrowserSessionsResponse) GetJSON200() *BrowserSessionPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListBrowserSessionsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListBrowserSessionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListBrowserSessionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListBrowserSessionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListBrowserSessionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateBrowserSessionResponse201Headers the declared response headers of an HTTP 201 response for CreateBrowserSession
+type CreateBrowserSessionResponse201Headers struct {
+	CacheControl *string
+	SetCookie    *string
+}
+
+type CreateBrowserSessionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Me
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateBrowserSessionResponse201Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateBrowserSessionResponse) GetJSON201() *Me {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateBrowserSessionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateBrowserSessionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateBrowserSessionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateBrowserSessionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateBrowserSessionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// EndBrowserSessionResponse204Headers the declared response headers of an HTTP 204 response for EndBrowserSession
+type EndBrowserSessionResponse204Headers struct {
+	SetCookie *string
+}
+
+type EndBrowserSessionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *EndBrowserSessionResponse204Headers
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r EndBrowserSessionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r EndBrowserSessionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EndBrowserSessionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EndBrowserSessionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EndBrowserSessionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -30760,6 +31512,109 @@ func (r ListKeysResponse) ContentType() string {
 	return ""
 }
 
+type CreateLoginLinkResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *LoginLink
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateLoginLinkResponse) GetJSON201() *LoginLink {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateLoginLinkResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateLoginLinkResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateLoginLinkResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateLoginLinkResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateLoginLinkResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetLoginMethodsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LoginMethods
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *Problem
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetLoginMethodsResponse) GetJSON200() *LoginMethods {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r GetLoginMethodsResponse) GetApplicationProblemJSON422() *Problem {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetLoginMethodsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetLoginMethodsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetLoginMethodsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetLoginMethodsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetLoginMethodsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetMeResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -33677,6 +34532,79 @@ func (c *ClientWithResponses) PutBlobWithBodyWithResponse(ctx context.Context, d
 	return ParsePutBlobResponse(rsp)
 }
 
+// ListBrowserSessionsWithResponse List the browsers that are logged in
+//
+// Admins see the sessions of the whole org, others their own. Those that have ended are left out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /browser-sessions (the `ListBrowserSessions` operationId).
+func (c *ClientWithResponses) ListBrowserSessionsWithResponse(ctx context.Context, params *ListBrowserSessionsParams, reqEditors ...RequestEditorFn) (*ListBrowserSessionsResponse, error) {
+	rsp, err := c.ListBrowserSessions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListBrowserSessionsResponse(rsp)
+}
+
+// CreateBrowserSessionWithBodyWithResponse Log a browser in
+//
+// Takes a link of `POST /login-links` or a token, one of the two, and answers with a
+// cookie that scripts cannot read. Only for browsers, from the dashboard's own
+// pages (`cross_site` otherwise), over https or on this machine (`insecure_login`
+// otherwise). The session ends after 14 days, after 3 days without use, when what
+// opened it ends or is revoked, or when somebody ends it. A session whose cookie
+// came with the request ends now.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /browser-sessions (the `CreateBrowserSession` operationId).
+func (c *ClientWithResponses) CreateBrowserSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBrowserSessionResponse, error) {
+	rsp, err := c.CreateBrowserSessionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBrowserSessionResponse(rsp)
+}
+
+// CreateBrowserSessionWithResponse Log a browser in
+//
+// Takes a link of `POST /login-links` or a token, one of the two, and answers with a
+// cookie that scripts cannot read. Only for browsers, from the dashboard's own
+// pages (`cross_site` otherwise), over https or on this machine (`insecure_login`
+// otherwise). The session ends after 14 days, after 3 days without use, when what
+// opened it ends or is revoked, or when somebody ends it. A session whose cookie
+// came with the request ends now.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /browser-sessions (the `CreateBrowserSession` operationId).
+func (c *ClientWithResponses) CreateBrowserSessionWithResponse(ctx context.Context, body CreateBrowserSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBrowserSessionResponse, error) {
+	rsp, err := c.CreateBrowserSession(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBrowserSessionResponse(rsp)
+}
+
+// EndBrowserSessionWithResponse Log out, or revoke a browser's session
+//
+// `current` logs the browser that asks out and takes its cookie; what was approved
+// there stands. A session named by its id, one's own or, as an admin, anybody's, is
+// revoked within seconds everywhere, and so are those that were opened with links of
+// it: approvals given there that were not carried out yet fall, as with a token.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /browser-sessions/{session} (the `EndBrowserSession` operationId).
+func (c *ClientWithResponses) EndBrowserSessionWithResponse(ctx context.Context, session BrowserSessionID, reqEditors ...RequestEditorFn) (*EndBrowserSessionResponse, error) {
+	rsp, err := c.EndBrowserSession(ctx, session, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEndBrowserSessionResponse(rsp)
+}
+
 // ListBuildsWithResponse List builds
 //
 // Answers builds of the org, of one app or of one config.
@@ -35198,6 +36126,38 @@ func (c *ClientWithResponses) ListKeysWithResponse(ctx context.Context, params *
 	return ParseListKeysResponse(rsp)
 }
 
+// CreateLoginLinkWithResponse Make a link that logs a browser in
+//
+// The link opens the dashboard as the caller. It works once and for 60 seconds. The
+// secret stands behind the `#`, which browsers do not send to any server. The
+// session ends with the token or session that made the link.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /login-links (the `CreateLoginLink` operationId).
+func (c *ClientWithResponses) CreateLoginLinkWithResponse(ctx context.Context, params *CreateLoginLinkParams, reqEditors ...RequestEditorFn) (*CreateLoginLinkResponse, error) {
+	rsp, err := c.CreateLoginLink(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateLoginLinkResponse(rsp)
+}
+
+// GetLoginMethodsWithResponse How one can log in to the dashboard
+//
+// For the login page; anybody may ask.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /login-methods (the `GetLoginMethods` operationId).
+func (c *ClientWithResponses) GetLoginMethodsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetLoginMethodsResponse, error) {
+	rsp, err := c.GetLoginMethods(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetLoginMethodsResponse(rsp)
+}
+
 // GetMeWithResponse Who I am
 //
 // Answers the account behind the credential, its org, what it may do, and where the other doors of this Berth are.
@@ -35726,10 +36686,11 @@ func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, param
 
 // RevokeTokenWithResponse Revoke a token
 //
-// The token stops working within seconds everywhere. Revoking it again does
-// nothing. Tokens that were made with it stay good, so that a token can make its
-// successor; `made_with_it` revokes those too, and what they made, of whichever
-// member: for a token in the wrong hands.
+// The token stops working within seconds everywhere, and so do the browser
+// sessions that were opened with it. Revoking it again does nothing. Tokens that
+// were made with it stay good, so that a token can make its successor;
+// `made_with_it` revokes those too, and what they made, of whichever member: for
+// a token in the wrong hands.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -37200,6 +38161,134 @@ func ParsePutBlobResponse(rsp *http.Response) (*PutBlobResponse, error) {
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	return response, nil
+}
+
+// ParseListBrowserSessionsResponse parses an HTTP response from a ListBrowserSessionsWithResponse call
+func ParseListBrowserSessionsResponse(rsp *http.Response) (*ListBrowserSessionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListBrowserSessionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BrowserSessionPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateBrowserSessionResponse parses an HTTP response from a CreateBrowserSessionWithResponse call
+func ParseCreateBrowserSessionResponse(rsp *http.Response) (*CreateBrowserSessionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateBrowserSessionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Me
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateBrowserSessionResponse201Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = &value
+		}
+		if values := rsp.Header.Values("Set-Cookie"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Set-Cookie", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.SetCookie = &value
+		}
+		response.Headers201 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseEndBrowserSessionResponse parses an HTTP response from a EndBrowserSessionWithResponse call
+func ParseEndBrowserSessionResponse(rsp *http.Response) (*EndBrowserSessionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EndBrowserSessionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers EndBrowserSessionResponse204Headers
+		if values := rsp.Header.Values("Set-Cookie"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Set-Cookie", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.SetCookie = &value
+		}
+		response.Headers204 = &headers
 	}
 
 	return response, nil
@@ -39715,6 +40804,79 @@ func ParseListKeysResponse(rsp *http.Response) (*ListKeysResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateLoginLinkResponse parses an HTTP response from a CreateLoginLinkWithResponse call
+func ParseCreateLoginLinkResponse(rsp *http.Response) (*CreateLoginLinkResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateLoginLinkResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest LoginLink
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetLoginMethodsResponse parses an HTTP response from a GetLoginMethodsWithResponse call
+func ParseGetLoginMethodsResponse(rsp *http.Response) (*GetLoginMethodsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetLoginMethodsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LoginMethods
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

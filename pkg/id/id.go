@@ -58,6 +58,8 @@ const (
 	Incident   = "inc"
 
 	Remediation = "rmd"
+
+	BrowserSession = "bss"
 )
 
 // alphabet is Crockford's base 32 in lower case: no i, l, o, u. Its order is

@@ -35,6 +35,24 @@ func (e GapReason) Valid() bool {
 	}
 }
 
+// Defines values for Level.
+const (
+	LevelError   Level = "error"
+	LevelWarning Level = "warning"
+)
+
+// Valid indicates whether the value is a known member of the Level enum.
+func (e Level) Valid() bool {
+	switch e {
+	case LevelError:
+		return true
+	case LevelWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Source.
 const (
 	SourceAgent  Source = "agent"
@@ -176,6 +194,9 @@ type HeadProblem struct {
 	Type string `json:"type"`
 }
 
+// Level How bad the line says that it is, as far as its beginning tells it in the way of common tools (`Error:`, `ERROR`, `level=warn`, …). Absent when it does not.
+type Level string
+
 // Problem Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist.
 type Problem struct {
 	// Code What went wrong, stable across releases, lower_snake.
@@ -253,6 +274,9 @@ type Record struct {
 	// Continues The line was longer than 64 KiB and goes on in the next record.
 	Continues *bool `json:"continues,omitempty"`
 
+	// Level How bad the line says that it is, as far as its beginning tells it in the way of common tools (`Error:`, `ERROR`, `level=warn`, …). Absent when it does not.
+	Level *Level `json:"level,omitempty"`
+
 	// LostLines The record stands for this many lines that were dropped.
 	LostLines *int64 `json:"lost_lines,omitempty"`
 
@@ -279,7 +303,7 @@ type Record struct {
 type RecordPage struct {
 	Items []Record `json:"items"`
 
-	// Next The `after` of the next page; absent when there is no more for now.
+	// Next The `after` of the next page, or with which a search goes on; absent when there is no more for now.
 	Next *int64 `json:"next,omitempty"`
 }
 
@@ -337,6 +361,12 @@ type StreamID = string
 type ListRecordsParams struct {
 	// After Answer only records with a higher number than this.
 	After *AfterSeq `form:"after,omitempty" json:"after,omitempty"`
+
+	// Contains Only records whose text contains this, in any case and whatever its colours.
+	Contains *string `form:"contains,omitempty" json:"contains,omitempty"`
+
+	// Level Only records of this level.
+	Level *Level `form:"level,omitempty" json:"level,omitempty"`
 
 	// Limit How many records a page has at most.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
@@ -470,7 +500,12 @@ type ClientInterface interface {
 
 	// ListRecords Read a page of records, oldest first
 	//
-	// Answers the records that are stored now. A page that is shorter than `limit` is the last one so far; more may come until the stream is finished.
+	// Answers the records that are stored now. A page without `next` is the last one
+	// so far; more may come until the stream is finished.
+	//
+	// With `contains` or `level` it is a search: the page holds only records that fit. One
+	// answer looks through at most 64 MiB of text or 2 s; with a `next`, the lines
+	// behind it were not looked at yet, also when the page is empty.
 	//
 	// Corresponds with GET /streams/{stream}/records (the `ListRecords` operationId).
 	ListRecords(ctx context.Context, stream StreamID, params *ListRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -569,7 +604,12 @@ func (c *Client) FinishStream(ctx context.Context, stream StreamID, body FinishS
 
 // ListRecords Read a page of records, oldest first
 //
-// Answers the records that are stored now. A page that is shorter than `limit` is the last one so far; more may come until the stream is finished.
+// Answers the records that are stored now. A page without `next` is the last one
+// so far; more may come until the stream is finished.
+//
+// With `contains` or `level` it is a search: the page holds only records that fit. One
+// answer looks through at most 64 MiB of text or 2 s; with a `next`, the lines
+// behind it were not looked at yet, also when the page is empty.
 //
 // Corresponds with GET /streams/{stream}/records (the `ListRecords` operationId).
 func (c *Client) ListRecords(ctx context.Context, stream StreamID, params *ListRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -759,6 +799,30 @@ func NewListRecordsRequest(server string, stream StreamID, params *ListRecordsPa
 		if params.After != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Contains != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "contains", *params.Contains, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Level != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "level", *params.Level, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -1025,7 +1089,12 @@ type ClientWithResponsesInterface interface {
 
 	// ListRecordsWithResponse Read a page of records, oldest first
 	//
-	// Answers the records that are stored now. A page that is shorter than `limit` is the last one so far; more may come until the stream is finished.
+	// Answers the records that are stored now. A page without `next` is the last one
+	// so far; more may come until the stream is finished.
+	//
+	// With `contains` or `level` it is a search: the page holds only records that fit. One
+	// answer looks through at most 64 MiB of text or 2 s; with a `next`, the lines
+	// behind it were not looked at yet, also when the page is empty.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -1365,7 +1434,12 @@ func (c *ClientWithResponses) FinishStreamWithResponse(ctx context.Context, stre
 
 // ListRecordsWithResponse Read a page of records, oldest first
 //
-// Answers the records that are stored now. A page that is shorter than `limit` is the last one so far; more may come until the stream is finished.
+// Answers the records that are stored now. A page without `next` is the last one
+// so far; more may come until the stream is finished.
+//
+// With `contains` or `level` it is a search: the page holds only records that fit. One
+// answer looks through at most 64 MiB of text or 2 s; with a `next`, the lines
+// behind it were not looked at yet, also when the page is empty.
 //
 // Returns a wrapper object for the known response body format(s).
 //

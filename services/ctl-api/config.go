@@ -8,6 +8,8 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/services/ctl-api/internal/browser"
+	"github.com/berth-dev/berth/services/ctl-api/internal/oidclogin"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/setting"
@@ -34,6 +36,9 @@ type Config struct {
 	// find runner-api, log-ingest and the registry; empty: only local stacks can
 	// be made.
 	PublicURL string `env:"BERTH_PUBLIC_URL"`
+	// DashboardURL is where browsers find the dashboard: https, or http on this machine.
+	// Empty: at BERTH_LISTEN, for browsers on this machine only.
+	DashboardURL string `env:"BERTH_DASHBOARD_URL"`
 	// RunnerImage is the image of the runner that customers' clusters run; empty:
 	// each customer says one.
 	RunnerImage string `env:"BERTH_RUNNER_IMAGE"`
@@ -59,6 +64,7 @@ type Config struct {
 	MetricsExportEndpoint string `env:"BERTH_METRICS_EXPORT_ENDPOINT"`
 	// MetricsExportHeadersFile holds headers that are sent along, a NAME: VALUE per line.
 	MetricsExportHeadersFile string `env:"BERTH_METRICS_EXPORT_HEADERS_FILE"`
+	oidclogin.Config
 	// MaxConns bounds the connections to the database.
 	MaxConns int `env:"BERTH_DB_MAX_CONNS" default:"30"`
 	// What callers can make the service hold.
@@ -75,6 +81,10 @@ func (c Config) Validate() error {
 	var badURL error
 	if err := enrolcode.CheckURL(c.PublicURL); c.PublicURL != "" && err != nil {
 		badURL = fmt.Errorf("BERTH_PUBLIC_URL %w", err)
+	}
+	var badDashboard error
+	if err := browser.CheckURL(c.DashboardURL); c.DashboardURL != "" && err != nil {
+		badDashboard = fmt.Errorf("BERTH_DASHBOARD_URL %w", err)
 	}
 	var badImage error
 	if fetch.HasCredentials(c.RunnerImage) {
@@ -106,9 +116,11 @@ func (c Config) Validate() error {
 		setting.URL("BERTH_LOG_URL", c.LogURL),
 		setting.URL("BERTH_REGISTRY_URL", c.RegistryURL),
 		badURL,
+		badDashboard,
 		badImage,
 		badVersion,
 		setting.Within("BERTH_DB_MAX_CONNS", c.MaxConns, 4, 1000),
+		c.Config.Validate(),
 		c.Limits.Validate(),
 		c.Rates.Validate(),
 	)

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/riverqueue/river"
 	"golang.org/x/sync/errgroup"
 
@@ -17,12 +15,15 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/alertwatch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/api"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/browser"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/census"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
+	"github.com/berth-dev/berth/services/ctl-api/internal/logproxy"
 	"github.com/berth-dev/berth/services/ctl-api/internal/metricexport"
+	"github.com/berth-dev/berth/services/ctl-api/internal/oidclogin"
 	"github.com/berth-dev/berth/services/ctl-api/internal/remedyask"
 	"github.com/berth-dev/berth/services/ctl-api/internal/roleswitch"
 	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
@@ -31,8 +32,10 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
 	"github.com/berth-dev/berth/services/ctl-api/internal/sweep"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
+	"github.com/berth-dev/berth/services/ctl-api/internal/web"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -116,7 +119,9 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 		}
 		exporter = &metricexport.Exporter{Store: st, Sender: sender, Log: log}
 	}
+	sites := browser.NewSites(config.DashboardURL, listener.Addr().String())
 	server := &api.Server{
+		Sites: sites, Provider: config.Provider(),
 		Store: st, Keys: ring, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: ring, Stacks: stack},
 		Webhooks: &webhooks.Office{Keys: ring, Jobs: wake, Guard: guard}, Bulk: office,
 		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, RegistryURL: config.RegistryURL, MinCLIVersion: config.MinCLIVersion, Log: log,
@@ -131,7 +136,22 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 		BodyLimits: api.BodyLimits(), Limits: config.Limits, Rates: config.Rates,
 	})
 	server.Register(door.Router())
-	door.Engine().GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/reference") })
+	logs, err := logproxy.New(config.LogURL)
+	if err != nil {
+		return err
+	}
+	logs.Credential, logs.Auth, logs.Listener = sites.Credential, authenticator, wakeups
+	logs.Register(door.Admitted())
+	if config.Issuer != "" {
+		login := &oidclogin.Login{
+			Config: config.Config, Store: st, Keys: ring, Sites: sites, Open: server.Logins.Open, Revoked: server.Logins.Revoked, Log: log,
+		}
+		if err := login.Register(door.Admitted()); err != nil {
+			return err
+		}
+	}
+	door.Engine().Use(auth.RefuseSecretInURL) // of the routes that follow: pages and files
+	web.Register(door.Engine())
 	serveSchemas(door.Engine())
 	if err := wakeAll(ctx, st); err != nil {
 		return fmt.Errorf("wake what is open: %w", err)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +52,14 @@ func TestServe(t *testing.T) {
 	if err := os.WriteFile(dsn, []byte(db.DSN(store.RoleCtl)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{"BERTH_DSN_FILE": dsn, "BERTH_MASTER_KEY_FILE": filepath.Join(dir, "master.key")}
+	logs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	t.Cleanup(logs.Close)
+	away := httptest.NewServer(nil)
+	away.Close()
+	env := map[string]string{
+		"BERTH_DSN_FILE": dsn, "BERTH_MASTER_KEY_FILE": filepath.Join(dir, "master.key"), "BERTH_LOG_URL": logs.URL,
+		"BERTH_OIDC_ISSUER": away.URL, "BERTH_OIDC_CLIENT_ID": "berth", "BERTH_OIDC_ORG": "initech", "BERTH_OIDC_ROLES": "*=viewer",
+	}
 	config, err := setting.Load[Config](func(name string) string { return env[name] })
 	if err != nil {
 		t.Fatal(err)
@@ -93,9 +101,13 @@ func TestServe(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	for _, path := range []string{"/readyz", "/me", "/", "/openapi.json"} {
-		if status := get(path); status != http.StatusOK {
-			t.Errorf("%s answered %d", path, status)
+	for path, want := range map[string]int{
+		"/readyz": 200, "/me": 200, "/": 200, "/openapi.json": 200, "/login-methods": 200,
+		"/logs/streams/str_1": http.StatusTeapot, "/login/oidc": http.StatusServiceUnavailable, // the provider is away
+		"/?token=" + strings.TrimSpace(string(token)): http.StatusUnprocessableEntity,
+	} {
+		if status := get(path); status != want {
+			t.Errorf("%s answered %d, want %d", strings.Split(path, "?")[0], status, want)
 		}
 	}
 	stop()

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/clearance"
 	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/complete"
+	"github.com/berth-dev/berth/cli/internal/dashboard"
 	"github.com/berth-dev/berth/cli/internal/drift"
 	"github.com/berth-dev/berth/cli/internal/events"
 	"github.com/berth-dev/berth/cli/internal/example"
@@ -148,6 +149,6 @@ func (c *cli) add(root *cobra.Command) {
 		c.outputsCommand(), c.rolesCommand())
 	group(groupNouns, apps.Command(c.CLI), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), alerts.Command(c.CLI), alerts.Incidents(c.CLI), c.alarmsCommand(), c.customersCommand(),
-		fleet.Resources(c.CLI), drift.Command(c.CLI), fleet.Bulk(c.CLI), clearance.Approvals(c.CLI), clearance.Freezes(c.CLI), policies.Command(c.CLI), c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), events.Command(c.CLI), webhooks.Command(c.CLI), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Pushed: command.Exactly("DIR", "REGISTRY/REPOSITORY:TAG"), Getenv: c.Getenv, Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))
-	group(groupSystem, c.upCommand(), c.downCommand(), front.Command(command.Exactly(), c.Getenv, c.Err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(), manual.Command(command.Exactly("DIR"), c.Now))
+		fleet.Resources(c.CLI), drift.Command(c.CLI), fleet.Bulk(c.CLI), clearance.Approvals(c.CLI), clearance.Freezes(c.CLI), policies.Command(c.CLI), c.tokensCommand(), dashboard.Sessions(c.CLI), c.registryCommand(), c.membersCommand(), c.orgsCommand(), events.Command(c.CLI), webhooks.Command(c.CLI), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Pushed: command.Exactly("DIR", "REGISTRY/REPOSITORY:TAG"), Getenv: c.Getenv, Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))
+	group(groupSystem, c.upCommand(), c.downCommand(), dashboard.UI(c.CLI), front.Command(command.Exactly(), c.Getenv, c.Err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(), manual.Command(command.Exactly("DIR"), c.Now))
 }

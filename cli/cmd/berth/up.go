@@ -152,6 +152,7 @@ func (c *cli) upReady(layout up.Layout, url string, say func(string)) {
 	if note != "" {
 		say("  " + note)
 	}
+	say("  dashboard     " + url + "/ui/; berth ui logs your browser in")
 	output.Printf(c.Out, "%s\n", url)
 }
 

@@ -79,7 +79,7 @@ func TestWordsOfOtherTools(t *testing.T) {
 		{"validate /nowhere", 64, "/nowhere"},
 		{"whoami extra", 64, `berth context show does not take "extra"`},
 		{"exec acme", 64, "not yet"},
-		{"open", 64, "not yet"},
+		{"open", 64, "berth ui opens the dashboard"},
 		{"events acme", 64, "berth events --help"},
 		{"login", 64, "berth context add"},
 		{"destroy acme", 64, "berth installs deprovision INSTALL"},

@@ -118,6 +118,11 @@ func (c *Client) Tokens(ctx context.Context, limit int) ([]ctlapi.Token, error) 
 	return collect(limit, c.Client.Tokens(ctx, ctlapi.ListTokensParams{Limit: size(limit)}))
 }
 
+// BrowserSessions lists the browsers that are logged in.
+func (c *Client) BrowserSessions(ctx context.Context, limit int) ([]ctlapi.BrowserSession, error) {
+	return collect(limit, c.Client.BrowserSessions(ctx, ctlapi.ListBrowserSessionsParams{Limit: size(limit)}))
+}
+
 // Webhooks lists webhooks, oldest first.
 func (c *Client) Webhooks(ctx context.Context, limit int) ([]ctlapi.Webhook, error) {
 	return collect(limit, c.Client.Webhooks(ctx, ctlapi.ListWebhooksParams{Limit: size(limit)}))

@@ -49,6 +49,21 @@ func Token(now time.Time) output.View[ctlapi.Token] {
 	}
 }
 
+// BrowserSession shows browsers that are logged in.
+func BrowserSession(now time.Time) output.View[ctlapi.BrowserSession] {
+	return output.View[ctlapi.BrowserSession]{
+		Name: func(s ctlapi.BrowserSession) string { return s.ID },
+		Columns: []output.Column[ctlapi.BrowserSession]{
+			{Head: "ID", Cell: func(s ctlapi.BrowserSession) string { return s.ID }},
+			{Head: "MEMBER", Shrinks: true, Cell: func(s ctlapi.BrowserSession) string { return s.Account.Name }},
+			{Head: "BROWSER", Shrinks: true, Yields: true, Cell: func(s ctlapi.BrowserSession) string { return s.UserAgent }},
+			{Head: "USED", Cell: func(s ctlapi.BrowserSession) string { return age(now, s.LastUsedAt) }},
+			{Head: "LEFT", Cell: func(s ctlapi.BrowserSession) string { return age(s.EndsAt, now) }},
+			{Head: "AGE", Cell: func(s ctlapi.BrowserSession) string { return age(now, s.CreatedAt) }},
+		},
+	}
+}
+
 // Customer shows customers.
 func Customer(now time.Time) output.View[ctlapi.Customer] {
 	return output.View[ctlapi.Customer]{

@@ -165,6 +165,8 @@ func TestTables(t *testing.T) {
 			ctlapi.Token{ID: "tok_1", Name: "ci", Account: ctlapi.Ref{Name: "ada"}, Prefix: "brt_abc", CreatedAt: ago(time.Hour), LastUsedAt: new(ago(time.Minute))},
 			ctlapi.Token{ID: "tok_2", Name: "old", ExpiresAt: new(ago(time.Minute)), CreatedAt: ago(time.Hour)},
 			ctlapi.Token{ID: "tok_3", Name: "lost", ExpiresAt: new(ago(time.Minute)), RevokedAt: new(ago(time.Minute)), CreatedAt: ago(time.Hour)}),
+		"browser_session": lists(table.BrowserSession(now),
+			ctlapi.BrowserSession{ID: "bss_1", Account: ctlapi.Ref{Name: "ada"}, UserAgent: "Mozilla/5.0 (X11; Linux x86_64)", CreatedAt: ago(25 * time.Hour), LastUsedAt: ago(time.Minute), EndsAt: now.Add(71 * time.Hour)}),
 		"customer": lists(table.Customer(now), ctlapi.Customer{ID: "cus_1", Name: "acme", Labels: ctlapi.Labels{"tier": "gold", "region": "eu"}, CreatedAt: ago(time.Hour)}),
 		"runner": lists(table.Runner(now),
 			ctlapi.Runner{ID: "rnr_1", Name: "acme", Kind: "install", State: ctlapi.RunnerStateActive, Online: true, Install: &acme, Slots: 5, Epoch: 7, LastSeenAt: new(ago(time.Second))},

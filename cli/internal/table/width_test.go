@@ -130,6 +130,7 @@ func TestTablesFitATerminal(t *testing.T) {
 		{"versions of a state", narrow(table.TerraformStateVersion(now))},
 		{"orgs", narrow(table.Org(now))},
 		{"tokens", narrow(table.Token(now))},
+		{"sessions", narrow(table.BrowserSession(now))},
 		{"customers", narrow(table.Customer(now))},
 		{"runners", narrow(table.Runner(now))},
 		{"members", narrow(table.Member(now))},

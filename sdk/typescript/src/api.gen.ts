@@ -571,6 +571,61 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/browser-sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the browsers that are logged in
+         * @description Admins see the sessions of the whole org, others their own. Those that have ended are left out.
+         */
+        get: operations["listBrowserSessions"];
+        put?: never;
+        /**
+         * Log a browser in
+         * @description Takes a link of `POST /login-links` or a token, one of the two, and answers with a
+         *     cookie that scripts cannot read. Only for browsers, from the dashboard's own
+         *     pages (`cross_site` otherwise), over https or on this machine (`insecure_login`
+         *     otherwise). The session ends after 14 days, after 3 days without use, when what
+         *     opened it ends or is revoked, or when somebody ends it. A session whose cookie
+         *     came with the request ends now.
+         */
+        post: operations["createBrowserSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/browser-sessions/{session}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a session, `bss_…`, or `current` for the one that asks. */
+                session: components["parameters"]["BrowserSessionID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Log out, or revoke a browser's session
+         * @description `current` logs the browser that asks out and takes its cookie; what was approved
+         *     there stands. A session named by its id, one's own or, as an admin, anybody's, is
+         *     revoked within seconds everywhere, and so are those that were opened with links of
+         *     it: approvals given there that were not carried out yet fall, as with a token.
+         */
+        delete: operations["endBrowserSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/builds": {
         parameters: {
             query?: never;
@@ -2181,6 +2236,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/login-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a link that logs a browser in
+         * @description The link opens the dashboard as the caller. It works once and for 60 seconds. The
+         *     secret stands behind the `#`, which browsers do not send to any server. The
+         *     session ends with the token or session that made the link.
+         */
+        post: operations["createLoginLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/login-methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How one can log in to the dashboard
+         * @description For the login page; anybody may ask.
+         */
+        get: operations["getLoginMethods"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/me": {
         parameters: {
             query?: never;
@@ -2731,10 +2828,11 @@ export interface paths {
         post?: never;
         /**
          * Revoke a token
-         * @description The token stops working within seconds everywhere. Revoking it again does
-         *     nothing. Tokens that were made with it stay good, so that a token can make its
-         *     successor; `made_with_it` revokes those too, and what they made, of whichever
-         *     member: for a token in the wrong hands.
+         * @description The token stops working within seconds everywhere, and so do the browser
+         *     sessions that were opened with it. Revoking it again does nothing. Tokens that
+         *     were made with it stay good, so that a token can make its successor;
+         *     `made_with_it` revokes those too, and what they made, of whichever member: for
+         *     a token in the wrong hands.
          */
         delete: operations["revokeToken"];
         options?: never;
@@ -3552,6 +3650,58 @@ export interface components {
         };
         BlobDigests: {
             digests: components["schemas"]["Digest"][];
+        };
+        /** @description A browser that is logged in. */
+        BrowserSession: {
+            account: components["schemas"]["Ref"];
+            /** Format: date-time */
+            created_at: string;
+            /** @description It is the session that asks. */
+            current: boolean;
+            /**
+             * Format: date-time
+             * @description When it ends if it is not used.
+             */
+            ends_at: string;
+            /**
+             * Format: date-time
+             * @description When it ends however often it is used.
+             */
+            expires_at: string;
+            /** @example bss_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            /**
+             * Format: date-time
+             * @description To the minute.
+             */
+            last_used_at: string;
+            /**
+             * @description The token or session that opened it.
+             * @example tok_01jd2x7q9zr8w3v5k6m4n0tgha
+             */
+            made_with?: string;
+            /**
+             * @description What the browser says of itself, which may be anything.
+             * @example Mozilla/5.0 (X11; Linux x86_64)
+             */
+            user_agent: string;
+        };
+        BrowserSessionPage: {
+            items: components["schemas"]["BrowserSession"][];
+            next?: components["schemas"]["Next"];
+        };
+        /** @description Exactly one of the two. */
+        BrowserSessionRequest: {
+            /**
+             * @description What stands behind the `#` of the link.
+             * @example bwl_example
+             */
+            link?: string;
+            /**
+             * @description A token of a member.
+             * @example brt_example
+             */
+            token?: string;
         };
         Build: {
             app: components["schemas"]["Ref"];
@@ -4678,7 +4828,18 @@ export interface components {
              *     ]
              */
             layers: string[][];
+            layout: components["schemas"]["GraphLayout"];
             nodes: components["schemas"]["GraphNode"][];
+        };
+        GraphBox: {
+            /** Format: double */
+            height: number;
+            /** Format: double */
+            width: number;
+            /** Format: double */
+            x: number;
+            /** Format: double */
+            y: number;
         };
         GraphEdge: {
             /**
@@ -4689,6 +4850,17 @@ export interface components {
             reasons: components["schemas"]["GraphReason"][];
             /** @example db */
             to: string;
+        };
+        /** @description Where nodes stand in a picture, in pixels from its left upper corner: what is needed is at the left of what needs it. The same graph always gets the same layout. */
+        GraphLayout: {
+            /** @description In the order of the nodes. */
+            boxes: components["schemas"]["GraphBox"][];
+            /** Format: double */
+            height: number;
+            /** @description In the order of the edges, each from what is needed to what needs it; straight within a layer, curved between two. One without points goes without saying, because others lead the same way. */
+            lines: components["schemas"]["GraphPoint"][][];
+            /** Format: double */
+            width: number;
         };
         GraphNode: {
             health?: components["schemas"]["HealthVerdict"];
@@ -4703,6 +4875,12 @@ export interface components {
             switched_off?: boolean;
             /** @example helm_chart */
             type: string;
+        };
+        GraphPoint: {
+            /** Format: double */
+            x: number;
+            /** Format: double */
+            y: number;
         };
         /** @description One thing that makes a need. */
         GraphReason: {
@@ -5214,6 +5392,35 @@ export interface components {
          */
         Labels: {
             [key: string]: string;
+        };
+        LoginLink: {
+            /** Format: date-time */
+            expires_at: string;
+            /**
+             * @description Works once.
+             * @example http://127.0.0.1:8700/ui/login#bwl_example
+             */
+            url: string;
+        };
+        LoginMethods: {
+            /** @description With a link of `berth ui`. */
+            link: boolean;
+            oidc?: components["schemas"]["LoginProvider"];
+            /** @description With a token. */
+            token: boolean;
+        };
+        /** @description The OpenID Connect provider of the vendor; absent when there is none. */
+        LoginProvider: {
+            /**
+             * @description What the button says.
+             * @example Initech SSO
+             */
+            name: string;
+            /**
+             * @description Where the browser goes; `?to=` takes the page to come back to, one below `/ui/`.
+             * @example /login/oidc
+             */
+            path: string;
         };
         ManifestItem: {
             digest: components["schemas"]["Digest"];
@@ -7451,6 +7658,8 @@ export interface components {
         AppIDOrName: string;
         /** @description The name of a variable: letters, digits and underscores, and no digit first. */
         AppVariableName: string;
+        /** @description The id of a session, `bss_…`, or `current` for the one that asks. */
+        BrowserSessionID: string;
         /** @description The id of a build. */
         BuildID: string;
         /** @description The id of a change. */
@@ -8574,6 +8783,90 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Blob"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listBrowserSessions: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of sessions, oldest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserSessionPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    createBrowserSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "link": "bwl_example"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BrowserSessionRequest"];
+            };
+        };
+        responses: {
+            /** @description Who is logged in. */
+            201: {
+                headers: {
+                    /** @description Always `no-store`. */
+                    "Cache-Control"?: string;
+                    /** @description The session. */
+                    "Set-Cookie"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    endBrowserSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a session, `bss_…`, or `current` for the one that asks. */
+                session: components["parameters"]["BrowserSessionID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session is over. */
+            204: {
+                headers: {
+                    /** @description Takes the cookie from the browser that asks, when it ends its own session. */
+                    "Set-Cookie"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };
@@ -10931,6 +11224,60 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["KeyPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    createLoginLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The link. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginLink"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getLoginMethods: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The ways to log in. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginMethods"];
+                };
+            };
+            /** @description There is a secret in the query, `token_in_url`. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             default: components["responses"]["Problem"];

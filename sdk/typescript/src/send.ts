@@ -5,7 +5,10 @@ import { NotBerth, notUnderstood, Problem, TooLarge, Unreachable } from "./error
 export interface Options {
   /** Of the control plane, like https://berth.example.com */
   url: string;
-  token: string;
+  /** Left out where `cookies` are the credential. */
+  token?: string | undefined;
+  /** The platform adds the cookie of a browser session, as pages of the control plane itself have it. */
+  cookies?: boolean | undefined;
   /** The org to work in, an id or a name; the token's own when it is left out. */
   org?: string | undefined;
   /** How long a request is repeated, in milliseconds. Default: 20 s; 0: it is never repeated. */
@@ -37,11 +40,11 @@ interface Outcome {
  */
 export function sender(options: Options): (request: Request) => Promise<Response> {
   const origin = checked(options);
-  const { token } = options;
+  const token = options.token ?? "";
   const send = options.fetch ?? ((request: Request) => fetch(request));
   const patience = options.patienceMs ?? defaultPatience;
   const maxAnswer = options.maxAnswerBytes ?? defaultMaxAnswer;
-  const withoutToken = (text: string) => text.replaceAll(token, "(token)");
+  const withoutToken = (text: string) => (token ? text.replaceAll(token, "(token)") : text);
 
   async function once(request: Request): Promise<Outcome> {
     try {
@@ -83,10 +86,10 @@ export function sender(options: Options): (request: Request) => Promise<Response
 }
 
 /** The origin of an address that can be a control plane's. Errors repeat neither address nor token. */
-function checked({ url, token }: Options): string {
+function checked({ url, token, cookies }: Options): string {
   if (!url) throw new Error("no control plane is given: set BERTH_URL, or the option url");
-  if (!token) throw new Error("no token is given: set BERTH_TOKEN, or the option token");
-  if (/[^!-~]/.test(token)) throw new Error("the token contains invalid characters: it is one word that begins with brt_");
+  if (!token && !cookies) throw new Error("no token is given: set BERTH_TOKEN, or the option token");
+  if (token && /[^!-~]/.test(token)) throw new Error("the token contains invalid characters: it is one word that begins with brt_");
   let parsed: URL;
   try {
     parsed = new URL(url);
@@ -104,7 +107,7 @@ function checked({ url, token }: Options): string {
 
 /** Gives the request all that it needs to be answered. */
 function dress(request: Request, { token, org }: Options): void {
-  request.headers.set("Authorization", `Bearer ${token}`);
+  if (token) request.headers.set("Authorization", `Bearer ${token}`);
   if (org) request.headers.set("Berth-Org", org);
   if (request.method === "POST" && !request.headers.has("Idempotency-Key")) {
     request.headers.set("Idempotency-Key", crypto.randomUUID());

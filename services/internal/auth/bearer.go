@@ -15,9 +15,16 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, bearer string) (Principal, error)
 }
 
+// Credential finds the credential of a request, as Bearer does.
+type Credential func(r *http.Request) (string, error)
+
 // ErrBadToken answers every credential that is not good.
 var ErrBadToken = fault.With(fault.Newf(fault.ErrUnauthenticated, "the token is missing, unknown, expired or revoked"),
 	fault.Remedy("send it as: Authorization: Bearer <token>"))
+
+// ErrSessionEnded answers every cookie that is not good.
+var ErrSessionEnded = fault.With(fault.Newf(fault.ErrUnauthenticated, "this browser is not logged in any more"),
+	fault.Code("session_ended"), fault.Remedy("log in again"))
 
 // Forbidden answers somebody who is known and may not.
 func Forbidden(permission Permission) error {
@@ -37,7 +44,7 @@ func Bearer(r *http.Request) (string, error) {
 	return token, nil
 }
 
-var secretPrefixes = []string{TokenPrefix, SessionPrefix, EnrolmentPrefix, PhoneHomePrefix, RegistryPrefix, LogPrefix}
+var secretPrefixes = []string{TokenPrefix, SessionPrefix, EnrolmentPrefix, PhoneHomePrefix, RegistryPrefix, LogPrefix, BrowserPrefix, LinkPrefix}
 
 // refuseTokenInURL refuses a request with a secret in its query, even if it
 // has a good header as well: URLs end in logs, histories and proxies.

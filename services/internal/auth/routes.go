@@ -2,6 +2,7 @@ package auth
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -44,6 +45,11 @@ func (r Routes) Check(spec *openapi3.T) error {
 // who asks, refuses who may not, and puts the principal into the context. It
 // panics at start-up when the table does not fit the contract.
 func (r Routes) Authorize(spec *openapi3.T, authenticator Authenticator) gin.HandlerFunc {
+	return r.AuthorizeWith(spec, authenticator, Bearer)
+}
+
+// AuthorizeWith is Authorize where credential finds the credential of a request.
+func (r Routes) AuthorizeWith(spec *openapi3.T, authenticator Authenticator, credential Credential) gin.HandlerFunc {
 	if err := r.Check(spec); err != nil {
 		panic("auth: " + err.Error())
 	}
@@ -53,34 +59,56 @@ func (r Routes) Authorize(spec *openapi3.T, authenticator Authenticator) gin.Han
 			httpserver.WriteProblem(c, fault.Newf(fault.ErrForbidden, "nobody may use this route"))
 			return
 		}
-		if err := refuseTokenInURL(c.Request.URL.Query()); err != nil {
-			httpserver.WriteProblem(c, err)
-			return
-		}
 		if permission == Public {
-			if err := httpserver.Unproven(c); err != nil {
+			err := refuseTokenInURL(c.Request.URL.Query())
+			if err == nil {
+				err = httpserver.Unproven(c)
+			}
+			if err != nil {
 				httpserver.WriteProblem(c, err)
 			}
 			return
 		}
-		bearer, err := Bearer(c.Request)
-		if err != nil {
-			httpserver.WriteProblem(c, err)
-			return
-		}
-		principal, err := authenticator.Authenticate(c.Request.Context(), bearer)
-		if err != nil {
-			httpserver.WriteProblem(c, err)
-			return
-		}
-		if !principal.May(permission) {
-			httpserver.WriteProblem(c, Forbidden(permission))
-			return
-		}
-		if err := httpserver.Proven(c, principal.ID()); err != nil {
-			httpserver.WriteProblem(c, err)
-			return
-		}
-		c.Request = c.Request.WithContext(NewContext(c.Request.Context(), principal))
+		admit(c, permission, authenticator, credential)
 	}
+}
+
+// RefuseSecretInURL refuses a request with a secret in its query, on routes outside of the
+// contract that ask for no credential, such as pages.
+func RefuseSecretInURL(c *gin.Context) {
+	if err := refuseTokenInURL(c.Request.URL.Query()); err != nil {
+		httpserver.WriteProblem(c, err)
+	}
+}
+
+// Admit lets those through who have the permission, on a route that is not in the
+// contract.
+func Admit(permission Permission, authenticator Authenticator, credential Credential) gin.HandlerFunc {
+	return func(c *gin.Context) { admit(c, permission, authenticator, credential) }
+}
+
+func admit(c *gin.Context, permission Permission, authenticator Authenticator, credential Credential) {
+	principal, err := identify(c.Request, authenticator, credential)
+	if err == nil && !principal.May(permission) {
+		err = Forbidden(permission)
+	}
+	if err == nil {
+		err = httpserver.Proven(c, principal.ID())
+	}
+	if err != nil {
+		httpserver.WriteProblem(c, err)
+		return
+	}
+	c.Request = c.Request.WithContext(NewContext(c.Request.Context(), principal))
+}
+
+func identify(r *http.Request, authenticator Authenticator, credential Credential) (p Principal, err error) {
+	if err := refuseTokenInURL(r.URL.Query()); err != nil {
+		return p, err
+	}
+	secret, err := credential(r)
+	if err != nil {
+		return p, err
+	}
+	return authenticator.Authenticate(r.Context(), secret)
 }

@@ -15,6 +15,8 @@ const (
 	PhoneHomePrefix = "bph_" // lets one stack phone home, once
 	RegistryPrefix  = "brg_" // reads or writes the org's registry
 	LogPrefix       = "blt_" // appends to one log stream
+	BrowserPrefix   = "bws_" // a browser's session, in its cookie
+	LinkPrefix      = "bwl_" // logs one browser in, once
 )
 
 const (

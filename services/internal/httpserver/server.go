@@ -148,6 +148,10 @@ func (s *Server) Router() gin.IRouter { return s.router }
 // without Config.Middleware and without validation.
 func (s *Server) Engine() *gin.Engine { return s.engine }
 
+// Admitted is for routes that are not in the contract and ask who calls: bad
+// credentials count there as they do everywhere.
+func (s *Server) Admitted() gin.IRouter { return s.engine.Group("", s.checkText, s.admit) }
+
 // Handler is the whole door as an http.Handler, as Run serves it.
 func (s *Server) Handler() http.Handler { return intake.Handler(s.engine) }
 

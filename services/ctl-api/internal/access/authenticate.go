@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"sync"
 	"time"
 
@@ -40,12 +41,21 @@ func NewAuthenticator(st *database.Store, now func() time.Time) *Authenticator {
 	return &Authenticator{store: st, now: now, cached: map[[sha256.Size]byte]cachedPrincipal{}}
 }
 
-// Authenticate answers who holds the token. All tokens that are not good get
-// the same answer.
+// Authenticate answers who holds the token, or the session of a browser. All that are
+// not good get the same answer.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (auth.Principal, error) {
-	if !auth.WellFormed(auth.TokenPrefix, token) {
+	session := auth.WellFormed(auth.BrowserPrefix, token)
+	if !session && !auth.WellFormed(auth.TokenPrefix, token) {
 		return auth.Principal{}, auth.ErrBadToken
 	}
+	p, err := a.authenticate(ctx, token)
+	if session && errors.Is(err, auth.ErrBadToken) {
+		err = auth.ErrSessionEnded
+	}
+	return p, err
+}
+
+func (a *Authenticator) authenticate(ctx context.Context, token string) (auth.Principal, error) {
 	hash := [sha256.Size]byte(auth.Hash(token))
 	if p, ok := a.fromCache(hash); ok {
 		return p, nil

@@ -28,7 +28,7 @@ type Bootstrapped struct {
 // holds a good token of its admin, who may also make further orgs. It changes
 // nothing when both are so.
 func Bootstrap(ctx context.Context, st *database.Store, ring *keys.Ring, orgName, tokenFile string) (Bootstrapped, error) {
-	org, err := orgNamed(ctx, st, orgName)
+	org, err := OrgNamed(ctx, st, orgName)
 	if err != nil {
 		return Bootstrapped{}, err
 	}
@@ -64,8 +64,8 @@ func Bootstrap(ctx context.Context, st *database.Store, ring *keys.Ring, orgName
 	return done, writeToken(tokenFile, fresh.Secret)
 }
 
-// orgNamed looks through all orgs; there is no way to ask across them.
-func orgNamed(ctx context.Context, st *database.Store, name string) (string, error) {
+// OrgNamed is the id of the org with this name, or "". It looks through all orgs; there is no way to ask across them.
+func OrgNamed(ctx context.Context, st *database.Store, name string) (string, error) {
 	var ids []string
 	err := st.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
 		ids, err = tx.AllOrgIDs(ctx)

@@ -22,6 +22,9 @@ type Target struct {
 // exist.
 func Confine(ctx context.Context, st *database.Store, p auth.Principal, target Target) error {
 	route := target.Route
+	if route.Permission == auth.Public {
+		return nil
+	}
 	scope := p.Scope(route.Permission)
 	switch {
 	case scope.Everywhere, route.Where == WhereList && !scope.Empty():

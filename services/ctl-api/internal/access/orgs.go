@@ -36,7 +36,7 @@ func CreateToken(ctx context.Context, tx *database.Tx, spec TokenSpec) (NewToken
 		if err != nil {
 			return NewToken{}, err
 		}
-		if parent.RevokedAt != nil {
+		if parent.RevokedAt != nil || parent.EndedAt != nil {
 			return NewToken{}, auth.ErrBadToken
 		}
 		expires = sooner(expires, parent.ExpiresAt)

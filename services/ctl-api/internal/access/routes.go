@@ -36,21 +36,26 @@ type Route struct {
 // Routes has one row for every operation, by the name of its handler; one
 // without a row answers nobody, and fails the test of this table.
 var Routes = map[string]Route{
-	"GetMe":               {auth.Self, WhereList},
-	"ListTokens":          {auth.Self, WhereList},
-	"CreateToken":         {auth.Self, WhereList},     // for others: auth.TokensWrite, asked by the handler
-	"RevokeToken":         {auth.Self, WhereList},     // as above
-	"CreateRegistryToken": {auth.AppsWrite, WhereOrg}, // what it pulls is source, which viewers are not shown
-	"ListOrgs":            {auth.Self, WhereList},
-	"CreateOrg":           {auth.OrgsCreate, WhereOrg},
-	"ListMembers":         {auth.OrgRead, WhereOrg},
-	"CreateMember":        {auth.MembersWrite, WhereOrg},
-	"RemoveMember":        {auth.MembersWrite, WhereOrg},
-	"ListCustomers":       {auth.OrgRead, WhereOrg},
-	"CreateCustomer":      {auth.CustomersWrite, WhereOrg},
-	"GetCustomer":         {auth.OrgRead, WhereOrg},
-	"ListKeys":            {auth.OrgRead, WhereOrg},
-	"ListChainRecords":    {auth.OrgRead, WhereOrg},
+	"GetMe":                {auth.Self, WhereList},
+	"ListTokens":           {auth.Self, WhereList},
+	"CreateToken":          {auth.Self, WhereList}, // for others: auth.TokensWrite, asked by the handler
+	"RevokeToken":          {auth.Self, WhereList}, // as above
+	"GetLoginMethods":      {auth.Public, WhereList},
+	"CreateLoginLink":      {auth.Self, WhereList},
+	"CreateBrowserSession": {auth.Public, WhereList}, // the link or token in its body is the proof
+	"ListBrowserSessions":  {auth.Self, WhereList},
+	"EndBrowserSession":    {auth.Self, WhereList},     // of others: auth.TokensWrite, asked by the handler
+	"CreateRegistryToken":  {auth.AppsWrite, WhereOrg}, // what it pulls is source, which viewers are not shown
+	"ListOrgs":             {auth.Self, WhereList},
+	"CreateOrg":            {auth.OrgsCreate, WhereOrg},
+	"ListMembers":          {auth.OrgRead, WhereOrg},
+	"CreateMember":         {auth.MembersWrite, WhereOrg},
+	"RemoveMember":         {auth.MembersWrite, WhereOrg},
+	"ListCustomers":        {auth.OrgRead, WhereOrg},
+	"CreateCustomer":       {auth.CustomersWrite, WhereOrg},
+	"GetCustomer":          {auth.OrgRead, WhereOrg},
+	"ListKeys":             {auth.OrgRead, WhereOrg},
+	"ListChainRecords":     {auth.OrgRead, WhereOrg},
 
 	"PutBlob":           {auth.AppsWrite, WhereOrg},
 	"FindMissingBlobs":  {auth.AppsWrite, WhereOrg},

@@ -24,10 +24,13 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/api"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/browser"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
+	"github.com/berth-dev/berth/services/ctl-api/internal/logproxy"
+	"github.com/berth-dev/berth/services/ctl-api/internal/oidclogin"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -56,26 +59,48 @@ type door struct {
 	stop func()
 }
 
+// wiring is what a test may have otherwise than usual.
+type wiring struct {
+	logURL string
+	oidc   oidclogin.Config
+	log    *slog.Logger // nil: the test's output
+}
+
 func newDoor(t testing.TB) *door {
+	t.Helper()
+	return newDoorWith(t, func(*wiring) {})
+}
+
+func newDoorWith(t testing.TB, change func(*wiring)) *door {
 	t.Helper()
 	master, err := seal.LoadOrCreateMasterKey(filepath.Join(t.TempDir(), "master.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newDoorOn(t, pgtest.New(t), keys.New(master))
+	wired := wiring{logURL: "http://logs.test"}
+	change(&wired)
+	return wired.door(t, pgtest.New(t), keys.New(master))
 }
 
 // newDoorOn is one more replica of the API on a database.
 func newDoorOn(t testing.TB, db *pgtest.DB, ring *keys.Ring) *door {
 	t.Helper()
+	return wiring{logURL: "http://logs.test"}.door(t, db, ring)
+}
+
+func (w wiring) door(t testing.TB, db *pgtest.DB, ring *keys.Ring) *door {
+	t.Helper()
 	d := &door{t: t, db: db, keys: ring}
 	d.store = database.New(d.db.AsRole(store.RoleCtl))
-	d.stacks = &stacks.Service{Keys: d.keys, RunnerAPIURL: "http://runner-api.test", LogURL: "http://logs.test", PublicURL: "https://berth.test"}
+	d.stacks = &stacks.Service{Keys: d.keys, RunnerAPIURL: "http://runner-api.test", LogURL: w.logURL, PublicURL: "https://berth.test"}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &stacks.HandoverWorker{})
 	river.AddWorker(workers, &stacks.RemovalWorker{})
 	(&webhooks.Courier{}).AddWorkers(workers)
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	log := w.log
+	if log == nil {
+		log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
 	office := &bulk.Office{Store: d.store, Keys: d.keys, Start: api.StartBulk}
 	river.AddWorker(workers, &bulk.Worker{Office: office})
 	client, err := jobs.New(d.store.Store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: log}) // inserts only
@@ -95,17 +120,18 @@ func newDoorOn(t testing.TB, db *pgtest.DB, ring *keys.Ring) *door {
 	authenticator := access.NewAuthenticator(d.store, nil)
 	listener := d.store.NewListener(api.Channels...)
 	listener.Handle(model.ChannelRevoked, authenticator.Revoked)
-	server := &api.Server{
-		Store: d.store, Keys: d.keys, Auth: authenticator, Stacks: d.stacks, Installs: &installs.Service{Keys: d.keys, Stacks: d.stacks},
-		Webhooks: &webhooks.Office{Keys: d.keys, Jobs: client, Guard: guard}, Bulk: office,
-		Listener: listener, Version: "test", LogURL: "http://logs.test", RegistryURL: "https://registry.test", Log: log,
-	}
-	d.server = server
-	spec, err := apigen.GetSpec()
+	port, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	server := &api.Server{
+		Sites: browser.NewSites("", port.Addr().String()), Provider: w.oidc.Provider(),
+		Store: d.store, Keys: d.keys, Auth: authenticator, Stacks: d.stacks, Installs: &installs.Service{Keys: d.keys, Stacks: d.stacks},
+		Webhooks: &webhooks.Office{Keys: d.keys, Jobs: client, Guard: guard}, Bulk: office,
+		Listener: listener, Version: "test", LogURL: w.logURL, RegistryURL: "https://registry.test", Log: log,
+	}
+	d.server = server
+	spec, err := apigen.GetSpec()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +139,20 @@ func newDoorOn(t testing.TB, db *pgtest.DB, ring *keys.Ring) *door {
 		Name: "ctl-api", Log: log, Spec: spec, Listener: port, Middleware: server.Middleware(spec), Reference: reference.Of("ctl-api"), Drain: patience,
 	})
 	server.Register(front.Router())
+	logs, err := logproxy.New(w.logURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs.Credential, logs.Auth, logs.Listener = server.Sites.Credential, authenticator, listener
+	logs.Register(front.Admitted())
+	if w.oidc.Issuer != "" {
+		login := &oidclogin.Login{
+			Config: w.oidc, Store: d.store, Keys: d.keys, Sites: server.Sites, Open: server.Logins.Open, Revoked: server.Logins.Revoked, Log: log,
+		}
+		if err := login.Register(front.Admitted()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	d.url = "http://" + port.Addr().String()
 	ended := runUntilStopped(t, listener.Run)
 	t.Cleanup(ended)
@@ -136,11 +176,13 @@ func runUntilStopped(t testing.TB, run func(context.Context) error) (stop func()
 	return func() { cancel(); <-ended }
 }
 
-// caller is somebody with a token.
+// caller is somebody with a token, or a browser with a session.
 type caller struct {
 	*ctlapi.ClientWithResponses
 	d     *door
 	token string
+	// cookie is a Cookie header: what raw sends is then from a page of the dashboard.
+	cookie string
 }
 
 // org makes an org and returns its admin, who may also make orgs.
@@ -217,15 +259,26 @@ func (c caller) raw(method, path, body string, header ...string) (int, http.Head
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	if c.cookie != "" {
+		req.Header.Set("Cookie", c.cookie)
+		req.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
+		if req.Header.Set(header[i], header[i+1]); header[i+1] == "" && header[i] == "Sec-Fetch-Site" {
+			req.Header.Del(header[i])
+		}
 	}
+	return c.d.do(req)
+}
+
+func (d *door) do(req *http.Request) (int, http.Header, []byte) {
+	d.t.Helper()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		c.d.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
@@ -233,7 +286,7 @@ func (c caller) raw(method, path, body string, header ...string) (int, http.Head
 	}
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
-		c.d.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	return resp.StatusCode, resp.Header, answer
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/alertapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/browser"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/clearanceapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -18,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/healthapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
+	"github.com/berth-dev/berth/services/ctl-api/internal/loginapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/metricsapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/policyapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
@@ -39,6 +41,7 @@ type Server struct {
 	*healthapi.Health
 	*alertapi.Alerts
 	*driftapi.Drift
+	*loginapi.Logins
 
 	Store    *database.Store
 	Keys     *keys.Ring
@@ -49,6 +52,10 @@ type Server struct {
 	Bulk     *bulk.Office
 	// Listener wakes requests that wait; it listens on the Channels.
 	Listener *store.Listener
+	// Sites are where browsers may log in, and Provider who else vouches for people; nil for
+	// nobody.
+	Sites    browser.Sites
+	Provider *apigen.LoginProvider
 	// GET /me returns Version and LogURL.
 	Version string
 	LogURL  string

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"regexp"
 	"slices"
@@ -21,7 +22,7 @@ type tenant struct {
 	caller
 	Org, Member, Token, Customer, App, Config, Build, Release, Install, Resource string
 	Workflow, Step, Change, Run, Runner, Alarm, Digest, Variable, Webhook, Bulk  string
-	Freeze, AppFreeze, RunnerVersion, Metric, Alert, Mute, Incident              string
+	Freeze, AppFreeze, RunnerVersion, Metric, Alert, Mute, Incident, Session     string
 }
 
 func (d *door) tenant(name string) tenant {
@@ -47,6 +48,7 @@ func (d *door) tenant(name string) tenant {
 	me, err := bob.GetMeWithResponse(ctx)
 	must(t, me, err, http.StatusOK)
 	o.Member, o.Token = me.JSON200.Account.ID, me.JSON200.TokenID
+	o.Session = d.browser(bob.token).me().TokenID
 	o.Customer, o.App, o.Config = one(`select id from customers`+of), one(`select id from apps`+of), one(`select id from configs`+of)
 	o.Build, o.Release, o.Install = one(`select id from builds`+of), one(`select id from releases`+of), one(`select id from installs`+of)
 	o.Workflow, o.Step, o.Runner = one(`select id from workflows`+of), one(`select id from steps`+of), one(`select id from runners`+of)
@@ -115,6 +117,8 @@ type visit struct {
 	owner int
 	// stranger is what a stranger gets when that is not 404.
 	stranger int
+	// nobody is what one without a credential gets when that is not 401.
+	nobody int
 }
 
 const freezeBody = `{"reason":"x","starts_at":"2090-01-01T00:00:00Z","ends_at":"2090-02-01T00:00:00Z"}`
@@ -123,6 +127,8 @@ const freezeBody = `{"reason":"x","starts_at":"2090-01-01T00:00:00Z","ends_at":"
 var visits = map[string]visit{
 	"GetMe":      {stranger: 200},
 	"ListTokens": {stranger: 200}, "CreateToken": {body: `{"name":"x","member":"{{.Member}}"}`}, "RevokeToken": {},
+	"GetLoginMethods": {stranger: 200, nobody: 200}, "CreateLoginLink": {stranger: 201}, "CreateBrowserSession": {body: `{"link":"bwl_wrong"}`, stranger: 401, owner: 401},
+	"ListBrowserSessions": {stranger: 200}, "EndBrowserSession": {},
 	"CreateRegistryToken": {body: `{"app":"{{.App}}"}`},
 	"ListOrgs":            {stranger: 200}, "CreateOrg": {body: `{"name":"umbrella","admin":"x"}`, stranger: 409, owner: 409},
 	"ListMembers": {stranger: 200}, "CreateMember": {body: `{"name":"x","kind":"user","role":"viewer","install":"{{.Install}}"}`}, "RemoveMember": {},
@@ -182,7 +188,7 @@ var visits = map[string]visit{
 }
 
 // last are visited by the owner after all others, because they take away.
-var last = []string{"RemoveRunnerVersion", "DeleteAppVariable", "DeleteWebhook", "ApproveAll", "CancelWorkflow", "RevokeRunner", "RevokeToken", "RemoveMember"}
+var last = []string{"RemoveRunnerVersion", "DeleteAppVariable", "DeleteWebhook", "ApproveAll", "CancelWorkflow", "RevokeRunner", "EndBrowserSession", "RevokeToken", "RemoveMember"}
 
 var pathParam = regexp.MustCompile(`\{(\w+)\}`)
 
@@ -197,7 +203,7 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 		return out.String()
 	}
 	params := map[string]string{
-		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
+		"token": o.Token, "session": o.Session, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
 		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "runner_version": o.RunnerVersion, "alarm": o.Alarm, "webhook": o.Webhook, "bulk": o.Bulk,
 		"alert": o.Alert, "mute": o.Mute, "incident": o.Incident, "object": o.Step, "freeze": o.Freeze, "metric": o.Metric,
@@ -245,8 +251,21 @@ func operationsOf(t *testing.T) []operation {
 func TestTenancy(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
+	tenancy(d, d.tenant("initech"), d.tenant("umbrella"))
+}
+
+// The same for browsers, whose sessions are of one org and of the other.
+func TestTenancyOfBrowsers(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
 	stranger, owner := d.tenant("initech"), d.tenant("umbrella")
-	traces := []string{"umbrella", "variable-secret-of-umbrella", owner.Org, owner.Install, owner.App, owner.Customer, owner.Workflow, owner.Runner, owner.Member, owner.Token, owner.Release}
+	stranger.caller, owner.caller = d.browser(stranger.token), d.browser(owner.token)
+	tenancy(d, stranger, owner)
+}
+
+func tenancy(d *door, stranger, owner tenant) {
+	t := d.t.(*testing.T) //nolint:forcetypeassert // not a benchmark
+	traces := []string{"umbrella", "variable-secret-of-umbrella", owner.Org, owner.Install, owner.App, owner.Customer, owner.Workflow, owner.Runner, owner.Member, owner.Token, owner.Session, owner.Release}
 	ops := operationsOf(t)
 	if len(ops) != len(visits) || len(ops) != len(access.Routes) {
 		t.Fatalf("%d operations, %d visits, %d rows in the table of routes", len(ops), len(visits), len(access.Routes))
@@ -259,7 +278,7 @@ func TestTenancy(t *testing.T) {
 			continue
 		}
 		target, body := request(t, op.path, v, owner)
-		header := []string{"Content-Type", "application/json"}
+		header := []string{"Content-Type", "application/json", "Sec-Fetch-Site", "same-origin"}
 		if op.id == "PutBlob" {
 			header[1], body = "application/octet-stream", "not these bytes"
 		}
@@ -278,8 +297,8 @@ func TestTenancy(t *testing.T) {
 			}
 		}
 		status, _, answer = d.as("").raw(op.method, target, body, header...)
-		if status != http.StatusUnauthorized {
-			t.Errorf("%s answered nobody %d, want 401: %s", op.id, status, answer)
+		if want := cmp.Or(v.nobody, http.StatusUnauthorized); status != want {
+			t.Errorf("%s answered nobody %d, want %d: %s", op.id, status, want, answer)
 		}
 	}
 	if after := d.fingerprint(owner.Org); after != before {
@@ -288,7 +307,7 @@ func TestTenancy(t *testing.T) {
 	for _, op := range ops {
 		v := visits[op.id]
 		target, body := request(t, op.path, v, owner)
-		header := []string{"Content-Type", "application/json"}
+		header := []string{"Content-Type", "application/json", "Sec-Fetch-Site", "same-origin"}
 		if op.id == "PutBlob" {
 			header[1], body = "application/octet-stream", "not these bytes"
 		}
@@ -307,7 +326,7 @@ func TestViewerOnlyReads(t *testing.T) {
 	viewer := o.member(ctlapi.MemberRequest{Name: "vic", Kind: ctlapi.MemberRequestKindUser, Role: ctlapi.MemberRequestRoleViewer})
 	before := d.fingerprint(o.Org)
 	for _, op := range operationsOf(t) {
-		if op.method == http.MethodGet {
+		if op.method == http.MethodGet || op.id == "CreateLoginLink" || op.id == "CreateBrowserSession" { // these log in
 			continue
 		}
 		v := visits[op.id]
@@ -317,7 +336,7 @@ func TestViewerOnlyReads(t *testing.T) {
 			header[1], body = "application/octet-stream", "not these bytes"
 		}
 		want := http.StatusForbidden
-		if op.id == "RevokeToken" { // tokens of others are not there for them
+		if op.id == "RevokeToken" || op.id == "EndBrowserSession" { // tokens of others are not there for them
 			want = http.StatusNotFound
 		}
 		if status, _, answer := viewer.raw(op.method, target, body, header...); status != want {

@@ -18,19 +18,24 @@ import (
 
 // GetMe answers who the caller is.
 func (s *Server) GetMe(ctx context.Context, _ apigen.GetMeRequestObject) (apigen.GetMeResponseObject, error) {
-	p := auth.PrincipalOf(ctx)
-	out := apigen.GetMe200JSONResponse{
-		Account: ref(p.AccountID, p.AccountName), Grants: convert(p.Grants, grantView), TokenID: p.TokenID, Version: s.Version, LogURL: s.LogURL,
-	}
-	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
-		account, err := tx.FindAccount(ctx, p.AccountID)
-		if err != nil {
-			return err
-		}
-		org, err := tx.GetOrg(ctx)
-		out.Kind, out.Org = apigen.MeKind(account.Kind), ref(org.OrgID, org.Name)
+	var out apigen.Me
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		out, err = s.meView(ctx, tx, auth.PrincipalOf(ctx))
 		return err
 	})
+	return apigen.GetMe200JSONResponse(out), err
+}
+
+func (s *Server) meView(ctx context.Context, tx *database.Tx, p auth.Principal) (apigen.Me, error) {
+	out := apigen.Me{
+		Account: ref(p.AccountID, p.AccountName), Grants: convert(p.Grants, grantView), TokenID: p.TokenID, Version: s.Version, LogURL: s.LogURL,
+	}
+	account, err := tx.FindAccount(ctx, p.AccountID)
+	if err != nil {
+		return out, err
+	}
+	org, err := tx.GetOrg(ctx)
+	out.Kind, out.Org = apigen.MeKind(account.Kind), ref(org.OrgID, org.Name)
 	return out, err
 }
 
@@ -103,12 +108,13 @@ func (s *Server) RevokeToken(ctx context.Context, req apigen.RevokeTokenRequestO
 				return "", err
 			}
 		}
-		if !optional.Value(req.Params.MadeWithIt) {
-			return what, nil
+		kind, noun := access.Sessions, "browser sessions"
+		if optional.Value(req.Params.MadeWithIt) {
+			kind, noun = access.TokensAndSessions, "tokens and browser sessions"
 		}
-		n, err := s.revokeMadeWith(ctx, tx, token.ID)
+		n, err := access.RevokeAll(ctx, tx, token.ID, kind, s.revoked)
 		if n > 0 {
-			what = fmt.Sprintf("revoke token %s and %d that were made with it", token.ID, n)
+			what = fmt.Sprintf("revoke token %s and %d %s that were made with it", token.ID, n, noun)
 		}
 		return what, err
 	})
@@ -116,20 +122,6 @@ func (s *Server) RevokeToken(ctx context.Context, req apigen.RevokeTokenRequestO
 		return nil, err
 	}
 	return apigen.RevokeToken204Response{}, nil
-}
-
-// revokeMadeWith revokes what was made with a token, directly or not.
-func (s *Server) revokeMadeWith(ctx context.Context, tx *database.Tx, tokenID string) (n int, _ error) {
-	for {
-		ids, err := tx.RevokeTokensMadeWith(ctx, &tokenID)
-		if err != nil || len(ids) == 0 {
-			return n, err
-		}
-		n += len(ids)
-		for _, id := range ids {
-			s.revoked(tx, id)
-		}
-	}
 }
 
 // revoked has every replica drop what it cached of a token or account.

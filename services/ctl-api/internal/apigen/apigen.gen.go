@@ -3363,6 +3363,59 @@ type BlobDigests struct {
 	Digests []Digest `json:"digests"`
 }
 
+// BrowserSession A browser that is logged in.
+type BrowserSession struct {
+	// Account A thing by id and name.
+	Account   Ref       `json:"account"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Current It is the session that asks.
+	Current bool `json:"current"`
+
+	// EndsAt When it ends if it is not used.
+	EndsAt time.Time `json:"ends_at"`
+
+	// ExpiresAt When it ends however often it is used.
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// ID Example: bss_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// LastUsedAt To the minute.
+	LastUsedAt time.Time `json:"last_used_at"`
+
+	// MadeWith The token or session that opened it.
+	//
+	// Example: tok_01jd2x7q9zr8w3v5k6m4n0tgha
+	MadeWith *string `json:"made_with,omitempty"`
+
+	// UserAgent What the browser says of itself, which may be anything.
+	//
+	// Example: Mozilla/5.0 (X11; Linux x86_64)
+	UserAgent string `json:"user_agent"`
+}
+
+// BrowserSessionPage defines model for BrowserSessionPage.
+type BrowserSessionPage struct {
+	Items []BrowserSession `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// BrowserSessionRequest Exactly one of the two.
+type BrowserSessionRequest struct {
+	// Link What stands behind the `#` of the link.
+	//
+	// Example: bwl_example
+	Link *string `json:"link,omitempty"`
+
+	// Token A token of a member.
+	//
+	// Example: brt_example
+	Token *string `json:"token,omitempty"`
+}
+
 // Build defines model for Build.
 type Build struct {
 	// App A thing by id and name.
@@ -4579,8 +4632,19 @@ type Graph struct {
 	//
 	//
 	// Example: [["sandbox"],["db"],["api","web"]]
-	Layers [][]string  `json:"layers"`
+	Layers [][]string `json:"layers"`
+
+	// Layout Where nodes stand in a picture, in pixels from its left upper corner: what is needed is at the left of what needs it. The same graph always gets the same layout.
+	Layout GraphLayout `json:"layout"`
 	Nodes  []GraphNode `json:"nodes"`
+}
+
+// GraphBox defines model for GraphBox.
+type GraphBox struct {
+	Height float64 `json:"height"`
+	Width  float64 `json:"width"`
+	X      float64 `json:"x"`
+	Y      float64 `json:"y"`
 }
 
 // GraphEdge defines model for GraphEdge.
@@ -4593,6 +4657,17 @@ type GraphEdge struct {
 
 	// To Example: db
 	To string `json:"to"`
+}
+
+// GraphLayout Where nodes stand in a picture, in pixels from its left upper corner: what is needed is at the left of what needs it. The same graph always gets the same layout.
+type GraphLayout struct {
+	// Boxes In the order of the nodes.
+	Boxes  []GraphBox `json:"boxes"`
+	Height float64    `json:"height"`
+
+	// Lines In the order of the edges, each from what is needed to what needs it; straight within a layer, curved between two. One without points goes without saying, because others lead the same way.
+	Lines [][]GraphPoint `json:"lines"`
+	Width float64        `json:"width"`
 }
 
 // GraphNode defines model for GraphNode.
@@ -4616,6 +4691,12 @@ type GraphNode struct {
 
 // GraphNodeKind defines model for GraphNode.Kind.
 type GraphNodeKind string
+
+// GraphPoint defines model for GraphPoint.
+type GraphPoint struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
 
 // GraphReason One thing that makes a need.
 type GraphReason struct {
@@ -5272,6 +5353,41 @@ type KeyPurpose string
 //
 // Example: {"ring":"canary"}
 type Labels map[string]string
+
+// LoginLink defines model for LoginLink.
+type LoginLink struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// URL Works once.
+	//
+	// Example: http://127.0.0.1:8700/ui/login#bwl_example
+	URL string `json:"url"`
+}
+
+// LoginMethods defines model for LoginMethods.
+type LoginMethods struct {
+	// Link With a link of `berth ui`.
+	Link bool `json:"link"`
+
+	// Oidc The OpenID Connect provider of the vendor; absent when there is none.
+	Oidc *LoginProvider `json:"oidc,omitempty"`
+
+	// Token With a token.
+	Token bool `json:"token"`
+}
+
+// LoginProvider The OpenID Connect provider of the vendor; absent when there is none.
+type LoginProvider struct {
+	// Name What the button says.
+	//
+	// Example: Initech SSO
+	Name string `json:"name"`
+
+	// Path Where the browser goes; `?to=` takes the page to come back to, one below `/ui/`.
+	//
+	// Example: /login/oidc
+	Path string `json:"path"`
+}
 
 // ManifestItem defines model for ManifestItem.
 type ManifestItem struct {
@@ -7875,6 +7991,9 @@ type AppIDOrName = string
 // AppVariableName defines model for AppVariableName.
 type AppVariableName = string
 
+// BrowserSessionID defines model for BrowserSessionID.
+type BrowserSessionID = string
+
 // BuildID defines model for BuildID.
 type BuildID = string
 
@@ -8140,6 +8259,15 @@ type SetAppVariableParams struct {
 type FindMissingBlobsParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListBrowserSessionsParams defines parameters for ListBrowserSessions.
+type ListBrowserSessionsParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ListBuildsParams defines parameters for ListBuilds.
@@ -8631,6 +8759,12 @@ type ListKeysParams struct {
 	Purpose *KeyPurpose `form:"purpose,omitempty" json:"purpose,omitempty"`
 }
 
+// CreateLoginLinkParams defines parameters for CreateLoginLink.
+type CreateLoginLinkParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListMembersParams defines parameters for ListMembers.
 type ListMembersParams struct {
 	// Limit How many items a page has at most.
@@ -8946,6 +9080,9 @@ type SetAppVariableJSONRequestBody = AppVariableRequest
 // FindMissingBlobsJSONRequestBody defines body for FindMissingBlobs for application/json ContentType.
 type FindMissingBlobsJSONRequestBody = BlobDigests
 
+// CreateBrowserSessionJSONRequestBody defines body for CreateBrowserSession for application/json ContentType.
+type CreateBrowserSessionJSONRequestBody = BrowserSessionRequest
+
 // CreateBuildsJSONRequestBody defines body for CreateBuilds for application/json ContentType.
 type CreateBuildsJSONRequestBody = BuildRequest
 
@@ -9131,6 +9268,15 @@ type ServerInterface interface {
 	// PutBlob Upload an archive
 	// (PUT /blobs/{digest})
 	PutBlob(c *gin.Context, digest string)
+	// ListBrowserSessions List the browsers that are logged in
+	// (GET /browser-sessions)
+	ListBrowserSessions(c *gin.Context, params ListBrowserSessionsParams)
+	// CreateBrowserSession Log a browser in
+	// (POST /browser-sessions)
+	CreateBrowserSession(c *gin.Context)
+	// EndBrowserSession Log out, or revoke a browser's session
+	// (DELETE /browser-sessions/{session})
+	EndBrowserSession(c *gin.Context, session BrowserSessionID)
 	// ListBuilds List builds
 	// (GET /builds)
 	ListBuilds(c *gin.Context, params ListBuildsParams)
@@ -9353,6 +9499,12 @@ type ServerInterface interface {
 	// ListKeys List public keys
 	// (GET /keys)
 	ListKeys(c *gin.Context, params ListKeysParams)
+	// CreateLoginLink Make a link that logs a browser in
+	// (POST /login-links)
+	CreateLoginLink(c *gin.Context, params CreateLoginLinkParams)
+	// GetLoginMethods How one can log in to the dashboard
+	// (GET /login-methods)
+	GetLoginMethods(c *gin.Context)
 	// GetMe Who I am
 	// (GET /me)
 	GetMe(c *gin.Context)
@@ -10827,6 +10979,79 @@ func (siw *ServerInterfaceWrapper) PutBlob(c *gin.Context) {
 	}
 
 	siw.Handler.PutBlob(c, digest)
+}
+
+// ListBrowserSessions operation middleware
+func (siw *ServerInterfaceWrapper) ListBrowserSessions(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListBrowserSessionsParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListBrowserSessions(c, params)
+}
+
+// CreateBrowserSession operation middleware
+func (siw *ServerInterfaceWrapper) CreateBrowserSession(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateBrowserSession(c)
+}
+
+// EndBrowserSession operation middleware
+func (siw *ServerInterfaceWrapper) EndBrowserSession(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "session" -------------
+	var session BrowserSessionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session", c.Param("session"), &session, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter session: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.EndBrowserSession(c, session)
 }
 
 // ListBuilds operation middleware
@@ -13942,6 +14167,59 @@ func (siw *ServerInterfaceWrapper) ListKeys(c *gin.Context) {
 	siw.Handler.ListKeys(c, params)
 }
 
+// CreateLoginLink operation middleware
+func (siw *ServerInterfaceWrapper) CreateLoginLink(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateLoginLinkParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateLoginLink(c, params)
+}
+
+// GetLoginMethods operation middleware
+func (siw *ServerInterfaceWrapper) GetLoginMethods(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetLoginMethods(c)
+}
+
 // GetMe operation middleware
 func (siw *ServerInterfaceWrapper) GetMe(c *gin.Context) {
 
@@ -15787,6 +16065,9 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PUT(options.BaseURL+"/apps/:app/variables/:variable", wrapper.SetAppVariable)
 	router.POST(options.BaseURL+"/blobs/missing", wrapper.FindMissingBlobs)
 	router.PUT(options.BaseURL+"/blobs/:digest", wrapper.PutBlob)
+	router.GET(options.BaseURL+"/browser-sessions", wrapper.ListBrowserSessions)
+	router.POST(options.BaseURL+"/browser-sessions", wrapper.CreateBrowserSession)
+	router.DELETE(options.BaseURL+"/browser-sessions/:session", wrapper.EndBrowserSession)
 	router.GET(options.BaseURL+"/builds", wrapper.ListBuilds)
 	router.POST(options.BaseURL+"/builds", wrapper.CreateBuilds)
 	router.GET(options.BaseURL+"/builds/:build", wrapper.GetBuild)
@@ -15861,6 +16142,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
+	router.POST(options.BaseURL+"/login-links", wrapper.CreateLoginLink)
+	router.GET(options.BaseURL+"/login-methods", wrapper.GetLoginMethods)
 	router.GET(options.BaseURL+"/me", wrapper.GetMe)
 	router.GET(options.BaseURL+"/members", wrapper.ListMembers)
 	router.POST(options.BaseURL+"/members", wrapper.CreateMember)
@@ -17323,6 +17606,139 @@ type PutBlobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PutBlobdefaultApplicationProblemPlusJSONResponse) VisitPutBlobResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBrowserSessionsRequestObject struct {
+	Params ListBrowserSessionsParams
+}
+
+type ListBrowserSessionsResponseObject interface {
+	VisitListBrowserSessionsResponse(w http.ResponseWriter) error
+}
+
+type ListBrowserSessions200JSONResponse BrowserSessionPage
+
+func (response ListBrowserSessions200JSONResponse) VisitListBrowserSessionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBrowserSessionsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListBrowserSessionsdefaultApplicationProblemPlusJSONResponse) VisitListBrowserSessionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBrowserSessionRequestObject struct {
+	Body *CreateBrowserSessionJSONRequestBody
+}
+
+type CreateBrowserSessionResponseObject interface {
+	VisitCreateBrowserSessionResponse(w http.ResponseWriter) error
+}
+
+type CreateBrowserSession201ResponseHeaders struct {
+	CacheControl *string
+	SetCookie    *string
+}
+
+type CreateBrowserSession201JSONResponse struct {
+	Body    Me
+	Headers CreateBrowserSession201ResponseHeaders
+}
+
+func (response CreateBrowserSession201JSONResponse) VisitCreateBrowserSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.CacheControl != nil {
+		w.Header().Set("Cache-Control", fmt.Sprint(*response.Headers.CacheControl))
+	}
+	if response.Headers.SetCookie != nil {
+		w.Header().Set("Set-Cookie", fmt.Sprint(*response.Headers.SetCookie))
+	}
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBrowserSessiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateBrowserSessiondefaultApplicationProblemPlusJSONResponse) VisitCreateBrowserSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EndBrowserSessionRequestObject struct {
+	Session BrowserSessionID `json:"session"`
+}
+
+type EndBrowserSessionResponseObject interface {
+	VisitEndBrowserSessionResponse(w http.ResponseWriter) error
+}
+
+type EndBrowserSession204ResponseHeaders struct {
+	SetCookie *string
+}
+
+type EndBrowserSession204Response struct {
+	Headers EndBrowserSession204ResponseHeaders
+}
+
+func (response EndBrowserSession204Response) VisitEndBrowserSessionResponse(w http.ResponseWriter) error {
+	if response.Headers.SetCookie != nil {
+		w.Header().Set("Set-Cookie", fmt.Sprint(*response.Headers.SetCookie))
+	}
+	w.WriteHeader(204)
+	return nil
+}
+
+type EndBrowserSessiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response EndBrowserSessiondefaultApplicationProblemPlusJSONResponse) VisitEndBrowserSessionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -20563,6 +20979,97 @@ func (response ListKeysdefaultApplicationProblemPlusJSONResponse) VisitListKeysR
 	return err
 }
 
+type CreateLoginLinkRequestObject struct {
+	Params CreateLoginLinkParams
+}
+
+type CreateLoginLinkResponseObject interface {
+	VisitCreateLoginLinkResponse(w http.ResponseWriter) error
+}
+
+type CreateLoginLink201JSONResponse LoginLink
+
+func (response CreateLoginLink201JSONResponse) VisitCreateLoginLinkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateLoginLinkdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateLoginLinkdefaultApplicationProblemPlusJSONResponse) VisitCreateLoginLinkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLoginMethodsRequestObject struct {
+}
+
+type GetLoginMethodsResponseObject interface {
+	VisitGetLoginMethodsResponse(w http.ResponseWriter) error
+}
+
+type GetLoginMethods200JSONResponse LoginMethods
+
+func (response GetLoginMethods200JSONResponse) VisitGetLoginMethodsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLoginMethods422ApplicationProblemPlusJSONResponse Problem
+
+func (response GetLoginMethods422ApplicationProblemPlusJSONResponse) VisitGetLoginMethodsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLoginMethodsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetLoginMethodsdefaultApplicationProblemPlusJSONResponse) VisitGetLoginMethodsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetMeRequestObject struct {
 }
 
@@ -22592,6 +23099,15 @@ type StrictServerInterface interface {
 	// PutBlob Upload an archive
 	// (PUT /blobs/{digest})
 	PutBlob(ctx context.Context, request PutBlobRequestObject) (PutBlobResponseObject, error)
+	// ListBrowserSessions List the browsers that are logged in
+	// (GET /browser-sessions)
+	ListBrowserSessions(ctx context.Context, request ListBrowserSessionsRequestObject) (ListBrowserSessionsResponseObject, error)
+	// CreateBrowserSession Log a browser in
+	// (POST /browser-sessions)
+	CreateBrowserSession(ctx context.Context, request CreateBrowserSessionRequestObject) (CreateBrowserSessionResponseObject, error)
+	// EndBrowserSession Log out, or revoke a browser's session
+	// (DELETE /browser-sessions/{session})
+	EndBrowserSession(ctx context.Context, request EndBrowserSessionRequestObject) (EndBrowserSessionResponseObject, error)
 	// ListBuilds List builds
 	// (GET /builds)
 	ListBuilds(ctx context.Context, request ListBuildsRequestObject) (ListBuildsResponseObject, error)
@@ -22814,6 +23330,12 @@ type StrictServerInterface interface {
 	// ListKeys List public keys
 	// (GET /keys)
 	ListKeys(ctx context.Context, request ListKeysRequestObject) (ListKeysResponseObject, error)
+	// CreateLoginLink Make a link that logs a browser in
+	// (POST /login-links)
+	CreateLoginLink(ctx context.Context, request CreateLoginLinkRequestObject) (CreateLoginLinkResponseObject, error)
+	// GetLoginMethods How one can log in to the dashboard
+	// (GET /login-methods)
+	GetLoginMethods(ctx context.Context, request GetLoginMethodsRequestObject) (GetLoginMethodsResponseObject, error)
 	// GetMe Who I am
 	// (GET /me)
 	GetMe(ctx context.Context, request GetMeRequestObject) (GetMeResponseObject, error)
@@ -24072,6 +24594,100 @@ func (sh *strictHandler) PutBlob(ctx *gin.Context, digest string) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(PutBlobResponseObject); ok {
 		if err := validResponse.VisitPutBlobResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListBrowserSessions operation middleware
+func (sh *strictHandler) ListBrowserSessions(ctx *gin.Context, params ListBrowserSessionsParams) {
+	var request ListBrowserSessionsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListBrowserSessions(ctx.Request.Context(), request.(ListBrowserSessionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListBrowserSessions")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListBrowserSessionsResponseObject); ok {
+		if err := validResponse.VisitListBrowserSessionsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateBrowserSession operation middleware
+func (sh *strictHandler) CreateBrowserSession(ctx *gin.Context) {
+	var request CreateBrowserSessionRequestObject
+
+	var body CreateBrowserSessionJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateBrowserSession(ctx.Request.Context(), request.(CreateBrowserSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateBrowserSession")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateBrowserSessionResponseObject); ok {
+		if err := validResponse.VisitCreateBrowserSessionResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// EndBrowserSession operation middleware
+func (sh *strictHandler) EndBrowserSession(ctx *gin.Context, session BrowserSessionID) {
+	var request EndBrowserSessionRequestObject
+
+	request.Session = session
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.EndBrowserSession(ctx.Request.Context(), request.(EndBrowserSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EndBrowserSession")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(EndBrowserSessionResponseObject); ok {
+		if err := validResponse.VisitEndBrowserSessionResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -26350,6 +26966,56 @@ func (sh *strictHandler) ListKeys(ctx *gin.Context, params ListKeysParams) {
 	}
 }
 
+// CreateLoginLink operation middleware
+func (sh *strictHandler) CreateLoginLink(ctx *gin.Context, params CreateLoginLinkParams) {
+	var request CreateLoginLinkRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateLoginLink(ctx.Request.Context(), request.(CreateLoginLinkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateLoginLink")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateLoginLinkResponseObject); ok {
+		if err := validResponse.VisitCreateLoginLinkResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetLoginMethods operation middleware
+func (sh *strictHandler) GetLoginMethods(ctx *gin.Context) {
+	var request GetLoginMethodsRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetLoginMethods(ctx.Request.Context(), request.(GetLoginMethodsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetLoginMethods")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetLoginMethodsResponseObject); ok {
+		if err := validResponse.VisitGetLoginMethodsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetMe operation middleware
 func (sh *strictHandler) GetMe(ctx *gin.Context) {
 	var request GetMeRequestObject
@@ -27776,1012 +28442,1046 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P0Lkxu3kieKfxUE/xNhe6aa6m49bHXHiV35NfYc2/JIOse7Y2tJsAok4S4CdQpgU7RXEf9Pcz/Y/SQ3",
-	"kJlAoYoosqq7pdm5N2biWM164ZHId/7yz0muN5VWQlkzufpzsha8EDX885s3fOX+WwiT17KyUqvJ1eTN",
-	"WrBbURupFdNLtltzy3Ku2EKwfM3VShQZW+qazb9fnv3Ibb6eTyfZxORrseHubXZficnVxNhaqtXk/fv3",
-	"2aTiNd8IS599sbSiTn93rsQ7O3eftWvBKr4SbCGWuhbXjC+MUJZpBZeWsjYWbnAfl+75f2xFvZ9kE8U3",
-	"7vscvhIPbMPf/SDUyq4nV08vLrODgWY4sr/j3A8H+Iu0azbfcWnnGePK7ETNuGFGa+X+a6N1k4at5Wot",
-	"ambX3I1YmqPjnNGDrfEudb3hdnI1kco+ezLJ3ATkZruZXD0/P//84vnzy6dPPn9y/vz5RTbZSIWXzsO8",
-	"pLJiJWqcWClq+/3X6UWXhVtwrhh3d4VxVtyuo2G6a5NsUot/bGUtismVrbeiZ3kvLr+AIYW/k4tdVd9/",
-	"/bL+Cd7fHdcLxXhVscUeRlczN4q+kVXVQ4/r77yWfFGK9Njcmrlvw6qxW7r3ipXCOhLPWCFX0hrGVcG2",
-	"yh22XNfCZPCD0ngZKbhnSv6dDzqvL7eyLE7QAFu4m3pGBdcedEhfAT85NSbkOj2DwosPOyqtlnKVGtUL",
-	"lsM1pMvMEeZiD4QKW7vdLJAlSMXma1GW+r8/nveNG1708OOuN8cJFti5NKwWG30riilzF90YhKHfl1sj",
-	"CraTdq23lknbx7hy+tyxIScGuTVWb0R95OiznO4ZdPz9zQ+6lF/L5fKNTq+kto6vayUy2moUVXYN9KBV",
-	"uWfu9CM19C2e1UfHK97xTVW6G58i3x83+prv3L8Pl7Y02ksuN+pVzau1mwVnVryzOBlpWMnVantEthb0",
-	"gdaQlRM/v07ciybZpNDufzei3nBZTN6mh7l/tU3I2b/zUhbcCjhUNFog253elgVb86oSKiO2wJS2a6lW",
-	"/UPdz+ptW7AWYsm3pZ1cLXlpRBjaQutScAVj++ZWKPtXqQpzOL6XbovtWhjBbtwdGTPbHJZxTqxqyWUp",
-	"ijkQxHyn65tlqXfTf56D3sTLEvma0lt1zYy4FTUvGa8F46UVteJW3opefcF9sjUbacXGdIj82ZODBQcy",
-	"+h7vfdpoCbyu+R6m/G0txB8izfaWcA3PY885xFse9BR+X4hNpa1Q+f6vYp8aVy0q4QjDaWaOoI3jcjdi",
-	"D6Sz0MWerYQ1kcbo1bYVl+q6/Qi8hCs83vBshx2yJ+fPp78pP31UpJsFiEZ75oZ7r5kvQbPuUZKd3j53",
-	"mqWFGdBBkIYtuBurVlP2y1ooJoGj+ylpBRuo9C7rPNae5MUlm1e1yLUqpPvqjKj52NTJEhgpC75XxvKy",
-	"PKoFSrxnkCigex+UBn/gC1H28gBthCc+YJsLUYJUmN+I/V9uebkV8+aEb7aOAMuSrTXqWIHL/zpx3/tL",
-	"zhWv945Zpg4+vP3kyb98+szZW04Tde/4X7/+r7+8/Ze/TP/5nyZHOcLFswRH+EFupD2c+3d6xzZcOTEn",
-	"Nk52gJ22dmLEso02vRpDCe9LcmLHkYJ58/T8PLJoLpIWzY/CiddjWsQG7hhEOHjrg9LNj8LWMj+l2hpR",
-	"y4jVd0flXvGgo3q5fFFVR6kZTG/HNaoq61m7rgEL9teYc/9ySSd/0EjoVA8cTcMDxozo1VYpR03Hd6uG",
-	"u3p2Cy8+6G69ttyK5bZ8JYze1nmPKWq4Khb6nVsYzoKvJxtE+LV/88MOW1QnCd+KqmdM7tKDjueNvhHq",
-	"1ICsuyljc6tvZv/3////mmdOsQRF3oi8Fn2WOjz2oKP9hffx3FKrFUhuUmI2fM8Wgq1FWbAFz2/YVllZ",
-	"ujtqEOtGbwToxsxqZvg+Q03/XzUrtjW35N8jns3mz87NvHGz1Wx+bub0KeDsWuUi0gE6527HO6y9MWEe",
-	"n5u2EfNFS0J9+umz8//968XZ07f/7dfzs+dvPzP/+9Nn5+fnrR//vMievP9sYz5LyDG3aGKx1vomrbzu",
-	"8OKwE0E3P+yWkgVwigaDpdAzNLr8gGN7715lKq2MAEXi51ovSgEuhFwrKxSQIq+qUuZAMY8qvONffjfo",
-	"Im2+/E+1WE6uJv+/R42/+RFeNY/8e+GLhwvg/Q87buDYGVHfigL1c9DEDd8btlvvp7Ce9FbwJeeWfLVV",
-	"rStRWykOLbY/DzWfteClXc/ytchvohuCCeg2oNqixzyoWcdmiAP53j3knm7rUtmk5MaCHTroNc4sfu/3",
-	"PT5KdBxTupxjmwlj1WlHqGD4WRw82R2rreVqRb76EXN/g4+l3rhV7rirwhFs6gCg7GTG8toaZ7YswIci",
-	"yiXTCplwvhbFthToRJUWmB9ZMIHPTdmLPBeVlcQna1EKboAXuj8LkUsjtZpOkiZ/c6Z+xZVvU2qHZlqT",
-	"itYsEI7fkcb1oRe/ixyoIyaW0aTrqeLgQjOBP+80v3BD/5B/5itxOOJAJCOoJUUmSryzp57+yd3TnQ5+",
-	"t3/Y5GZqj5oH1jHofCGxzWSRXPu8FtyKYsZtK3JTcCvOrITF7n1msU++UtS1rtNX3kk7y3URk0GwjbLJ",
-	"Uipp1iMHg/OKVqJWs/OL34vLd5//4/kf9Re7x7dPb55tnqhzu1rz5Bsanf7YBr4SSzA9wbgxPc5q8J0a",
-	"dHFIy3a1tuhuBR2IG1ZpqawBp9mNqOw1amuKldLYNrs7OpatQjstRY00wlnYh040EDySbkhiaZneWh+1",
-	"7Bu8KlCCpexw+pSbyhF727/ZvxQ/sRO0CNGrI2rQW+sFGS/Qo8PLn6OTgBpE++Rkk3dnK31GPzpZP33F",
-	"dz8KYxwDgNO3EYUElWDm2OAGB374+fhG2cf+m3vCqoHjitGrmV4m160Wla7HHjsvSkY+5WTT+Gdswmib",
-	"/2MrtqKYX8FGcmnNNTiGtRKehlAgfmKY3qlI9s2BFudeHeLWPTf9Tc030hh6o2FW5jes4iYO44DxikTY",
-	"eQlQpHfe48icLNgqRR7+bZ4LgVIOPYGTbJJzlYsS/43fTrj43QLUgm/6eCbJzJ6jRQvOpL1y1L/lZcby",
-	"WqusRS5g9AIz8EtXyqVg+T4vRcvFNnHPpjbJa9XpUXYFTTHJIhcDiZBmKn7Pm2PXYvMtOXFUXD2coCVd",
-	"8mPK2leozvezHIq7dORxVdX6VsySfqEXeDF2XHv/UL1NaXQRBzszN7I60xWO4wyoxZGdY3wtRT892HZg",
-	"5enTx8+yXh26WYxal4mj/2qrMCWAhq5LAf4twQucjzaicezzqoJTOmWvyEPv2ITSuyty1V9esvlW3Si9",
-	"UzP3rjkccBBCgtfOooKw724tVEshLkReuutMaYxduYczJkrvzqY3m22FDHaeMSNVLuBGw9b8VrhnxXIp",
-	"csv2wqJj4LijbeiWvO+lrTcNx2jTTiDeHuVMq5nnooeb8r1if3vzVZtb/POjp+yf8f9STMOdHhIFCe1F",
-	"vLPIhIkl+U8H78puLUukZR/ekGj4lvIW2NYw+YI//HmSyXVOMFxNHuDiO52/htmcPLvtaddbt8Du7+sm",
-	"w2CrpuyNeGczJjd8heHcquRSMYiMoPbm5HvJLaTHmMbzi5wVbnHrcWS3D9c/XG4pEwu9tVP2C6y8tG50",
-	"xseOkfCRrZDeFt5xTfH+hj1Gpuf0wWjeieDbe/Kg9kp8o25lrdXGrYPPJzKY7lGVXDGz1juwiyX6wwxN",
-	"Jv7sxfn5Ec3wFF/dkAxLOLyAHvwuSAWuuUKuhLGZ41a1YEKtpBJARU6vr3RhrnGfGv2IApeGklTinTi/",
-	"fHL3rbjZLgTl5xwM/1/lLYyc57kwhlkdH+NPDMvLrbEYJLizRHLfr5WwwszAC/fODhuHDJ/3QiUDpbIl",
-	"UOK9fhDCVcn4G+hwldBVKVgOHM5O2ffW4Ja7k+9MNVEkTj2b44se/fTix2/mbb4MnsKt44ZxjPPF2X/w",
-	"sz/Oz56/bf45nZ29/fM8e/b4fTL0aYQy0spbMXvog/ejrr0ev2E7mFrE7yia4M7hnn7gpSgozdU9RD9b",
-	"XbvVUQVT4lbUcF7VNeYXtUmODoOuhIIDvQlOMstvBP4UG6ilXgU9gdTUIL4f7PSnqRbiVSQnnKmCSRml",
-	"VAK4KmgrnJm1KMsp+xmpxwjhc2akDflWJVcZMxpcgVtjIaYO6kyI1sRB8WeXF0+enHCGZxMnZ/XWzgwk",
-	"P5hWgPqxW4yOTrq0XpFzT5KgMVZXlSimcb7u42cnItojVKOWJHeLnJTkJcdEwI6K7YRgz1kV73huy/0V",
-	"42zD87WE/DZWi1zXhfvX73rRPYruEnv8eep48dxppaUoViNt5taDPZ6xnG9NH8vB7DBc/wfx0hXCclme",
-	"cp90NMrCZMFb444ayjYTDWqoo+XAL1duPqhfDtLL2jrlmks1W4g1Jp4lnDDcJNPl13t/JIS1Zc+WgDG/",
-	"79lMq1mhUXUjGX/4PDC/4cY7pc/hSfCkFIYRvy9s/Wmr3Z22Fw3hbnzcbLjxO3gRr+lPPH2i8AxR1yun",
-	"fbi96jA/n01zNEQZrxONpXemD+KbAAb1kfwSULqQ8P9/SBZVajM2HICPLERgb94r5/b6VtTgbVtpJZK+",
-	"tpXWxQyM9EMqeg22O7gByNjcibL0WZDSMvi28Y4CblnJiV0NG/talMXpLRe1/c7dmGRrdjRby2UhlO31",
-	"KvsbghW4EKVWK6crTx+OT56c8V/djY6wtU2H7TTIq1GkUouSVyYRLoRYgV5a2ugdp51e6pqVYCdgOZJg",
-	"eSl4zXZSFZhvkPLcg7Po5GEEMUerQtzztimhSijet6KWdj9o8V77m92DJ2kbOeOu1pgOPtJJf3owcKd7",
-	"ZIu8JS20In8DONOIQRN5XUFBi8hvsna2FgfXWsdl7S8/2olF0gGUVLJ/IQdMWIieN7p7tgqj2vuTXqNY",
-	"eoY9bPzdUd7d1qs2VAqAGxdRbS+Tvp8M9ScsvRoLIdWKFc4ejhWK+whK+GDvZL4jnngo0JX26eXWWS1R",
-	"8R24Ug/8XQmRYLWeCV6Xbgs2WwuiwdlEjpPsdH2TFBGQHzaUy3Tm6sfg39I77b8SYzxFkzSRmACJexhZ",
-	"us3PIKdMqtXMTdax7kkUrQmhKPGukuSxQE11q3xY0KlwtVy6V+Eg5W1adsLAf9zahFrzAQL7Xdm32dqP",
-	"otIPFlWNMppS1/XtaGmFz/QsR8RNH5RiJdYqwlT6o3An6dmRxcNovJ7GPqLW6753x2icV5oP63KBUUEu",
-	"5RU5+yOJJw0DfnTN5kSlGJSaOyqco8u/Se8W9Da7Fuq0T7JN+cNKRa6jSkbMwaA/5/DluZO8bmjOjgLd",
-	"GF9iBo3mHidrlNyJDkKXraLaI6AMzafyPj5nBd8bxteCF0M1oQ5h4Qez48agqO2DHY2PeSxeRzroof68",
-	"rVfObPB0YWJxldfSypyXIJ1qSJHoFSivvWbpHwYrCRX+ibf3eh43+mvhzJdi5LFtZanFPpzVcRFzktQx",
-	"1DtDR9apPfka7+ruSjO47vuSO4WVKt3Qnw/LDLZJ7ub0O56DWUhTlXw/O8zQ/U6UpR6UYFdV44Q+1H+d",
-	"PEs/4F3J7OF139jGm3opWeuTSuO16eaY0iROu9Sq6kE4S1V9LL5SVT/rUub7I8kJyWzHkPGBUnSp62um",
-	"nJVCtcLjcrcpa9/MlrLsCb66K5jlISEcVwqTRZ6fdsVo0lOCsdmYs93sb0WtNDA3nmRpJ8bjtYGqYktd",
-	"YoIMt5ijZtL+mt48aJ8WkbbNS61vDOMpb3I6SRpuCpPO4u2kaR2lhx+kscf4WF/2q18SvPO6STMFukB4",
-	"FOtzUClEuFd5y80eeXNGnxui5veJutDBJ+JuqmeH+Uai6cn582T8tcONTwqzu7LSo/zC3ZMkoZ7F+VtV",
-	"kH7wX3ht3qfn5gF0WvLnz6bqcOUrDjiahb/+Sbp0lNsTFZjKyfu3Ucg+rM0WlhBF++Ty/PLZ2fnjs/PL",
-	"NxfnVxdPr87P/2PS3OM+M+GlBFcUBOQnVxOxPcuFsjUodMFr+fj9gWvpQJaGOaTiYd7WTXAgd9VEgWwl",
-	"dsJYOuUZ46XRlAFjPWqLNBj1hzy/2NNZC1WIGk/80GPtd+YVlvAnREi0zKm6qHjNh6pT8R60vf64HQcP",
-	"0P4cGHlUnLhkYZBOSGGMNc7+P3xhH6jXV3qrCCHCJ4DpJViCIWkqEk7XGO534jmHzEoUoymWmxYmzeI2",
-	"Y2qtT2uBG2J6e/ycPZCuFI7tR9OZOuR4MIUQjiZFg4qdYzHc5GG/PaIlxIq3PCn6yc99jH03I7+LjGsd",
-	"spBkksol+GUt7JrweuBYgIYW8oh+Cd6NDLlCqrqt90C9Ee9sXAT87An7q/yy4/tIpz11Vgw/0LNWtb7l",
-	"5Xd6W5sjlc0e6AtLIlDNCTV7Pj8KGV8hlBTFlL3wj5AiBKhrpTsze3YjROXr/ngBKUZezYbUR0x5CmTx",
-	"+WWUr/PF589OIFA003oZhHF63zxXcaOjSVWiNlqxT+dVrTeVnX/GdA0FG2wBuV0bI0pCAPJ0j3c6Uo+y",
-	"5JOuAxpWnzEi1WypCUvgBDeA97xy9gGKBTv6mfvLihMuXj+ZY3SHK3GfmgRemiNVWZTkCDnxVjPaoBZu",
-	"XaCymMguT5LYOn1iXi5J/79ia394HOUnKM0fn8xJR+/aDKZVyH9G161PE43Ib9SJUHpmRLmc+UVLWzf+",
-	"KoLRacbNDRU2uLPq4zus0AJT4nMnoDNwNIORA4gLkLOgN26y0q7vlWwLFQ09QCRh+91gESTGwKBhs5t6",
-	"LeMLIxrNLUrshxlcY0B+rSHRsQDnHupyYlPZ/RgVzpFX/UqjmG4gfB53ZPYdcwobkj92qPCIH+bUxOdl",
-	"MEEPEwFpuzZFdIfiD8/oDJc9UQFiHRniBzeYhutOmNovdLH/xBAKxhWbR9x37k96KCPAtNsWzRhR38pc",
-	"MJ7nqGcWuiHqtKTuocdvHJUE/Dg4qg0h3Zl6jpr2zWb6USWWu7u2x4imZ+tBs9FWeGxfqioylkNUI8IA",
-	"DR4qR3UasM5qvw1FIm6eNMK0EdEmhZ0Y7mPbSGOS8IpBJAAN8dpZd6Lo88jgtcO3nFOiFi4AsGcCraOJ",
-	"9hgckGLUY3jGbJbiYBvk/0FepfIr781Fk6t9jSzvAxNzNjHbzYbXHZPzwtHTZTSkT7lSn12zC9w03BS2",
-	"rPWG8WIjFeIALXQy/+ZWp5LPXi6Z4Pm6kXQwwUOBth9Ddl1z0pfkgsnoKbI5pzCyZgn6T6V4UZZ30418",
-	"us0JH9S9qv7iHY6sQNgZjKTV3OramYMeBjapFNdWLnlvxhbBHrMNL0TWTqitxUoaW+8Pmcu4SBjWqhtp",
-	"dZcgdb3qjwM9gpDNo6TJmk2M/EPMFnuLAzqACz/hkYgGlE2OxeGsFcbytJXzgkEC2IbcMlKdWW19yraT",
-	"obTysKxunVWB3n4jV1Di4g6CzNdo1NZiKeq68X37p0F7tW43/JDReuvbkYPzKKFsT8mlQHTCZvnNml8+",
-	"fXb1fPnFs+L8i4svvniSf148e/qcXy4F5+f506e8OL94yh8vlk+WF4vLxfnii8vLvLh4WjzLL54uzpfn",
-	"5/z8i9T2VLUoZM6tmB2PSBi+N1cMKF1xlcPyvP7h9QuAj+WKvf756//BCp1v3Sq3R7+2tjJXjx6Z0vBp",
-	"IW4fNW95dHuRpJm+3EWnm/slOiicvGptxycGhgY36SXowVXJrSNASmaDAr/kQj87f3z+mIvLy8Xz5198",
-	"8exikYvHi8svlo8fC5FfLMTnT7/glxeP8y+e5c8f5+efPysW4vny6dMv8ouL/POnlyddN51VD6TdTD1F",
-	"5F+Ce+FbLsttnfCkLZsLx077G7kRpVTiG2XrvU/KHv2Q2ZpK5Nb0UAw1YWALYXeCCrvtTmeEfnAjSgke",
-	"Zb41IkKZHyJRX+OXT0qfMMLkUpZ6kUA1Gsku27wtkBFKmLGsriGB5q19Q8chmLFxmeapQSvdTDTCYD0/",
-	"Pz+x8P4zycEDPH/KJBuYJ8gjKXlU7/L3uWca4WB6K7LUynjdPuboh1I2c2JBOdrGGkcqRENO42Q0ZO2y",
-	"lxAgBpkdsAjUCL0xEmjv72g0+5mLdKgHqqy3i1LmAC0N4gyUXCqs+6a4fPr04rlbhQU34tmT++jeCMYy",
-	"IxC9sbmqcS39ACK5SzZNP5LVg0BVLcpiZP7s78ihjk333/QCZLguZS5FH21TWOgTw/yN4Fcj9QWkIJZg",
-	"O1sHjAKsrtHaWWMgY68x5hfJzeCI23tH91DKBhbQE7gfTk+NDpEKl2020mbMal1i2M3tEoI3hJK0AMfu",
-	"T/sd6h5PFMTtuGlM2o6iAYi2XkymI7T+pPSkJNdia0Qxc1Zg+myjvYDF3YGlhdCg1fqGObslGYpssHxP",
-	"buVrvPW+8FOnv+MrW3rDpK9kVB8mUOn3DudWhmmfRMZs/kGjAQTcZIYZQk3HkT9fftLEUkPGdwvZOGz3",
-	"ycwzPEMPEE9FefxxIqnxwU9zKlDS4QZMqopZVKf1T0d/AOfTSYBXePULvBfEypby3U4/hSH4dmJZYga/",
-	"bwvoPRa4C+25QWSApmtJOgNgKcGZZnobnhUytz42YsGTu+JSGRuzcgpRGDtSscaJfotDSNGEH92sFEt7",
-	"yrOICM88+KkDmEbaLVgFuoiYJOhZZzCtNJxslCJ9wuDC10cZckQygQqixe/OtJeY7xyvO1y8L7uwz6Mw",
-	"krOj+ZsAr3vN5pSXMA+BLPphytBx7yx5TF5JpXWeTMqKW7ecP1icp3/1XwcZdZDKmmwJsZK2qQXZgS5g",
-	"dHkrCmb1NR4exCb0ID+6Zm9e/Ot///r7f/3m9RtC13fC5NoJldpesb9/8+r19y9/ojvw5OHDTXfA3Ml/",
-	"uD954vv8QaXOeXmVeCOv8zUBcCVeVovce+8Sk6esVemB1ryjKkyIMoxq+4kJhNhbUOIdnTDUSeY+MfGI",
-	"SlDnVtukoxNYUHJ8i5qrfJ0xy1du8XEjnda2q6W1QoVdohtgN1rXaR6hNeThPb0YnckxZf6NGDR1ytY1",
-	"i/amWcMIwAh3iGJDbrVJ/RuQztNP7N06jfEomKm9aHSZg9l/q6mjlfc8wwSpLHSn6xuwlyEIOmXfW+it",
-	"onRIZLkOwKEE+Y+eujCcQyHexTl2awnjY69824ojuB7Nc/ghXJ/A6o6/KA0ukU16ioq+3JY3fX0uNk7g",
-	"hSpeqagLTVSx1eVWQ5QQ98VGBfkA9Z73MHKT6Y/EYygqCLyzqPceBzO2i2/G2MUjkN1G6sHljRNe97BI",
-	"Mc7j0brplBaiKvUekMA8hovZbkQPX0xXtI4IcDYlMnd9RR8csKPmOeWC3Ip63yTBOEnqcXC1h7ujvgj+",
-	"JsQjNFaWZSCBkDQmbqXYUdk0Drboww/pNf1AxSGOjG0aPHhYfPKOn/pmA1MmW1ATx0DlRsf2SIeqJuUJ",
-	"YeiobYoRAjAH9dbmepOAmIRlOnjvz3xr/FY4WiuuHFsO24X9C3qUcIG6fw9INmxs+iIRQDoPzJ/8K2qO",
-	"CDeDeoV/LwQwywEJyn6AzQeJWJrh9W3Dt7K0aRxniOzRHlwjdVNHGkrkWMlboRoEN9DOpWqh0D2Mjn9A",
-	"7wRolUwXCsHkB/hOwCfo6PnPsr6uJKcY6ndw19/RYo2Kos2J4V43YJAEN4uGpEfRjI74UevkhLnUsVU2",
-	"Uvn4RqotyrhCHGD1PZtGaBGdET++bENF8rM/Zm//Jd1FKEncILoShlAqj+wlWSbY7SYLtRpoEcEhuo+j",
-	"v4Giu7PkHgUcQdwxFroNlwD+MgNeMYxnpDDf7jqPo6Dtd3jNIFepb+NE3tKDXGQPgOOXrY9dPoxzsbz5",
-	"aL7F8ibyxgyvbW365Prk12S260dxfkClpj3tx4zEWVfv7GhtwIoI2wK1AUS3gBQ7r3ZIr9IBgTXY2EaH",
-	"OgXZdBCJdbcx2m1VcjXTqkz4Jn4GnFQ3yMN2yXdPme6JzYBCAuP1WT1KiML4OuIu5MUDqOJ90g4qaK/j",
-	"Ajsn+jCvEoyoKQPqxJ6/DGkjNOHgVTVAtB9RcYnWUqfpq9d/7wkXc/Sl5Hqz4WdGVLx26q/HDv701bdf",
-	"sScXX5x/lpHlB841NseWV1fQwPtRbm7nV4wzbNDLaur1qwBebNdEId3hg5Ssv7359uyLKftKl9uNMlA0",
-	"E2OCA+XounCLqcQOi+0ccwOAQCjAET6DkzNTQXXjWgjfq9vyGypkd/+72ZacLcRKKszbZ/NP5ohITuOd",
-	"/yDVzZx9Oq9F+ZffgJn9Npl/Bv4PMHmLohYmBC8AaL8CxzySG/SgjSbPrNYeMJNyJH0ighs/EGa7DGgi",
-	"i8zNPLuRqvit/k3Vqu63oTOeb0RGp93dnbLkv+KVob4DR7A6EkX2t6LUVU/R/NevX3/D/C3OlLG4zvAP",
-	"brzSQekUbheNUGk36e960Yuh+LtehFwwIIMeFNcbsZ/Joie2ciP2Pq6Cw5EjE67hy6c4Ny3zy5rKWiu+",
-	"LzUvZn1e4DcH7t+QewLdCBZ7IqoOvvuaS0WHA41K+GxyVfwQDvs0xB0Vb1UxXYjarqcwz+ntBTZXPMVw",
-	"YjQV2sNmIzofP1iOiL78+ia5Vbyo/SkQ8coxwxPZsjy36SZa7cz0K8gZxWKJTwyTBSUaOvZYU1piIdM0",
-	"CJ7UJCVDCOaqlTAEU/aMRNZM79Le6xNntAuKkzQHqJ4hgDXEBQtpc1GYUb7CpaBcjQFReKLkvhlJY7Yj",
-	"PZUN/+gPZ8QQNJsZxi+Smh7kR82Qinu5iT+wrfSwDd8zvRA9Ddakmh1ikx6+XJeFYwiEqB/eK96JfGsF",
-	"ZOtEtQsq/TGlk6kzPwIYv7RspXWB3XRTT7d9nS2OsU/eX6/6ll/XciX7264h+H7TTYkjEL9eArq+gXR4",
-	"DIKDAKmFreUBZyTilubEtEBHBQZx6rhUUjlm4h7wq40RIqWxcwmyGfFOmh5IcNQP+1bF97zuvX4EUTyb",
-	"mErkp2bg7vE06iRoJI/7hDC6Do94MiHNynFHjLL75s/eO4zsM+16BNvj5JghowcDbb4lD4BVhD2gQvM0",
-	"KFBXGUaibLGbNrZ656jHIgxr72N9Ot6yrCX4AtOPqb1FAu0t66xGWPiY87WYcJJ3ZCTPuhIgReaePXu+",
-	"kBSzTlAuIWs9VWKRN5dho9/88JrK4l4DCkCACqLmL443IUZA7TuH+B45nbR2qVairmrZ10rp9Xcvzi6f",
-	"PsMMGzAY1uJdD9OzM74kC3uY4IByNci7H/5MVfK8o0vRGpi1rh7txOLMlumEFp1i+t9bwwSg/DmbXAlO",
-	"XD8A8hICFeghEiOx0PM3Xbx5tLoC+a3CMGYM+NUtlNDVlP6c5npzuuIB1iQGXo73tbXO8T7RkiTp0Sm5",
-	"ryCd89BsWeiiJ+MZWogQe25ak665WYsiixKdm7mKx+d/SeLJc7NOQH031Og7g2eeIJt3fohSHp/aOi7/",
-	"UvyjRakXl+MrF9w7aDkyXPn2YE7sXqJE21nHs/T6usPgrsCiRrJXUaAAogY9mHDwWppxJ37YgjMDuxtn",
-	"cM3Oe94+RI8d5S6NCXoYolk0oyxas571VimPbqsYfghuBoQ4vHUwOzAuDhtR3KFgI9fKDMj2/4oiYF/R",
-	"7XfG0QQQ09HPGF9PMqyYhp5I+Q4KuVyKFOjAlwhojjAUTptdSlEWphOuyZxiVApg/6U2FpLY/MYOTv/8",
-	"GgYBakBiiLjR4zoMYfdp8LFhx6PMN3C6PkhskyZUDwIEe9SZjYjtDvn5J0zfDqvOudJK5rwke2E6rkyE",
-	"7K+RVSctSzqBm0yhukobNy5VmKhbcgw68fBG+IOUvZzE9E2AZ1dbaxLdOQ79AwMjhL/rxfBjSiU1XfIf",
-	"AqKNLNajaDsl+2TGdcnVa6p+P13HE6p3nKG72vK6qLksQzGPO/RojwYUTm+SKtGq5hmZEf4KOhXcp1YH",
-	"XjPTt6KuCdrk9Fdf+rsJ53B0q6I7tYbpCfpiiqhTYXvcxzH0RyixIWcEAGeBswL8FD3ugGEVN6/oPhrv",
-	"oJAw0mXTGAZsy6Pny1hR9fkWhlTI/EJZDvfsXB4/2wyqafASurq0OEZ3hrGwbkQtsYWTGVzRoT4Mr3II",
-	"a82vqIGyu2IoT5yaWPMacHVEZZuC0W5TzGs2X+p6JSw228fbUc9kvpyCIkDduKsVvC70DiaNLZGd1e+e",
-	"R5GwEuA+AONzZvYqdwp6LfjNbFVyYxp3BwKaJQO3uAIPkQ9AhNgwvI+QGBAT/8EGnrF5VYuKu6nOr6j7",
-	"DnWouXbXkO3Mr5JYT9e/qbOAtlTMMzZHFcC9LIMLpYSHNQJD7Pgeo9yFVgIfVnqGnINoCFyH0qBVc83m",
-	"WFo5v2JGbwQkXhsuC6Y0Pk5DnWPZQkjxAyBWdKgA3/E9SEF9cCIBnzbbStRGFPACDjHoutW3ntKZPW9i",
-	"xAILJi2+wakiRc13qjsCp5yGTG/QS3OulLZspSFpHBFJaRhOd51fhbSDUt4KBs1YqJ1700oV3BsG4yLw",
-	"DdB2fa3Vb4p5p3gDxLgQKycSPYice8gtf+g+K43fcOo0B2MixZp2hV6KmqybRaHB0wQRS743sW7OiMHg",
-	"e7YqF7Xl0i0QV94PveF7DPD4PqDXuPy4/UvptklvbfvMB0KdNPKwgVrEJkNEffizIz4Ew8I9bZovAUtU",
-	"eLkhAsdw/X4iEy3jHKmopCDM6gi/eN3gGt0l391pRvfLd7+LVXfCXiAcngD3GbpUj7ISPqrC/xD6+EO3",
-	"ceroyW3d7ljfPGDCmDfMpXWM5RB8b6hueCd1q9ZlueD5zSwH6XnyYaeC8PIruPnO2tp/JVXspDIl8pt0",
-	"vyZsqo7F6pSbiL3IsaI2UTfTxBtMX5ZXrRcCXQ3x3T480UDt8l3cBBG8fwXfTxnVsjSAmT7nGm5f6xIZ",
-	"tVM/ncSElomE2TtMIYpCKnc3r1rh/+PLAFNri/iovSOBXLnJwJbhBujlyFLl7kf9yzBmAQYpQszv4SwH",
-	"3xaVluVcMSvKMkNj1eCgnf364Tekr/h5+GYkoLwhEc70eOxFX1QLc7/oJGQ+Q3BcRTect5eU6ZvQt+9q",
-	"dfK96UUKM62Rg76ahQ2j5JIFdvyKGxWguWTWurpq6OOKfQ2WDngFfezsir245bLki1JcsfNHl/fIVccm",
-	"jv2yGK7ngm18VsRWQX+DEY1bZdfhdvR2qvAfWVyRRvH374p7mwK59XLml00qfSdIMEKH0jfpyod6q/rk",
-	"GK1qIioTae3QlBN1bo0pvLXtsoxUvLNbUQ6NNm/Si+BX+mtoyJnMc4j64XpVH4E4d5640ThPiSxIIjtC",
-	"bd7GgwPUZJxxZH6DaQ5MnuMKZmCpOOItFpo1ts4nhuWlzm+iahzU/pnVevhIjkimrtMM8nhiEzCtV1fS",
-	"6NMeRNi/b+heJ6v09rRaCg99C3cGxfmw8Qy4UfsXF61sUQxfo4G9H7KJG2exLcWRbSVDFbpHUeb0V21G",
-	"e/E5+2f8v6NgPB0/F0HpkTMDnckMFpVB79osVFtCtrO7Bc0vM2VzJBwypRvCw5+90gFmdBvpHd48dTY0",
-	"cIf5lT/tazD8wZ3dOAgizabduRdZCyS2YP4BTcX33W2btkrbWbPHKfP2ME/2eLrgbr1PA0T1LUdovUzb",
-	"6MvwfWPiBlvGU8R0WJvZdqsw3OujbPBl5LAfgW8C64EVAYcz/ztWCni87NoCKtf/fPHjD0MaegwX7XY5",
-	"u+V1cgBRxxzO3oi65gAKutFuLWE43331g1v2f3v98qeHHNX7IYt9BNTxhLJ3sG3dHpHR4hupVmWk/GPG",
-	"JBQVkJomFaCDNeDXvvWdO6pT9ibk36HVtAHN3jd7AojPTg/dquqUMfw52YnFAcFAoEXm3Fyxx0DHG/4u",
-	"XoS4KiexjG/0alUeX8RD3SRVEdwsDQZ0fK8Es5M2XwsAv/jUbetnpJMs2adwHD6jsp3WC8jymVsYnqO/",
-	"OWgtC2yfBeXyocmit5HgCoYQTHv5uwu5EbaWuT+QwxfN9/c7yINPQ2Vilb3fULxryn7w4ca4udXAwokR",
-	"UJaDIUIRv3k2Fsw1L2UiKnYIoPGAoBtjh7gUjvSKI0UOvi8liBSnlorSCLS+4jpfasJ4YuuOWso4lG9l",
-	"eR/XxYF7cnm3dIE+a9SXOCKcgr3PhL93H/paLKWS9wRlDZ9LaMQRPy5E5bipgpA/2v33GD6e9XtCnGDJ",
-	"YmvLHmdJqIjxofc+3ROSp6VazQOMkPFFMlDJSlkq12xOXy3mvjeF9ypAcgTQvbMyroNK6u9DeCMycHTd",
-	"jl61ozB+NE36dqQ+jkIsacAqoWNQgPeHZi1UT+QnIHHkg7IO+yEpafcisPE2p2yzwCQGygjok4jgDrNz",
-	"ISG+P0gSV0n1XLwDbmgLRfikuRUfv9YDv06KhZvx8NLAm3T2ACUMYEU2ZwG8zWcQtJHFjBUV6qwod52x",
-	"x2QLSifdd5A+k6TOO8G8HlpA1ivRM1SiT5cFRuOjEIIHwo+XvVU6Ee97P8E9SJ4C6kUfKUEhgnHpRDju",
-	"oHAcCNStmX3sDu4834hRFunQfuvdfN+0CKWbPoF0hMKXUqNrIPOatC+eEwCAYA9y5qJ7QtMtSPxmc+xq",
-	"004NyHkNmV4S3wEJGNq7JkKMgq9qIUyqK8iYLe6Dclexct6UM/s6/HHVzKYLNxh6+QAYUpNBkOQqVpbl",
-	"KXxYGGHoR+hWJl0YZnU5sjejUxOG337UPxO2ThKSd+OOAehzw5N1vt36CBKkIDb9fI4R+IMwMc9XPi4b",
-	"uxsk7n9+r/OvMV3kYcskjhdm/xeFZ4oAlzoKDaT2AGvc623dtBbDlB90Eie6zoWGWU0qE73pA0M0HcEq",
-	"OAaPFCo5Uo4TXXeEYZGUssMAy/2XIsjyu3S2OFmj09UaCpGP1Bp8n7VEoXIqYjHH7sLz63a3yuywoeA1",
-	"m9+Iys6zJh+RsuhilAJK+LuOMyqzEE+wmsIRYCTyAmCI4GOQINDJs4ORdZoYZ5MbzKmNs+nCqxLEmbTC",
-	"POJ4tx7X1+nWqDrDWp5Uhjq0kVjikqsZ5DTOmU/sM630smsqqhYVRbibLEQfl0m2uaZiA71T7aWjFUPl",
-	"YO8LjWEIyfPrp3BHGPXSJDCbX7b6WcdprCE5NXiz4WdCqMUi1wyRh0KEpalQCuFdI4SashdlSS9Hxzdl",
-	"G4J6oAJiz7BOP6XRJH26QGJ3d5bekb0csIphfskH7rKYTexaqFbTeXCxTA489aGHC27i3NHdHPsws4XA",
-	"JDJPA1ZUFI3EPHv3LxJKnlE46ifoJ8oF80QzZXM3YnxSGub+qNx+u8fhc4giBsgZEBygJ2beoLWm+zAB",
-	"e/n4in9BE0ytHe2F10FQAZML3LDJC4CoaSK/MT6e0BpahPKPVgmlXhvWjOuKPTl/7jinncGzEJ1on2xa",
-	"fXeZ/hPN6zT76+F8PWyt5LUovm/STo/yhINMQh+nAXCBpcRGjtiK3HvHC/xGGm7Aay0zHXrmD9H3qMN+",
-	"7Gaa2SYWNShw52NXB+0cRoX9zAhwWJ94HkFHxRZPAY2SDqqfQ8Um4Mv6pDyPtA7YAb5zC743ACSFt/vU",
-	"yzXvBrPAfXCW67oa3wSjCQac9ORjKPQ+Do/TtgeY0ZjwerShobsJ06EHWytyuWypbAFx2Kly7t9H1Tec",
-	"wgT6tjZ2iplc/Uq+2XC8SNm5mjSdqqj4iCp+sSAZniRkjclvkxdrvf9t4ixeQs6Y/Db5zn0Mfqy4278D",
-	"p+H0ltdmasHsfOudpi1PIQ2bVxLu8J2vYMonI0c+dvEYfArDnltEzz19/z67c9fCsMB/Dq/Ffhl2+6AP",
-	"D018cGwF5zvw9kQLFvokvKiZTB9hvgzwIgmvfxI6JmTUdfvS/LIWoM+h3MTmihDWNHojUGaL0oh7AYXm",
-	"weRvOjcXZHtuvD1K1P82HSiA83C3eZmo22STO4hiWsM9Rlgr1crca5L+mCa8DbuoX2uMHBY0XhQDgCe/",
-	"8ZBwA7OpRek9KoPDIr8E1JksTnsg0Z0jYm0LhXYjLC+4dYe8iYDUvtMHsmCSDbNVrbeV/yuURnYiJqhb",
-	"OU4lakDkhD/adZOhoVS9VQutb5pqCTODbjLuAa7ydYwSNfOdz2+2C1ErYYWZ5VoBz8smtparFYyZ3kT/",
-	"zsttkS7N9KIogSTYbGEQ3Si52/mAyeBXqjFNcNYH85dIqo8LEJTEYZdi91jHR0InoLGID2a60ranBEbZ",
-	"08Us+E26G1+WHrY3ez5E6+1Il/n8ooX3Tt/49fzsOT9bvv3z2ZP3/5RaBMhQfWFuRKqDbpRbPLKpajoX",
-	"waPr3qP/fxhT62PJlXcz+8oXVXUcGevthquZKKSFOlV00GDfcWjxST2+FQHNmQyTiaVFd08JmaMkLN5V",
-	"JQfzrsVBmi+gW6dMuyvcII+Rti/0HpRp/GqLmTN5z6zJ9MXCYsckau04gvsrWpCMpgjLEVJlm8NPZbcL",
-	"wSx1rojyVuNZJ9CtbhO85d9ev/wpYznGyRTJ5VK3sLrjWGJlRi7Hhiu+Stktb9Bxtar5JsoYl5g/uuSA",
-	"JicNC/UZzTwds81tedY3U9RHDzZg2vTJ26116euYOjholcinPmMx9XI4fcODUTwV1hy36G7fu0WfvV1m",
-	"Kfp1ArvNLRC92BMsPvr2BCSPXsACdU9OrLfIDaCLuMOEdsFK2vV2Mc315hEgDp8V4hb/9ai6WT2id8Ig",
-	"W3n+h/HzIUWaEeeBwzgaZoQeSUVl57nT0uZXmMlNCfMhyZ0CoVDlj1ofsDcqiuhWknhWlZPi568Nylk/",
-	"8O/Xy5H+fQ116iOR5US6CuVNK/Edi0uaWoKhlRMpD7snzWa0zTB6xc63vjikJ6WyM9RCIgbAksuSxv3p",
-	"PCJMJPb5Z1MWZVuDlokJa3EfhW4SwMyD8ia6/QQrJUGBROcJEe9r7U/kQkfx9hQAuT+4MBnwkMM320nL",
-	"rN6WIqCXwKcdT557qTg/BPBqpcD21NocySPwhaWA4BgAjtJpBBtC8Ox5VTxHn359rF0tfXq4Qe+Ios+i",
-	"T8YhJ2EBxjDZh2WtfZY8tThoM5WmVHPKq8pgvWZfcl2z3OOW8DhInS/oSZygrmpKM2gPZcxKvzy44wHW",
-	"exm5vQ8821T85g4V5P5ifUbIcTZrvevzaA91U318iXkvudbK6Bwyv8grPuD2+4vNka2s7iVkhz0wrnzt",
-	"OCgEdbr3i9p2olA+551E8kPkP3UO1MfJgoKP/vtWGB86GhHPbhFzskkV+nCaXMWsXZwVV3+SHDzdHSg9",
-	"hVfJrI0XJNtjYRl6+xKwzSH76al9OWy70AiQdNuFYBj2+sGSF0zF8/RVb/iNMOf6erSOzTtMu9jI0Art",
-	"hyFhEN87RjS9wjyShxFM36iiTwnjUSVFwB6rMaEkBwRxDR5uoSiKGFC4AMQDilmlgo4qHuksa6rg8Zdg",
-	"EV2zOZJYAZk9dAukTUCwXkahyJ0vp6dOzBKrO6bsBWAy7j0coyowuxdxGTsQewSQRR9Nyp9vVK1LR7B3",
-	"y2A5DinpG4c0WGbQv8IxAMydw2lqJQjwHRxExT3CBCl2EKaICPaHXPkuvWC6glWoeqRgjZcuiTVxrDtG",
-	"mEkHbGqtd45Gd5gTgmU5HrEz6lgt1Mz/NUhgxh0lQrwhTKAFCZaSKd/ckkzoaHVL2+cmUwHMfBfwSClD",
-	"Zs2LhqAaWDy9hJRNp1gKwxbC7oRQA0HOedULUDUqrZ0Q+4fDS39fmAx91Bl2BqFsGDB6r/0GYm86SgKB",
-	"sA9kGVJPCvTvIWQQ1t1Yrcs7QE17Lai3Z1GCh762fG+iBLW1qGHM0LLmlpCwfTeW6LTc2tnjxTNxvnj6",
-	"JF+e50+Kx4I/KS4WF4sn4hk/Xz4vLo8oo6f6IHVVj5DMcQPAhI26IUgJaCoRuy7HaQRU2Nd54BDdn8iX",
-	"MrCMrQXf+DHoenWXKjhEyPctJTAbM6o9AtrrPXsPoY3iIU4ooWm/xBsfs8N0aezCme7mAVViyQrD/6m3",
-	"WGDh9O24r/W2cpIZM3hgra9YxQ0kr4HDxi3T/E7FhtSVIIyJ5pda2riAOBE7h8wtKnzjBIhpZBHDCVBM",
-	"OItaF/lcJR8ujmqdD83ilBNjbW1lrh49ilqbPDJrXoviEQIUTPd8U6ZdGiNruZMTxxYsZZimr+eGBEEo",
-	"8JGWsqlCc5aNqFegBFndOYTN93diMbU6PfIbse/vYtb68jWbY8XgHD8K696Vj7hOMzeLX8/fTiG+jZ3z",
-	"E+hYfwhsRDQIk/4gqgsS2A0/azl0fNek5u1JAoyyE/ql610zWJueQalYzvxTI5Q7I7fiszmE7j6FwBWD",
-	"7zLoo/bZ/D51Hoe2jU95GBDrSS8XQuOlPFN4F4G6hKSXuIn7abi/BMKjVkUPa/slIDfuDaWji7KT2nAC",
-	"Je59NhG3vVWEBLe347WSamUIksgxSIANNqzSRRr6VQefacqyDSh2yUCkLo7A6rkv+r6VzasrXbCdWJw9",
-	"XT7Pz/giL8QV+6rmZv2D1tWXPL95uVxesQXPb870csmenBtIK+a1dZKAat7dGeUS82WGo7M5We0EKHW0",
-	"dSrYFhKn/f6itCGE5DiRq1ecdTu04VomyVFr29MTLERufDdpsSv3mF6dsZW8JT1RvHOqibmKlWDKuka4",
-	"6wBXiBk09FLAaCYDTKNCLS02CEavLK8FM7oGfFpoAKmNZUten9UCLLoVgjlklP5t8YaL83MmFPYLcPfh",
-	"G6nUhcoQcn0ragNOH4Q0WGwtxleMmXfAMf2kKFkPoXI9RD0Q8YbD7+7fkFKHZgopeIWGY+vIrYs1g+tW",
-	"YMqnTfcCW+wdfagVNEKOSJ6SOiVegSzOWq7WlhJIYSZOCoPzBXO1riZK2J2ub6RaTW++MFOpJy3HDnzf",
-	"/SR23k5ocC39p8DQuhX1woCzGUpr3CfAFqu4zdeTt+/fHmR45qXeFrNePBygtAZBCjP4rWYLp7OVeuch",
-	"ih0ZOAoGXuUHFwOiit3wpDpP+F+5sb2goaU69vh9So7aV0cAUTouiURAWtb40Xzjvratk2GZVc2TWUav",
-	"YOsbi4LOKx5Rqwn2zDZFD24pNaZFmvFD/Fc3jNT41tqk21qaGLvJVPrGaZc6zjixlGTjtjyknowblvtM",
-	"alR4QAdbGOF93294Ot+yFEs701t7JAzqORByPMf7lGa11hvfATCB9ULn9wBnzR02R+9/DbmOB67qrSE0",
-	"5mb3rw6AsMTOl7KE36VlJc9v7kADQHKpxemVcl1psuEoS9hCuJMSKogOlJlxA/sbfT8VHD7milj6F0wb",
-	"iXgf1294H3w5zWyOAYaFWUdO9X+Yq6+A4/77VmyPRKWa3ejDOOj01sdmlUFg06/uZen2vrW+ldQkPOR6",
-	"70DUaL0CY4L/sa3FQNxHvjMz8w8z+0d6Vl3F2n88hMbAu++X7u3QbW7txAfY6cDIe1CADzfFsc+MuY9D",
-	"kniA4AwL9eTJ40dvvvq5H8wi7pNa38pcHFWTQ+SIthBaxi94yVUOy6t0IWawFm4QVtSKlzMoXHMj9Ve8",
-	"DpJNVtyKHZRX1noLaoGuhJotZS12GOistotS5rPGxqQfDI62+QHS0N8OjPYs9sN3PezKB9hxlIvDUQCJ",
-	"s9e+BvEai8LA9zJ3MnsOxWOshqTJmnHsXLYfh0DSxwK8rVl3FHXUGmS6a59UMcE02ffuAA5lACbXVRp8",
-	"F6Mz6HeGTjpeOc3YnNodQ7V5Vevf+/oKWp16tWYrYdHns/PfoWa/41bTJ4WmZdseJC0guzBKrQYpTRuI",
-	"2xfsebhvAOZsiGDCxweTOpLjB6BzULQOq5LS4em1TnaAAZMNeJ3fEUf6AM0rrR2yLPDicYf/O3zkwRcE",
-	"NcWhKyL93YcM2WkuswawLOUjwlomgpJDWyNqMBWgzpzKuTUB0GGAjwCHNW5Bv6dnHnxFUb1MFgaYpP2I",
-	"XpFIJV5zqv12b4p9DlP2C/UBkgGLt9xjFXurlgFsZ1CPJ41am2JoZF+ny4cc327X9eba8Qj3zLQPxzyk",
-	"WnR2v/0izKYnxph+lzPlU8w/sHy3TEpHjkcfoELTJR0qidtdxGAn3jlneloydNqHjiuCweejjw+mUiSm",
-	"D0Clf2tsnUEn3wuP44yNygPGnMO/BXT2B5tjLcQf4mGw9E6A9wpV3C/rYVn/MTqdcLbUdV+K+JHcpH7d",
-	"JfLKAspLWTYZpRFydxvlJcoCTOO/8dqau4G29fZUMJkbD0hbxWAVhvdY2AlxU+5PtsqCu4iCgOyFSrMh",
-	"kFpuubBDddva2WiV2a1gl5dX5+dn58+uzs/ZN1tHjY++FHUJatGArBHcsigZLGw+jWwcHCtO6weZUoGW",
-	"tf5DqNmxPVCaLeENDKDQcQMCR0c73K3+tZcalO+lCDRiN6Jl3ajAerNdA/rl9y9M3OqgB9PrQQDBcRH7",
-	"UjA+UHZh81H/noisPPjUIPrxy3TXfDc/vSgvFaDpj+J6dGZDb+kf5N0GN5qd33E2d2KPd2Fgw5ctOAC6",
-	"SRjOAMwCFBIWQdYriOJ6LCGJGYg+/SmDxAwdyhKS1Qi9gIincqiOJzC50Z7MtHf3HCyN+7FnYap1qi1V",
-	"8PtiqNMjgWEACH47nHhR810ygO4kihXvbBNwDL2f7pMBIIox4QOY6jdFT+SA70Xd2w/C+raoTo8G/7jl",
-	"N4JBts5iD//NsG2Qew2lOEAyl1M+puwXnLYHmsNYPsmZBkutwd9ugK7fZgTG/SsBGezEYvL2bUqGnPSQ",
-	"HFQH6GLs8v1E7aaOSiJ8r9+esLa95Ad7khLZmx5/DkUhw/qexnvwvGzkdF8hR0mtpe6YWIsBMqoBmPGj",
-	"6V2Tn5L1vmvoijeyd96hOzmFov72Po27vOWX7IP2PTLXlZtWSFINrLO/Q9cJQCkrXi5910Z4DrvWFDON",
-	"wFGHHMjjpq258T1uinaDUKaXy3uB0Nyr9ojgR2K0+F76eBVE82EyK0GCIoKAB71M5Qf6BL1kPh2vZDqf",
-	"bvhq9HQFgObm4EGPEIM8HCfG7CmBGzI6m+3BQvIAnj+PvJLMaMDCoIRdvIRc21IfJ8jJMdcINSHe2TAC",
-	"8tM0sVv05MHatUsmYOSHEP7hs3CiEOwmdZ4SmDj3yL8rpRKJAufhL2iG3aKBqdpqNW0oYVosptRxdrqt",
-	"704PqRBRir6/C0yu4+AADMjh6ODQiflIS9jhr/JshkaWApP/T2iC2nQ/pZWJp9a/sF9ui5Xoy5DY5mu2",
-	"VShm9mDuRv2N5W0X9ZCVgt8K07SWdidKbkRCJ8ZkoZkRuVbFsGRYyueIHungPIpS79gfotZNVnQzUmnY",
-	"RhrTaVTZ/63wZI9DZI2dotENC5mstDwYMsKcKFo5sCgqUefdyobnz6fPYy+B3i7iGhtC4nPGsBm5WMm8",
-	"QglQxd2177y9s8z9lNMPQzK8CeqOY+/TgPMCrVwz3xAGyTfdjZv0wYFFwIlg4w9NAwxZCkyxobKOO7kc",
-	"9ObIYn0njQ8UdTEC/fk7ffTprA4vs8bHfuaYb3VfTuffc09udx/Hjm/s7J06TWn2EF4HE0hyuqZ00lEk",
-	"toHsY12YZS1LaXsC9p5f9vCIjJ079nBx0ILFZ7AmQZ3Op8+fP388iFkQbILp9y5D0FEF7nSnVuttJpBK",
-	"x6RhzNw0TzVHoYxj7JmuEDfmCBoJDX2k/HBEVaX3bKdrYxnJ0AD6Ai23fZIVbJ0ui7BU12yOvt85sRAV",
-	"de8OUbkmP8yHE+CZKFQZpgO/+X+/HZA1Fu4euRD05ftIlO6HU4M5/JDfg4hIu4TSf3z/3qhJh92Ohy7h",
-	"d7os0u1vlPaiieD+vVYjDbU7KuCwKr3LmPuA3q7W7jRt+B4SoKk1w5S9dNKrjb5PVSG+eV8nl8Ks6bh3",
-	"fR69vvMxar03DQO2OfpLs0nFt4hLMrsVqtB1mubILmkv2Lc9sSDuoyZrXRYeLOHy/PLZ2cXl2fnFm/Pz",
-	"K/j//7hiX5Y8v2Hf1rKAVLS7RMjYYh9VwtxBnoSgQMdIa0jve5XLIl2PvEimFof02RBVhJJEqZzhutGq",
-	"p2KtL/ePl6JO52oT+8QbCFo8Q24V8ob3ekutQHuaTRFUTiLxtKqa+hBoyjg9Am1zn6iwVGN7r3hHwvEm",
-	"E6K2iDFO6Y0nVxKna1AMuUd6kLDGg9bcpT0oFdEfa9BrxK2oSQ05uRav/c3J4Ct5mcIbMyLvQIDtRYxX",
-	"4dip+To0X+raf34vBnYMEXW6ZCA6nccR8Om+w5w9uhAmemw6D1EY3QzlowD0dLv4How+dBxJJzFdtTsh",
-	"TNlP2qK8wgIrX9WJSAPpCsHWe5NdoU1V8v2sF9UmJG4N8EmvaiEsisjEOfRLlkonCXNJXw7OXO8295I4",
-	"tJl1Nzv7WUL24u/t6ONxL29rCdor5qcf0ujD4/GQe/ceQBmHx1N8L0gEkUD3q7u31XYVisg84WQTRxhH",
-	"Iwb/R25EhoXbvdl7h21AqHZwGNmn95m2kII/zUSjm4/v5FFwyygu/+zp08fPTp3FCSF2LvbU2eQb8LDj",
-	"3kuscXUPZr7SUxUBg5Ib9m+vX/40bddKhtN3BT0xJkM7838fGplELyN++qunViI86ooRHfRmoSnTIaIg",
-	"+qWrPtPe+1GmP8ErOcNq++YLWHAZfQB/6Cz026gR9uX7XuSzuza7efjkvrFCLHCWhBjrbQF+TgaB0RvU",
-	"soxIopceurapJcEJOWf+VhUULhyRCLNVBj1wYeonUOTaPcvu3rTsNhzowd173ienHpyBd8XBDD2g1npb",
-	"D275+R3cHD/+n9tC6uFPxUj8zAiOtd/GkNZEJdH0CBYIhA4kMRB2n/drdNwfH5s5y7w/iuJGWgJOHRiU",
-	"7UCGD8SG3BdpWAGCMXgwMVHKA9ZEpTuBrz+OTszBpGaD4y5yI6KwSgwP0xry3eIthzaqGZu47NhRwnqL",
-	"w1kfqPF4MNV4vUns8Av4vQH4QMAbLOcFYIv8RuldKYpVLxb0MXP6BfojEK8hFDX3m9PghDq1CD/DTSAW",
-	"1oLXhg9AmPU33tX+1qUwM92TEA1XPdFFTeRaySRaZV61uqYEwsbr1zgXg/dvYO7WcAEzthvbwHQbEjiQ",
-	"dRMeOk7rW2W2VQUgIUdcZuR0Qg4JW4YcBKvhpQnlVIUW6FDluYVlBne9VvmAhR7eqPQXBMNJlheSd7c3",
-	"yunxdI55gafDEuPJdDgAH/aNnrrS90CcB1aTErRZ6NZOYqXNPrp+Hy/iDlhclwzGZesTSR3tNJ1UKaGL",
-	"J/W3LLAOt2mJSawNAcagXuvaNxMRS8t4qZVo9ZrwMClb1CMd3Ta9ROIvpdG5Rza9o0mf6homKptKo3Or",
-	"H4F1CEvHpDvlcXWzw4WMSgYGPFDVjitKb90R5fulI/nsayqu2ByQAty2z9lC5I7VuzcgnOWOm8w3DGku",
-	"K92cLNBS+A1EBQzZ4xkj8obUbW86sb2wnd7X/stNm8e3PVOdHWsfBWWyfpRZO4sw2iSh9Ha1vo4LDXkH",
-	"O+NhWH/a+RDavHlCJeIacCDNvdHJEbm4j8xH+DPb47pb7cPYk3qkZTWWP9CfF6m06gdtFZ1snXF8qaBN",
-	"xmGWTouch+XQ+Z/wlSfbehxvgZbgfslz5dTUuS6LOVVeibIgoB5q9YfAYnCbEru5b0l9zZSQWO1Hoh87",
-	"03jPnVYp8PZEtz5y8R1zLFP97qEiXvYhMh/xcPb08jvl64XVfJgIxcfsIEBfu2NL/FT4stXwudMBDhoA",
-	"j26zfG//BuUGzJKdTlB4NEIw86kEUJza6uzPG43yfi1gQdGZ9TfNflEU7f7Vp5pi32s0w3p3Tw+6Zv+/",
-	"oGF2o4Gk0LJr22rKjxQQHumgv4xf+PHWtD+mbaM6hVuA5pvVzXDBGKbtBEv7uou4gEbTgD4eD9No/MCm",
-	"OsafqNZuIGQQpFDgxU6S9CeNbQu7WW+VN1kpDRW6nozT2jsR1iPmtUEE9uAsu2fN3fHQ7fjaEK+Yt3sP",
-	"4waliyjSIHYvPGQosqcmp5K9dExsJ9HGaLqFRk4b7+VEinzn4RjTEBvpjsRNT2do4EwdO9YyJJUdQCqm",
-	"O3k6JndWi4rLJFJty9uSBEbog/YLbL3WFmaKIEi79T7GZgmLIru1UKM3OCQJ92ektoqwoAkhFtjHabKq",
-	"ZRkOr7EP5WAplK1f1ro11db3IQGCbQ32l4gX7xPjW5bA2iFWB67cfVbqRN6bU23dZozPfcsmVB3V04XA",
-	"nZOoAbm7OQCMNST5558MS4Jkwd6/7yXOnmI2ytb0AwmJR74yX/aVQUZs+AF1XKyOvq8x2tcpJteV7EnD",
-	"Dv1tqNa8EQ5UfpZFZcNAi2av8sHJ2Tiir3S1v4f3OPi6+hIEI1G2hpYExF3jvp/upEJsS/C6lKL2T5g0",
-	"O31gQdZqU9ApjVw2eS4ZM7y0onBnKj7h03RfrqJH6YkYAzFQLLh0Ugi+c1yExOXDs4obs9N1kbY2RbJF",
-	"1U9NAYEPIEbNlBC0/Mg4jLBD5xW9C8Vs7xtHNvez/QxaWGic1QAv0Fg+xUpR6o79GfBiyk3q5No2rvPD",
-	"ZOO+lsYIc34bClOp407w7e0w2ZaKShHpndZjxEn9mxmXSPEVQC82BNycBLcza15k7DxWY0JpR1iNy5NZ",
-	"FyEVjbhAoDs6AhnlyjQOf7+IJ1nlA3Jw4r335+GEwRXSIf38vUZKf4YgCTSx2iMMu2MwKeW0FSg7DF04",
-	"uppD1MqrQMFWEsU1W+sd24kSmg1CwEsaNsfvz7GzGxllcIH+giCIMlbwou3qVmI3icxN1ElKn3tGz6Ib",
-	"vH1P9APcsNT1SoP0PjHlbcppPKxwLXJBlfx0k5lfyD7+spYYvMU9md0l7luJnrYfv7RQP3Z6WxZs4aZ9",
-	"5RYfPjTPGCfgR6rsaKzaazZH58McWMicAhTzrAndQBBjsW9FN0LI4qCOyE8uODWyiY/pDakdQu550vCH",
-	"u8K6Qmui/tVxgg6igGwjuAIYrDi8I9XKl0pF9TEtd0YW3T4LvRYDtBYcA+xI4oOpjoQxQpR+jrNabPQt",
-	"L5lQRSMQo+5Q7uCtGtgVf160nbUJv3Muut8bf5yaB8edMb90I4/FQeq7r50Mu9pQ/zFOCUf7IVk48oqP",
-	"6m6+U6LgYZZcT+6Ub+EZgfxw6N0JyQut/pbYdvOancPxN76BodevCYnYKbsZE6UR7PPLc3KQyY2j1C8+",
-	"f4YhKPzzvKfK5/+A/LwPl3/mlo+wBxC1Q8c4js1SPXtyfnKtPlAeWsaenjNu3TCdLPDb3QYp4DvsdnSY",
-	"oRbm8Pz59Pnz58lJNOlr4xzWR3JK7xhe9aVvY6LDoGRGcv9Yim0PKzt64s0rYajO5a5ZskW9n9XbHp9b",
-	"mGcHXBgy6n1CSgMwGjLDBlsK3RSZMfYC4pZRJgZ6+lB/ERkdIMej5t8vz37kNl/PT2cmoefcr0g2KEf7",
-	"3/QiBbpXSYG9LJxc8+BqZNyBbPbw693uDM7q6qks10vbOBbXHCS/3rZNoIvU8Rd1jeiXjd1oQ78jQKC+",
-	"YuKdtL7710USnIISvO5VF/m7Xoysi3Srw9Ouk8VWlkUGuNoZAWnr2i1yFy2tKpPFuNDyY2SnfstrO/4Z",
-	"26rtwe8CKAlHhcps89zboUF/qsVyi5dzrnJRlj0ZWthbdSaLnpBNqVfUf9V32WNEZqZd+99aNihBOrZX",
-	"b7O7gmlDAmCzr02ynqf+1pzifeo5gK8/8Ar/VexT5Z4rXUu73sQfFsXl06cXzyfZ5B3+4232MJCz3YN0",
-	"I/ajYaePNw4W+2Tep0eHxEaiUjEjV4rbbS06zYILaaAF29nF8jy/TLdGxP4q1Kq0efTHr/Tuy3//n1//",
-	"9fLvuxf7b1786+L5N1/9svnmj+Wzb/99UX/5H893n5dm/e/rf+idrRc/fP3t7kn9P168+4/tN39Jf6eu",
-	"9GkT+a9i/zPdCRRqHYGO2JVkzTEuYzOGLCKU1gqcTB91w3sAg8QR78cxQ6L1PPQLefKYAwEZBjhzaPca",
-	"Ya1UK5M1Pge6yfvV3RWQnb4pDfzxiWFQdSztPmNzI3gZYeKpKPyAfcKpqaPgJeRrZmzunadzbPsi6jP4",
-	"bNtmblwSfgqhGzy4C3mZjrY35PhD0FwH1DhePj1d4fhtLSgPFtYPvaVZhGUeajqXsrTUZi+qQayxmDHn",
-	"itepcsZnTxK7+yNXcimMdQpsouJ6ZOPkbmyc11YuOUC94UwRZ3ApV61++22M3yEl0zNpZk2h8aluTqFy",
-	"edV2f8bLsO9tN4wgOIlApPfrYK7RXvSEFvSyxwflQy5XcWteR/Pov8fmwxhpZD+9+PGbeZs1Hy8f532K",
-	"AyIiUvEBuMGwbYcPWXuMmAAzsUl/dgpAJANgS0Da6yUANZg2Ymu0AaJTUctzOL3AEAvILziBveELYQse",
-	"97X89U/Cnp7wYiMVlLtSp9OtgbNe6tVsW5fUYPzq0aOLy8+n59Pz6cXVF5+fX7qx16swDF2vhoxCKmlF",
-	"joiL+kYoEMLun8fnEKyiyfn0Yno+OSjHjVZlgBXYNPccihycBnvoHmtaOd9iLXV0w6qmI8qx9ur4tyMT",
-	"6robWg/BwqX7OOOGDFiBZvH/TIJZpm1Qd0x8/Y5PHfxS1HY9wNikDWrSBerVJOxENKDYDvWLlT4Y4Cp5",
-	"kK4phTR8UY58SGwIFyWBdfEw5NXVgk8e9ZNtBwcQ6KFsIZXgbKHtqGon2uiwxScUQNzQh9ABiTQ+jhqI",
-	"H3vA3OeXUZsCOGHe1dROoz2ZXtmfknvwhSYg3/4Me0VLENI7ob1enFtxchjhmLS0vif9JtuA8YYMvPGr",
-	"8gFOxMj8Zd/yIeiCIH+9iwD6mtxKsYNhHVG0j0KN93aH+FHYWubDa/OaJFhKk6i3CiG6BZP2ms3x5keg",
-	"hlGUBH8KOZEegVHpAEPGsF9bICpv31Dy5GHyvu1JpqOnKa0eEiERV04UTUdIdEOWWt90oIOPsve1KNN4",
-	"RV2ubER9R67c8aLGoWaYlZ8QtZtYS2P1qgbVwNmR282GQ+drpyhA7oyGFhRk3eFdK75diVazPboMTWS3",
-	"K4Ji3Vc9zqDypDXX5w1riO7wAIHHalbiKUmq6XnStnjjU+m8ERjjnmYULY4bkQR5MQAxIBFeT/qIRhKv",
-	"EXUyhfAnSNZUBcMlZtywn2sAsRVb41M3D82MeOn+hD/+8tvE8djfJu+Tnw/tAw8TskJ+6BWea+zlgOe9",
-	"e3482IBPVw3sy1ckkpNgBErTm1a9wMkdOqJqhOJoWuww7ahiklgjjgV4Stjifk75MOoI8NyPpY7AsLVM",
-	"4l2e4qNtzmmsqNhCrKQakaYd7LAe+BRIUTURWjClz7qPpeElNvzdwBO8EVwNvVUOvbOPDbxJyZ6DepiY",
-	"PVDNjJmyN6EnBZQGIgsHxPTOMgw7Q/DasG3AIKnpYLyyYw8YnBD87AlKe7hTgoT7kY6KNEaq1ZelXiTS",
-	"3DZ4dXj8Ozj7jkaD/GtTA/opWYjyg96J+iznRrBSWCfYM1bIlSQwt4KbtTDXbKvkP7Zhz3W9OlVr9+xx",
-	"V1WtuHu9++b/+pWf/XF+9vztp/SPs7f/7H/67L/9U4o+fxK7l+h+6PCcgo7aAK/EAP+F+4b3X5y69427",
-	"yWeXdtspgPvB6974uuSeJCESfuYG8Hq5YXNI8p8zC33Pm4qjiq+azpJaNSfTXbhPcUmT6pgIxKMTGTvN",
-	"Y1o/mkiOUvCYH0bhuwptLcqRCi0xkPgtT04mJ6P8xidTK/8S/tXrfe4xWNDJkDGE/8hYLaoSutoXohRW",
-	"JEPmASrk0PAoipq6YCeSCWYFt/xoUTly9+GNQY/AiNwFLvxB8An8GgRVKrlZ6lsuy20tepNuQ7IoJoBC",
-	"ZQyKO0gSwyg1pLVwn1I3ZXNjdTW/wiAXqKiUl4G8z6P1K7Hzego2g5JqK+ZX1G0KvoE1VyStA/aQElSr",
-	"5j+vRMYW26iBODTi8T3NhSqu29W80MrcZ7eG0g2om7GaFbodXHOzoY5SboRJXTnJRB8ihn7KQz/A7+G9",
-	"92O8gCe8fi/r1UNoD14sfHit4WW9uqOzzwvChBlISWXYkxhu7Ejvgo93NA2vYe+prIYBp9dArnAuR+ef",
-	"CnBwqIIDA70sRB3BEzdNW3VdhJJrp8fu1to/5UxViDgwY3VNbMCs9Q4zz6GyB4+sxzeQlHzf2YytXeu6",
-	"R52OdiTXm420nxiGD7R35YVS7V25jNIcR8t1/FR6SCtpaShNTztaQOi92i24f/bk7uPYCGPoREZTNTeB",
-	"J0Kv++687zHxjS7kUvYVKdI017wIOBoBjAmardLC3ANFIeWzgirIX6Is/Q/em78vU2lApwQ/Tg8BuPEI",
-	"zgd5KZDNPr/ynsZGkGGaO1Z2NB0TeVWV0qedLrRd0x4APpaCXETUg1dcqms2N9tK1EYUwnih3bzLLaA2",
-	"dGSjd0FyqGE7vvdJ3/HArtmcV7y2OOa9fyYI29CToyVoYTaQB+fHA0gRvE4XebXaaiW0l9bMU0m/D4j2",
-	"eBq70e82gTce6wVBmYZ9MH4NpaS4/M8e1vOg6raLzwdFjNB/hmFDmlSq7/CD0nNAejvNp/wWi33TML53",
-	"cv+HtoT/ueQKy0OPNHXkcPpAlZ0yzLlBzz4BETdlCQT6jg0/mw2DxwEUvpMvRRCKbgpoNEGFgtKznGwx",
-	"WhV6I9xIZhbcCfn15wGBMQWeTl9IwYz6T6auRWNI5e8DnxkQqmh97TDTn1gfRr0QogFOfMYMLDxUA62E",
-	"zdhG34JFua1WNS9iq542c/jJD4t5cNzifcPZp92kYQtS86Sahw46EfwbyWOt9U1TguxMrfRXtqHq6lTt",
-	"cdirLAHK6Qcb9huH2KxD37nwbbS7jo+NLrbQ6p9Bqw2nChL5OxnhdENdQ3DD2loutlZ4NK4Eq+pxLbyM",
-	"O1peseGehrsqRpH34chIYPs4LcCVh/+wWpdt/I87j2Jp8VTd9QVY8dUnSMKGXEEzisy7zCK0MoQKVPfy",
-	"muVrWRY1+gwHWZSB2O4uzdeyKPqgWqjmnxPkOoAbXrGAySY2AHno8QLvBRHWTXlASokabmItAu5CP0LT",
-	"DAhhhvUlh/x3+HjGNvy5nzeraTZz9DSDsmo0pip4xuGkatvka/v+HrRzNi1MH+N7DeH+fY+G6hOha9Hg",
-	"ZKKGAMoBtvJTmnLDewT++SmBj+oEJI96Jtmw9MCtjjhIvT/UvQDZyuQ36N/y22TSMIrJb5PvRFlq+LHi",
-	"Tp3CAvnJ+7fv37aVDS+PLh5MyVhqbatank4m/TbceFo1UdrOYGNmi70Vx/Q6t3GgV0uDvZUJOisLyMmk",
-	"+TWQqKrcs23lrKcv2I/yyylDV0vTEZc6Z0MbIBAO4p31jR2u4yD/jRAVyo/dWpcCRadhbhtZIWuRW13v",
-	"MXwplkt3RjB3nOX6VtRgClpNTs9T7UhH6Eae7oY6A+PIwd3Zd6SSfVTvvUceGAboiHDGx5U/4TZnCEQk",
-	"3dfbMzTAN4F6gckg6H67F1zaB9Ip+1jpm1qc6nmeTmsYpDSQ5fYAPOFFwBYDRv6wZ2okcT+AOlRr/RAf",
-	"TONnY+p4i0BwH/x3k8QA0AwvlNml0mSB2Je6LPXOXHmPU8Y422FTiayNwygNpp6FPAxyVckmnPWCvCQN",
-	"KgRadQhhaUVZ4q3GfSWC7OLmplOmxd2oJtnEDcXJXnMDZK/S4Pc4z6MuBa72vne2Cc2znV7ixA2OdcVv",
-	"E83UQ7V1QpK2E+RbHWNMj0HuSKiv/0gACj28COtwmoFUCEYKAwuLhzOgTzff6SeYb2VA0OkBZE/3yNT5",
-	"dkMXG43ya4DBcL87Rlr1NRGOvPI9GKJHD1NM6OjwJCCF0FE6uSSHaxEp5ttSnHbGhUmHj/avq2+QlwoE",
-	"QAy5ErXRipWAtuQ1ELenDAHkgFClgAO3Txr2uk5z9zu483vdkRH+5x3qanGQWdPXuuWvxTefXsK7eTZx",
-	"RWd9eIuwCxQYQ5YWnOKAHYn6KuRZU0jqyKLFwczzsc7T9kCPO3phXV6JitDhOiQReP+Y4/MgqkLMk987",
-	"zr6Sqi994vdtsRJxIRjVSAWIg5Kr1ZavRLp77xIZlumt6EK2D8IIkKQwoGNsJMcyH5uN8ROGSfIW00xE",
-	"6f3wZs7WOSKfNoSFSImjds0VwpRKY/sanQ1Eq6MENFznUWxAR0zr9CoEFueEIPzSlgZKn1W1vJWlwIZF",
-	"RxuGH14cPI7XNAZjRdUewcl29p2+WccPaqycRWhlEsAnaQEC7Wf+OEbKWyDdLpnEm3Xq3D9EhkmLj3yc",
-	"VJNoq1Lp+1CNgz3sxN4dBDTMc61srUuwGQQTClo0mShG94nJYpu/jYcdp/bj7afq/X+u9aIUmz7cJFAl",
-	"QKOEP2u9tYg1DB4OaFn46atvv2LPnzz9PGNziDjnAJXyqMI3/8vvRqv5Z1P2c03lL4uaK2gWx+a5LsT8",
-	"2vu/ALp1XkDLegJprMVGFPv5lL1QTFJzrYUotVoBvJcHe7RCcWWx+ZijQVGwUt5g/kk7Z0y8kyaZU5Lr",
-	"oo9/78CjXWtnNBjLF6VgPK+1iTEfSr0T9cwoftNpk5FrtSxlbtN92X13/qNfxcV2LCzGTWh/xkd0f4Nc",
-	"4d8mjJduOfc4YZMsgXV7a9LQ/UaqVSkYQLH6yhKpbnkpC1ajdpK1u42OlCpIHIDPkCregW3v82BoVuhQ",
-	"0ZL5WEMvhn++1u60eVrBYKCu2daIGPobX9G/XDTtZDWBE490Jug2b/uXehWyoahMsT26WvwD8nXP88c3",
-	"n2/6MJm2PdL/uzdvfiYkrNZrn5w/T8lTK20pTr7JjR3SuNoj/eoIJae99C/KHd8bNoe9ulqUXN3M0WMJ",
-	"tqleMmISAKALzKCTOdc8eFL1ps7uOMWwahke7CSDjmgwUbVK1E9qm1PTwEHlNxZ4n67dnxyb/TXYcpT2",
-	"NB3IZLAWpSRW5dTwRa1vhDrCVci0I3CehBJbbjdJ2Gr3e6BN6JzQyju4aHcKTtGQm2sqp96um0TIMixT",
-	"ezUSiop5xCs5tXpTpiZSJrXqH2RTH+M+dnQSF0+SZUmpPDlaVUCP+g0COqbKxW+TK1bIgu31FmB1wyXu",
-	"rv23JKiTd54dhrr/7fXLnxhdZ1JR0pTnGo6q2gv1CMGFH9VihZVwx0+Bn1eK4F8JXmyS8feKrwRx1CY7",
-	"6JB813aTkFav+RL7DDl+7CbEe6okoBqsvimSDWNeCVU4wZ35GDilJPnarCuP4rLWZQE4Lt+9+fGHaS+I",
-	"3Ww4DoYgzGSfP9F1iceeKlmsxAg/KC75L/DU6eoivzgZrnTzue6c+neXPpUoHqQQ8bhq4GSRc2tn7Fps",
-	"rjEKnqYD2k/UcduhSw9uU8lk5XGIcJ+G4KjWwdvcH/oA49j4jBLfs9Ct+jZdtZeWao5+LF+FF4BoqMVS",
-	"vgO1Iudl6X7WNduIesNl0cP5znKeai+RFmvR/tEc0zSQrCvCOGJUS0QZkMcriXhV3bfkwLf7G1pwkJ7T",
-	"Shpb79/4orGO1+tdJWthRln9a22SngqDOPAVJRIgY8avt/cQWg1N6e9prpN6W1VyqWZra6u+Fm34amYq",
-	"wW8MaGDXof8YapPU3ygNwVWLShtpdS17c18x2ncjFKu2ZWmuWPwMWFI7/JBvxHz3ghMTmvAcTtU3U5my",
-	"1xD0VnqHhAiNpMBd1VngejXzf6W7hdTpxl+thUWIZ67212GSGDinpiEamxYf5IlgwcZxogUaam1yNKwY",
-	"Bi7epCwm15PE/tCwNB63zgT4p0Nwmm5v5FDJgSWpJxFaNlJtQziUOnk8O8/6QMYb+iw55bIGpO3PL2Os",
-	"8ItkSWJiAaOOiqkwhIob0vOmhweWn+gl5BIdMsfeDM9for4vTbw3p4LwvNRbVGl8MzyEvABxDktfcbt+",
-	"yJ75YQEw9fQeEd+q5Nbx08Ff/Nk/cBC48xfeHtsxGvABh8ccosP+67HmVou0P2QGbSqntHvT2ypHb+YR",
-	"oA3vPwPUazjAua6btjuzbTUGJeOF2oPKP40XfnI1+d1oNX3Fdz+Svn4Y6wRslZDi11/J31k/M7Kwy2co",
-	"+8II9oZ0NXYjKnBj5KXgdcaMRjVuszWYktbOSOsYuo7uZxGuX3pEjtIOED0vz++eiN1uqt2n5o4YTIx9",
-	"36z5QZPc8F3iYCdeMaKmBFEz7z/qUWUs2Nn143zwKBf/OeJBib5ojsqamgheVYCpi70NnQS7DlWI3raj",
-	"blpU9YuyrgWIs3NSepU7cc7/2NYC8lJUOrP2oCvvuKP3Y+hA4fl9JI+uPJ5PVQXnZjSzRrZoBZXYPL8J",
-	"FolT5tj3ljnbMZSOdIWTRR0odCR1b/vE0JugHdK6abqG3QocS4QXG+u0KLeubigrrX2vq8a2Q/Z59WdD",
-	"TsR8r9w/zs4vLh8/efrs8y+e80VeiOX55P37gyTQ8I4RAi/kbmEbx17kF99FT2nf8XHKvlrzmioqNoQg",
-	"7IE80TnRlKiCowKL2KnOrrhXmvc9hG0kokYv1ZHDlyrp7JjRHWUn1DQAUSkhCuPJ9IrN4bGZhPbqga70",
-	"kultbToYqUSy12y+0W6p59g4QYkCb8RfsXEVIHMDYgZtkT8E3O/rNZtDLyl8wzzDbPEcKJqaD9O1KaOm",
-	"lNh8dqdRL+M45TOpwjhl3ZwrEwggEVZaY/1pgyGAi+CkBExigpmENIAkl/Fax/HiogAjt62gHQ7g9tWY",
-	"CfxBqh3D6h/hzU1NElDDBxnHVtWC52u+SEc2HJPzRRn2YOPXvPggg9qt9ylHjJM2QuWiE8Y7ZWlCruB6",
-	"36P+hRZ7d22rQ9jlY5r03Q2n1ycm8bJ8uYQ6giGYTG+zpMlFjrwpe7ML2JRNqM2xESo+h4rlrSwLw9b8",
-	"VjTXcUDTFNzGeBSdnvZD7ijAx0NaZqMqsh98Y20Z1XIOtPJgvsn46YjafcdZsF43MKi9ysHogUEjO9vo",
-	"DnJMzJtQTA4cr8flHw47lE10gKs4DiECd2G+vMYUhGNOMfJhG7lyUsUnTEmbxTCeGNO+/za9CkO6b3X5",
-	"Rig7fFrgc/ggM3rtB3OfCQEoyKwP1nBEb3l8UW/jYgQfQUAQx+k6zj6l/jtB40x7XY4pjzV24CIyjjpA",
-	"+FMVOF48wnjaJ+F1aLG/0k5qWHMfHq/rVV/GY9SktROSAy2ZWiqDv/DT+e96YSqRT2lo88+uwa1FQIgb",
-	"vmerWu+O1lIP8H7QaP0a+xEeWaN0p4/QqeNUw0V/3/sMO3X1Z4dGOeJxqEQOhwom1GUzB50tKs3yWjQ5",
-	"jPc+pVNUmIKD3fkBtpL85Z5pk5MgHp/vTXKsGW0aFy1UmJ5IDow+RSWQFKsKK5g1G3Bk636MZEgiBw2D",
-	"V8FODch4blCUBNaCFMdDRzWhoY8dz3NRWRP1/gRAMuoHIpM8MaHOj20dMxJFM25bcypaHJhLfwoiLfBD",
-	"JFB6NfPj5E4GuXmXAAjqeofU9CXqgFGetFQEi9QYCZGICOtyOuhxpFXmGN+lV8M7GGMgYdrjO0CqbZCY",
-	"x0dMujpKwnBplKomSalRMniDDX+Yw3orarmUAguYfT+2RHlHUYy0J/CJRScHO5enpXk2/hwbsz2iq/jy",
-	"CVoSgh3RO8yjG67JNI3tmglRm76rZ8uL/Jw/veTF+eLx4ulF/iy/WJwXT5aX/Ln4PL84XrARRUYsKwHJ",
-	"KVkD38tlQrO4UNrSrEm0F1mzkUcOdqM+poxkf/H/m6TWTmhI01rOATut1GolauhrBeItavWBYIRuPv95",
-	"1LfhNl+nUhO+t9QRzo3Um5CHIh7ds7tU8sNJKo1WsRnIGDrdiEL2sMNfWppFIf2BF+WSkui0EmyrfNNs",
-	"cBgzKP5i2Lh2Lwrfl3o4gk3UzQOWyr0gDQ/zPrQnPVYwSvAsou6BJPKvmKVavXXeQu3VcI4BepXiBNFM",
-	"D7+yECuuxiHxQVXKSPQ+N5z0kuLocMCQwDVvimiaxijg6q71wsf143jfYWa9Ko4Ji2Z91rzokAN8DFIj",
-	"hNLb1fqqwaTGTudRR1zMesWc1z9ErYef9AN316YY6e7yvv5kOjyWt+ByhfSaxCtuRW17wwwQ0fMzdYfM",
-	"CQLLb4RiC57fpFOiBkHwRYebUPh6HLY+twPhFZcaUfp3633waMMIlbt9OsxpgIQYNbbo9BM2k/bBi5Yp",
-	"OiutQ3CCfz2M9t+ww49lAXT2KI2GKdVqfhVhpVBsKi6AhLNDS4oxu/luvZ/7RDBup9iwFV+FmFbuXjAQ",
-	"PRzAb4qOYH4TfMx4hKHuf7cWUFsiHVcuKwC/xn8QWifeuxA534hw1AlGO3xx+pua1wLAWOBBabtPkPXa",
-	"AGtBpHcOpDgLpDi/csqBnwaOI2sKsKF8S/+mSq1vpmxe1LpqBtqWvaxutiEkjeFcfEnntAPcieAhtKAT",
-	"7MREDaxpZhNHMK0BQyN7GEVPmL3JzumY47Vctgrhfck7Be0zvKPnvUuhUr11mvb1sCBytYaaIw8IgRop",
-	"9MXrdKTqgfWAdlRu/04dke/grr9jQW/z2MxIGufQ7NayOF0V7Rf1zbZW6QiIuWe7Qgz8Z33eKexznEYs",
-	"2y5ErYQVZuYU/GRGN8YYIcAbgozSsFLeCiZV5qj18DUGCk0OjGcaYdMGqlmGHeqVdwXHccOZeSdYVJqf",
-	"KHS5FbPjlelwC1aDxMUNh9QGN0Ze3cFRvRJC0klH+psGEsVnoyyE47gU++4o6seSwnucpfpU+homHqUl",
-	"9IrfQtrAdYO6F4P0IdQWN2z+KfbU/mw+2kVNvf0TFmtV1fpWdBCuHS/0BCZrZre1yhp5BKkzoyomu+f1",
-	"owJUmR4RTOx2HomyqoJMVvCobW2uN8I3lIZbr9lc19WaK1HMQ3NmcsUWeKc3a33rQUrtumbzMHh6NErM",
-	"oKPfwdnBzsx4Iibx5EmBIlw7aB8RAaZkEz/GJHsyO+nsyWKml8v0SfH5XE6K+rs9Ij0uNNPL5b0Shu7i",
-	"wfdwW+Nsp4jXnBR1R+CsKTGeYgRe7SXJSIJ64oVy3EfYM4bW6NM6Ix6R74K07eTi3E0Kn4B2v7+48ywy",
-	"gQgxQvCfXnqa/+ml+5mbRB720HVIzH/UrCt+2l0WjXPAxOGNx6b9cvl9X/vaFxFUr8HAEHN6rD/jmKFP",
-	"bpg7Z+BE3X4H3H4/tfejKqP3VyvHYcCMOZXJjqkD9bD/curVIM8ImNovl8HgSsqZtSg3bolq+zASJnV+",
-	"G7QZzAAIB2SsOBkoMgIDeBhvSZerfCyfCX73IefwkYeeLGDFCkJUBrvNK1owueB8H9Ii7z/PtB14Xk/J",
-	"tGNrCBZCqrtgxF8QUrpJ2UbHpndzJqVZA4YaQ6usRq5ku41OIlnL8tqSsuyxqtJF/lKlGyM30Vjy0ZBf",
-	"Cyd6DSnnSjRGmsmCHQLdmMiaG5F+dgSFq4cZw3dny1QPq5eHw4vgSEP6ypSFDQ0pr5hSjyjQ7oA0x5KR",
-	"Z256DBKsPYfdcmwGbIAWG9/0KIk7NomG1n07rXqnOQ7SRPpsNCDKCQ/CSkOBPM9vmvYrANOda2PNlL0g",
-	"f5G7VlNWHOFKEfTBHl3LS4gPoACH0pBAeKkaOcJRHYLq/BXcHOCg05D4eaJ+hcod/h/y/ka5cVtZF4Zv",
-	"BaVvVyWTQ9uy5ycTuVad40wmO7PXSibfzKyVqjeeI0IkJDGmAC0CsqI1NVX7avaF7St5C92NH1KkfmzJ",
-	"TvZblaqMJYoEgQbQ6H76eaI3zBVQ1Go25pUj26hxkl962nKg6AGZKDV2BH5csnMgKt+9JvVAlN6tOZrv",
-	"PZJ+jePwknHDZkob9vIIIP+mzcIAbbK9V268NxsgmBxTMhMNHmJyBSEOAqfjUSnSiNo4zbnhw1JpL99l",
-	"1zNXMwZzI2FpUdV+XXgC45FgOSho+qjOIJiG508zoiwResHn8y80UOWkvwIfwkdWqbK075BiZlJTRTNG",
-	"Zu3ANOIzoSW14It/DztoUXPbkwOqre7jhKWuoiodsBkU2qlqoi+v5QlLQRvRKYx6KTIqc0/YTIDQNxbB",
-	"qRshNStkVi5ykePv7SzmRlX1W4wWpvZTEk4D2/xC053wBreFWAr780rwnD5zLq77FPWhRVbkAuujCgk7",
-	"g7uu3pW+fizIIrtW9pIePm8bF+A7Gr4uuQ36mlaUwqAsKxitUVA7xZ0Uq1emw9okOsR4Z40oDOmG/sij",
-	"xmOkAEIlu0gglor1pnw+F9Ju6Squmzxlb+v18/7x9QL6NvZYvfVta5KxGNkco1wuiOfhXU7bpdCGCAtp",
-	"ASOCDCYkdAGjD9PTV7FyfaMpeMzNvcKEmZrNeBsKGfV7oMdpQB1EtjAtZCdhsEiLvBsavVuPRs6JrxHj",
-	"M7szSVdXiiO71s5I8dcPC6XDB1Riw6VdzuwDRY4GykslRWPLOlSxl3UL9goEYBKnW7/Up5jxQuygCfBm",
-	"46ICqY2jFK6t55faoB2UWoHovgNjbGaNc0S7XdWCwRrQhSqyaRhtd+LzN3GplqN0wV1CO5qv9GbfxK2Z",
-	"hFsfuSpr+FwqkzAOhHxgwXu8F4Z22p7+qjHD4vS+38+n/FZcIrGDvU2TrOu4PhNMnNDha9ZH/drqVC3k",
-	"j8JURdYW5i/nGzRa11YmouYsOui3m2d/pBq0m+mELyboudgfdeSKROWJqtyCCnnEYQmQ8k/wx1+uezNe",
-	"lNe9z71N1CLhPKoWozjBQ0VIrWEDaoGPH2xgEoGTzWHkcvNCzxf2Rx3n9Pew3yF161KxeaUyobXQyCxS",
-	"GPAsB7EsO5AB2I2/MIQzdKshkWQR3ZNn6vTHNq+LWwlGVFd1jaONbyLmKptuAEBqoZHMnUiAFHgoOwJD",
-	"gI7pbilvwC85Ftw2prBd09pr4TFZPWiIPsR6sea0NSzPtRlqIfZDirYE2zqcFyyf2MwZSSWUnjqSvBIK",
-	"mIHRgQveYCRG7xXOzY6MJNLoDE07P31+2m8FRsiyQ1sggM64ZiMhJJsKXiGLFR4YamQGxM3VjpycdxGB",
-	"g71hUKmgEIh1u8CLD2XsA/L0pZeLtvOZ4ow0nQk9GZkvkmKJctyYq8R9tbSHzWvZAR5VN3uuSbpUGwHR",
-	"v6mRDnAEA2fwdtByFx5iLoDkPnULlF+a7AAJiQ5pjJijHxAglEAK8GYbkAdb5xms4+/xWv+rYSgG6UDb",
-	"ejEkZPYEK9bCGFiA25HOdOs9k4KmWrSV+6W5uBWlms+ENOkAh0NPUSxCsIUORVB80qDtiX4JlSmq5F3p",
-	"z3Xo1O4ZdJdmoikZoxTwnfwQOWtz+8f2Wl8YtG+roisDQuUG9RxIIe35tjJ+/lCAuNvydsrp3225DQvV",
-	"wZeXDcb3J58NbUbnzYvesNte/kON2lI9v6kRUtUsAzJyrKquWpNhtZBd2W6CEbcjDTfXSm/MojeVx2p6",
-	"N4We7rm2N52Y39ToQZyYFmrg1Vw4HklIKqnqxjqdXVK03WCt2cIuN7pDLh2ie63OCowKUiYlBMgLctY1",
-	"ft+ylT0ejiT7ymntRtUc53lxH632PVnsBGT4DzXypR3aiHmXFWpTCT5rLWL5gOoNQaNJ+zKC03sr68R7",
-	"SxjJMORrdSG9eFg2rgcHyf77xeWB0v/wvMO1/EGb/d5vQy1xrSADiWt5QrEtRCvcCsYlpQ8qMVNGDFg6",
-	"5wst0oRJZc8OsH5AzofnQyXLFZGh6cBFp4Gm7JKl2qj5UKql4zgDR9Z+qJlRyl4gbkWVeuY6d7QGEsR6",
-	"Zgbk/KElWPKLzwa7xGf0SM2qPZMAHfOP4GndP6BQBw5s4WqOq25b4z0Oko+7ZFkQ8zevsikJtocn6Cm/",
-	"eP5i8M345Yu8//L85ctn2df5i+ff8Iux4LyfPX/O8/75c/50NH42Ph9djPqjlxcXWX7+PH+RnT8f9cf9",
-	"Pu+/7KAI96x/4YFlIRe/D/ksj4MGMfJhIjsQFG9yHYjLMdJ3I1ZR/A/eFELMp8zRu1Ad01SEmmniy3ZR",
-	"wj3DkcW/RBDF3SEIEnnkW4/DjbkZ/O8oARZod0JL4m5roAZ2cszJlv9WtCJj77BEucmxjeZj2+pD97kb",
-	"VUaYJRHHxdfnoNtuRGVN6v+S+f/aP/mGn4w/fnrx7PO/tUu16I4yHareB9trWOeXrpr/N63kE6dEWegm",
-	"13j/2cvnX7/YMoOiHzy9qL3Dr/zkX/2Tbz7+r6H/17+1T62Npuupyc/7Xz/9+tn5y4tnW/k2Wnmwu2wU",
-	"+rBtrN8DpOyVmq/WrW8kpp3OKELR4BDoc0cUv5JqCQEZqaSwW8NKZkNCrqUuS1GY9mDRjWiswhhU3hCC",
-	"a12F33v26Boc7iSrRC6kKXipu+4J6jv1Nuipmm+pX1jvoAhrpVmm5sTjGtSDtg5qaI0PE6AqU1ibaIS6",
-	"B/bvbQSOXeP6pnM82wdrZ4jwbh1FOLkclI+Jb/UOXbZzB8HiUSMM2YNi+Yp99/79ayYkhIcEbvcgA9FN",
-	"DzLnq1Lxlo7/lmvx4llzaXrx9OWztoUJ7/KB4NN1wdyOXR0aVN9I9ljMb8QKjx7Rsy62afNSdoCUeP4q",
-	"Vm++o9bs+v4XFy9fbtumsWl427ZBDgRK59Dc8MfGvTHuY9/jvVpftpqU5HM9VaaVT69St3bZ2YDQjwr8",
-	"iHCFA05HEwvATk6Aa8MVPbHNkdrLPe4gj4LERY1AinbcL3REddWmvOsgCru8xRvpmLd3jKKEH3qA/F3S",
-	"7i7ssLvz5R68Cd9e+TzoTnfyJ84ddMeaOaRxQ8TikvXBoqSSramHpty4qdVK0KDF/ZJENr2LitiaXa4f",
-	"3jaG9VxcbH09rNRc6XuElQ4nZRz/0Edh4vZt6pjvCiz6bOuU3c3wQyVEBx42AhTtmE1Rd4w1E/zCKM8n",
-	"snm9fOPXhPrLa2H2i+AJQ6fXdqjDfSTqfmlihrSoFYUrKfS2QvBNrlAfEwGAUVuKynrYZoeJGlwdesPN",
-	"/ezX0PbtaThVi0q3h+T9NWpu2tNcEVRvaNRkUu7U4ZFDudbwko9EudXm/4ZXbSx4dbHdOBhyu92SG+m5",
-	"Zh8kzZ7zTW7ri01D001FsgvJw+al01d1bqjYbMlabOeD6FyTO8dhRy6GPYEmdwLWOYvopLDd4nnuVS3o",
-	"3nujCXSgpDpGdVNStPvlQmqzK8kY8pf3zHBHYDvqFp/Cpra39oZTdbl/ZPcuCo5bvI8tNa7ZDZYdHcvQ",
-	"51MlRT6cqpnYz93ZyfFsOJzbYSiFYdAizWyLtsBPcDRynAz5HiiKWCWXF1tTLb8QV9SmzNi6aQYuiMjS",
-	"tqoqwpC/Iu3tXRS5O1UqL1kKcPgTQmN48sqTE5Av9xjEFgj9+alY/cd5NlsWb4v//s//Os2e/sP8rXi2",
-	"OOyciOJh5mZvUj8ATnZs+/jKXbvXBoPYvOqE25JWe9SO3Ub2rw1AYakybo9Dgf/JGviasFebWUOc6SFd",
-	"/Ga4ivql/VCOnv4eP7mrw9+gAYj69kiUOvBE22Mt/Q5JyHacDggeQaoq6oRIw5YEktQ4It7pCH7eZecy",
-	"1OADbh1tubCv9zheZJSyhaZtzW1Bt3emaUdiU9/7WqxQuuTCGp6mkBsmfgeJXB0VM+qkLkeya8zsQzET",
-	"1iF5LU21aptUm5oLSrOVQNpEsBsCRAVzgUrH2Fa6yrejpaDlSXkxHotKh0rierfs/robF5C72Osuh4W7",
-	"OOmHMtranr5WC+J6PfGGuc2kDwEoqU2Rh4GVvCdCgS5a6HWM3v1QfIHZYdNLoCm+X8xmHGcfsBxv+9Vr",
-	"uMhzInfRPuRCFiJnhfHcjBRmGal8RVWwoNfgGM0fGk+ozXxPZ+o3NepaIRyFAASQsK4FiwgSpsr8IDpN",
-	"bdit3Uvg2tGNqP5I4vjaiPmAcevqo8hyQn/gyyWUIEyYEbzK1VImRF6esP/+z/+qrbt4ZTuD/GoYrHNN",
-	"AJqzeSVuC7G8DLWCtl1RATXydsNFPn0TkWh8oF8g9SfWuvsNIkLQaiofkmp5CbSDglRZ8UmBhcZZL9fM",
-	"dvHcqULuqP+yujdJwnq2F7u3y+8BKt4W0ZG4DBUliOB9Uf2Z3wqmF1kmhJ2WYV/zD/3VPTUf2SVud/DQ",
-	"vFKTSugdlmUx/9ldW1O6aNrsKphFoWukkjG/TJQcd9AwqiluPyjNRL7qUNP6YyFhbUcFlvN9DuZ3gbTW",
-	"UysODkExOLC0SECkCXHt2gt/jmyiw7Oj47jDWhNrsz3AF5KkGpAeXMwdyMioMvfMP4DurYR1S7H6EJwg",
-	"1JMSY74oDTI9sIs+012FhQ5RaRTQZCSOVAK1OLTIlMx14Ikhfa5T5vQsK5HzzNA+R+jj+GP7nFZRKmXH",
-	"o4O9XgOrB65lsMFUDPkKiSu9bvzggeERbj0+raTYUD3FK/umuNXWbtqq6liJuYoMvkMlgYYVhkqrS4+p",
-	"B2DijK9wJaKJigeRfXib+M4tQKIGUv9FSoZdk3OmjXXo7RhGwXbcJes3CgYdV24dVXPR1o22Q9ozzR9c",
-	"gUGd4wtKEGF2kZCF00i2W7o1cV4mddF0jGgBJ69uYrWWepiPhpBqs10/44XcmquBJidktLVRqFsFGZzr",
-	"wq7FwasDrMc0Awl9IKb3u5b9N27Qcbgis+9Rll1RioWei6wNN7K3fMmh4kgCzsJ7H5xbKdVhwaDJBIuX",
-	"tYGSiopr2riA3Xzm1AmeD6xzkbClGLUWRgi7GLevHGVxI8oVYj6TmmwDgNu0nRxGsfN+vz0i1iHbAXck",
-	"TRqIO9jjYqMAp8G4SYwiBUot7sDJB32ILfDv2GqkK5lFGd1IIj9mTPn1U6wtSQg9MR6DuUVHX/TMa3SD",
-	"zvXpYZ3XaFGUBrsStJMjRA6o7xdSbzzIEBQMKqXr8QD4+VZlZKfre7Gu57+JIgaVuhFZBQrd+M6XzLoG",
-	"K3ccxA0WLtgdahUGwFNitE2lLlaWNxEJC8QaHbTAk2hoYYjLw76DcxjaOEp2bCc88l4sLvvUsu0f8mm6",
-	"fh6BFI3wlrnwKlZS7TCTnVCrbpKsZcGkWKbECRXVuoBAxEqYS5bSABGZvDvowQWkI6Okh9mSiHdFtF5U",
-	"CaovWRoOqXQnJUs8dOBvrC+IhHuw444qLrMp1cKTl+FMxhX3zhfGg23xhEltXafPBwcThc4Ddf4UXNwB",
-	"ABPhGFYKfgt5qZgIye2YUixr4bXo1L0lbH9X7u8OXcLG6nUHBVoyBv+ELUaI82x9Ox8b0ULNeaVZimfd",
-	"tL6X/CDKUrUSgMHVLXei80NhpmphYJjAAMLhgEeYJbCH+hOvpu0Bk/XT/6QSosuj949oS/h1QGz8Tzq7",
-	"tl2JOevS0vMkFm70YWpwyQSvysLPPJqRgZ3W2ZwTqq9EPSQcjUJUpdw6DnBGzKsVSCtHWxD88HQj2dlO",
-	"SxROwqELKGzqBHqwCPh6TCcIaWBR4dKeSYMQbBR8acnYbgiKxNMNAKcNCyPO+w1BkANrSBM2xwuj+TBB",
-	"o/e67O5uFVC8hGiFvOVlkQ/nqiyyoi2z8zN940vpiooJOSmkYJUYL7TQ7Eup2F9Xt6KSKmGU98TyOzVm",
-	"1aJEbjv2TkzUEzgtL3llzyf6lP1CC0FBMcyVzPDkb++MJRbs2cUFS3HQXXtTV02KpHFjoE6RuX1ojTZl",
-	"f9rA0ULmpYiwbLws347BTd1FxfRj0nIixXtGii60b9lt6j/ev/2JjUo1Yp/wFDVg14iaOMWfnd2eX/cS",
-	"NufZjR6wX7FhEEr++PmUvebZFL6Dulq4UcI4M7w6nfwLjrZq5p+MT/0C+0snTCvirokIlVGfpxRsMS8V",
-	"B09AwANsv9r5XxZxGi2qh3jx7O5qUTC61axD+hP4Vu1IE8FQOq8WUqRQOGw3dx+EvmSi1GKLJUllhvQ8",
-	"kaen7MovgChsKBWjr6E2He1psxL2Hi8Kib4hCWTU3/VHfhOIMJ2L4wJsUngZOtsT96LGVFUxKeRW7mK8",
-	"Cs4yi7YAWJNmj4O/6TyxouahAZcNSFgSuTK9Z+JyFUXl8yXgi4qxcVynuZhX6rZwdQNAdOn5T6MFRC+y",
-	"qXUf6iM/cJkJBDPNBJea5aIURtxzqYgqMFqMFguqfYMBmsNcPAo4HaETZq4HSIl9xudzkQNae6/z03tf",
-	"1HEITfbGblVfFLv3Ib0oTeOoT5YOJ2g+n+9yAJ+CU1kr7YGfZ+PJbgfwpwEl4JnkqtWwWki/F1K//hr8",
-	"M+9OBaepNyq3qMOuRy6aHg8+3kcqupyLNQficxI1DT283Zs2ajQN41PNplFX+LYt5A7N+gg5IHULhvEx",
-	"6bmtnAI5uYAbgQswxGrQTJWLmQR2VLuxxDEcfcbnBSgTAq7KLjLnz5LejFBB/k5Atn1NBaeZuO71Qiaq",
-	"lxc5W6kFzGx/EbdX/e/e549roRgKte0F89hDz6gLIAM8zbG7TdmPNcwMebcptTN12nlLoc1lzLq9vkPs",
-	"vGB8V4zHb/3cvWOoJczOnfvRT8qucwDsb7CAQx76S1XRuWDGb8QTxoEXZK16L3L8/Txvw3E64aqdRidS",
-	"s9Ox6zZakSviKPYv+v0kypj7yEOj4N+LyOL4xqG+PRLlcUz13lEyPexK0qx3h892+T5B0+MVbGfgStot",
-	"DKKCU8rhtFRXupesPxDcWP+63ilw0h6JVx72Q797b9lTeVut452qLmnl2+YKAb6lzd+5bB65fey3K5xF",
-	"tmVnArk65P7uxen9OV6pd8y//II/2ErUQUJVNLfDHHSNC/0WNaLLiXjvMQR7nGVrQYl1OEewHm9gqmIp",
-	"GVeKKUDMSbNULaWozuwUPzvLi0pkRlWr/1OJcbpG19Ck6rh4tpGPZ5fzo70jpOY2OpUUEiqkF/KdQLx0",
-	"rnRhmxssilYbJL65u7O7IXqxwSn0mdi/qbaSGV5SAG79RX9TIxLiNgzwcwPCBWQ3kWrHuBIib98HdoD9",
-	"dXKfxckxQ40ZCTsjNTPqtAPy1nk7+/NIeqqDQdHeoa0I0K5RrUEo2xedQn2ot7cXhWXMqhee/9Z9/GE1",
-	"F1ddvHnLqWoNGodUPJDethaH/B8EGpycb42ZuTf23R1zxIVXTsiwNlokeT/rNpnnDnDTFt3LueGnmwLL",
-	"3JiqGC2M2JPb+o3RLPw26ajbpc+epElIgTikiKA9edZa1mu4tf98h3C364GN3eexB811eCHNLjW10WTs",
-	"ANXMuOQTkXsMR+Rv+DO1vVnr22aLqqLdYCM6oPY6EdT5rtmdUozNUC3MBrAQNlKzKc/tPl8pNWv3lEpx",
-	"K8qOGy3sy9dJ9mpmQMyNsJ7oOGVAA5S4UcYCoWCzHzsWmp17Elb6vcTPsT/WX/SdH3iQA+KGU/REe6Q0",
-	"uFJlsU8hRWP+t7hJd1JjB54g/OHh566bAsP7yzmGlWwjWYer20BfFliAm2v3+en5+emzrWt23PbtQo71",
-	"CflDoa0zc986hs5Z/gAFDfVnH6Iqo7EE351Er71b1kuhHCdcU8XiX0F/EfgkcLXZUf3h8B7YFtpLJJop",
-	"JMtKwSs6U3GmeUl4Aw9d8OzXU94ui9KchWas9y+Q2O4txtOuE37QybMDYgua0UZYB09wHxvHg3ah2Y2Y",
-	"G7tQidsiF4Ql9XsGbaZJTy/motKEIdwIjygLKcjYN0AgWnOzUfPaqcZFVfA6oOz8YiejI0HAewo00/PD",
-	"O/plzTMbevc0emLrFCxm4m1MFtsscLWtYl+++/4Ve/r06TdPEB8QqupWRHBVX5m/rh9Ln23hQaN2BJRk",
-	"G4KhTa8VqpeKvMtE90eG7k+Yvg8HSIS3gV+dbkjwq3F7hu6NWRPiA9E6JBWmNUTVsHJd+IS7U361T6ru",
-	"CrjN1eta/LPtPbXjTgvykF/Y5cG6XUgdvuNKv4mDfAMY13XzBjQuScRpYRI/JZ4OmC7+Je7NUm57JUGS",
-	"MZrcBHoly+iazbaVB9nltxX8HsNXUTdCts1+ODTsmv94UBqUaBNW+1I+gNLHQneUQbz+nWeQgOYkHrR7",
-	"4cOM52Jo/YsOlQTbzVRSxnMBpSnEjG4CsFYtTFncinpRKEpnom6Q+3ED2713N6wf1LLWc9q8EuPi9/al",
-	"Ast8simveGZEpRPbcZXI1EQWer2Ro8oMn40/fHMYdaO2PZoge9TmxNvwVloAmAMHmcAwmR5w4t4NBOam",
-	"XiGHeauUIuIEBzXbxB+dsjcOU0F3YSU3seBXzdIDOYznkn764nl/M4t00kNZ4XaBSa+CB9dAyVoBQGU7",
-	"/H7mjFUF53BRjk+3Anm6J0TzdxtdqjYEaefIIRFyG7mg+3xHip71Web+ai3PotV+Bytu1n/Ap4lrYOuL",
-	"hdKdluSiYHNO9WQu/33K3uMpkgRWeSUwjbhOWVjvJSmWLVYrVwCsu2SzQutCToI8PR4vIB11up2URJX5",
-	"3nfneb7bvVsczJQIgPIU8Xw66hRr387klRQDxxEAYdGMS6Y5VItQIt1ToLsejo500MRaXi44w64Frec6",
-	"O26NyeGt5pTPi1MKgp0uqnLrUg03g35oMyFXjds69ZdYkO9qz5e8MDphSrLlVM0SYv+ye2ZC5Sl+9yyV",
-	"utE4X2DBMG5haFSWCp47+rrwshf9ixcn5xcnF/0P5/1B3/73/+zsF3SICsPQCcp32xdppBklQwpHEF7d",
-	"+TAdC/C2u88B8hkYgq57fF5c9wgIGcid259sqhXt080eOnc99HyPHlqLHBIKmqDQNB7tpoKJ6k6Os9C+",
-	"OjSpBd2OWKVPW0SdEcjUPg9iTFNrYKQeu3jWvu0RAurTHiX4a0laoBRzt2rtODGaKnXTyreqN4qs2Auo",
-	"6gsOhVBhMxFGXwISacDo6Ls7POH+0jgt1QdtZPbfCetZVx7SHnGRLOYkhiOYNkVZQlxsZ0HboizkpEv2",
-	"94Mvh3cS+lBrE3RKoT5X693PGc0j0HJ6czfht80j7fE+Bx1te6puee5f7ce+AOxeT7grNe9Gx5xjaair",
-	"tN5uW7xAD9Qu40FCbQdzAihHN5t6jdge7AdjM17Rw+5zImfcRIVDu4RrupzOYoKwaXq9Swx2UXSIS01S",
-	"v3VXvyXaBDIrG0Wl4QqQqRiwCyeLyyplAIdg/aKFzEXFlny1RaN2I7gJl76glefK4/dagBbzfO9Fy7pG",
-	"u3GK0DEWfSmcMQkuzdHcjRidPY0t9XJkRUnEDgDLYrcUVO2tNuwaZOttAWO09D37hX7VARPwDHfOhwV7",
-	"d/4qbOZ1GNL9CA59zLmdVCfWRKQC+nZuLtvIrvDnQei58vJ2z1W/mxRb/G42c4LYK/xrF5rliz3iYpXQ",
-	"cyV1x94IbBi1BQ0XlYCzPWd/Lb5NPAoS3GW0xC+0WzY6Fp1/7rKKwljVwgacGWL+2CnQvfuq46ZOpNTJ",
-	"zaKjkuSHDx9+ZnhBS/908aWqm+GsY50tlZysW7H9yQ5MqrAwebP24XFHZNhgNtLbQ26NLjlE8K25QD1M",
-	"GK51bNukvnmeDrpWEU9VQ6aNilOF5qNO/XTalBF6a5f2tjWQGnfA3n3YXv2ZEyv8PhWudIjxb7U19heX",
-	"TrUxzsAobK8tuMsDz/v9DV5y2x1fPNv7DY7pE1fCFJUYdjmQ31VqjplEgLjbhWypWpbtOEmqQLSn645Q",
-	"LokVIXjJZVQpA0EPT3cI3iRIwbY/iVyymnzYsx2CvF3W+g59kv0U295K4RzsFVYI2tkMsWtK/FcuYoOI",
-	"FpeF3YnC4TWe2wj3Mi0mU1FF8IF1xUcXlu8nraBN3jEP8sgr3Gr+i/mwjdn7g1sbG/pdSIsTDTLE9XDD",
-	"3vwS7cp8m4cPZ3ojX3LbzuFT44IbCWDco0Zt2U/pjh83teZO5f2tEZy3hHLSGMFp5ExqB+x7LpZbaq2w",
-	"De6iA7Vj8xra2Qq4AskRHW1hadDs/v31B3aGQ9TVqD/YMkxLWTNjwabGzCE3UQmtmVoYXeSwlsyr4pYb",
-	"O6UMkEgmbCFLew0s1gD/t4tPWaqlJm6yRh5tt7WyhVLFtnWD4Xd5UOgppQOK6DvvCDLpRJDteY94VRW3",
-	"JFZoppUQLOerWi7E7epJz90o0OK1e1Liplx9Xwnxr33LlNpTrHa1s99g+oKAACMxKWTd5lyDZxiPB9XZ",
-	"JeKXpgvb5qqwDjhHpJ5sbXywy683yk0GmYYotH8x6Pd7dXXh/snFx1/7J998HPzaP3mO//y3bqm25hTE",
-	"8n6+wlho4klJiQsyyientj2NCqz+i3s06F+tnJ4EufuXp1sQ7M3VT1cAPx/xJpPe64Ud3rNvRVUWDZKI",
-	"F8/2mxFgGklNpwJa2Do9pqtGkX2oZqcK7ChxEzJZXekrLK6fbimuh/6pZ6Mi/j3H0wVMwyWXUuSUnl7L",
-	"JC3kCEsKsP7H3ZBtbQFSfvbW0lU9KkDqRU1bqhshIS8Q+uLzRzsxkMUdaf4wcQiLw3lo4lrJ+J7no+mq",
-	"q+bUP70tJ76eoutu4jZzcg9KNp2spqtXrRpAv0xXLbnVKmL9M5RUJed6CqyEWM8Olw+u5QlLXWvThKUE",
-	"eEwHjLO5qLTyhqRZsB5/+qXLL+E+1lrsDyn3TYaG1XR4cUTzWkQs524//+dCLOheY1i3bYvmHMBfo9Xw",
-	"VshcVemAVh5qF4GjOcOfuJbhxV9oBr/3NX14d6CDtzfHA8mQ8AH2EwcrH6LGGEUAPNicz+clZg0gFJbd",
-	"JEwLgxAAeyv600zFtWRUN/KFZngzfHilSjFU43HHi9Qeh78TsOdAFyrkJ7JDgawTl3RDSphie8OzgacX",
-	"uHKAdcVeSprqBm4CEBxoVqakdYV3adWUa4DcTew+bZTvVlSr83dwBGEevY48z7R3LLlm+IMVBfEghYB3",
-	"ErJS5cw2x9okAmPVeGynXvRJXuj5wog8+mheqVEpZjRs1AehQrVSJQRvaOOaCl7lTI0T22EgWQ4MFljP",
-	"sFRsXqkMqq/AfhKsjnRZL6pvtc4YDSw2AazYNombof2y3hbbsyOIiyooPAdvyH5ofDfCWpwOHI8jUNtn",
-	"akZ5yUsYKlOpcmgXcOH9q/jOpVI3eMvTa3ktYcZTfa5zyxI78WWB/woVAykaVDniNJk9y50jSMi4ZCPB",
-	"RpVaTKaG2QuRdgCIIUnTFAqfB0ji5FmB3FMbH9hr7GE0Ta4l/EFwF/sd6q5DE7Hwe2gv4Fkm5jTwNIUx",
-	"CAGf8JJXM/yHqMCCoEeH1v2Qds6k7EvOID1fYK6KEE45GUU5f1Lnn4zWc4cIp3o76wqAh2ndm/pChVFW",
-	"uMabs0/6uCUnYp1vrDz2WbRSuH8GqSqarLFCZH2WhA/cJAmf0BwJH4DFQjAYDBbvHywspp9Gk2nWmDiD",
-	"sW9TH3Cks6n97Yab/hmwTaSxn/Tahjr0HI001A/zagb/F5VxPRmGuf1YQLt+JwZli8sAW/HnpAY86sjC",
-	"QFJZyFwHABNsq6DjzEsHx0ycXIftZPjrNzWysxkmrP0bRD8K0vzwEMLdsjlTiOPp1oIrHuW9oWY/iTWw",
-	"QjG8Z7X3Ps7OhZyuOvTDopL3IULJ2xHNRXs6bxuEy665Y4+8ukTa2wgDEDswCeyTHQ/CmbNj39qFcTlV",
-	"4QvbDJ+uQ0K/SsNnBfL5FTIrF4RSfMju7kKrQQKQz0TUeafbMGcdk4NWGLBt0Y72S8DuADeLZSaaAINm",
-	"KvaYAf4c01rBqGYz9G84zdVW8oPdDz8tnAtdAgikxUGsztosrJHUe7YFtxadprr4HbYsYb9MFRbauKPX",
-	"9l/wm5aQKOkkeAAgAdlsI6K7dxxp8JZdook35GKvWwkaSYJzxih7YkFbS8HLTN26nJ527d8YpfVatmHj",
-	"tYdnO/Ejamn40y7OQIlzIxbzrk3llzZqjfqac+pcxJTkmmJegBnPpoUU0QkkRWkoPITZdUMtpW5QC0cn",
-	"aRcCrL9QeMnGjk6LXHhXRCm3vx6VZO0n+YZNGxLL+3oGApUshjQgd0QUHhCF+KhqcVEwIecPoB6HXuvQ",
-	"2k5V5F3kmHhVOPIA4adhZgq+/ymD4DzGF+BoR3YCy5njFttp38Iw7VtqzT12rqko8244kONxgPXFcbXa",
-	"7f03NbIfLOP1d9CcouiXJyQnijktiK+sKB7CTczj7w6XMPO39hSeN+riH81H0zkRIxrYCo/jvgihwoEL",
-	"vfijSatXuG1MfrDXtOFXx+Xe+NVm+W99eL4Vtiv66BNFWhZU619oL5C30DV6rJiwbi9BiV1k2N2q55TY",
-	"pTJF1iXeuizKEn3lWLcNklVjXtn/uX0eiTJdFATgVHoAwMlSuInmgjsuLOscFNB+GZM1NTCdimJssJo2",
-	"zQluzrOZOKnEnBcV3QkjM+uUCj7sVNhB6N2dRtkxva7z8C2kEbnd3eIC7E3arNarHxImeyslsvyeLvxM",
-	"m3jHAoeO/kK6NdSPXBNWjSPo+5eN1QKjYjNXucING4lMRaKEZql2HqqdVsm3trV+M777Iml9gKEd9faN",
-	"mSbb0KjJpPQk9DuQq3t2xQ/0y3aadbrvpjleY16u76GFgSsCE3M0Sqd3rtl3AYxty4e77piCiG6EI9Sh",
-	"aC3zsPsPU1XuIN2VAPUv7UKI95FnBYnfu5tY51r/k4eKgIihR8Rfsqqww2rHGI58IbMB5PE7ojv30o9s",
-	"g0wGpSBauzx00kEm12Sfw3Sqe721FSuJ1aQ7EN2tRyUyhm+rQozbEqHBlZDWlajMgHD3qfsmjaE4sYaf",
-	"W/US9ws7HGmAPPq4XeK5cqsay7vxceU21cf/aT76fuBzbkJUrwN1fhBg+f7u2F2cn/suqvUe+ntkbk4Z",
-	"2Z/53Y5rf2r3Sp+/XHIdhPuFq89KGgTbft1oC+O4JoEvdNgFugsu73SYgx20BHW6dPyjKHsbyQ1JAjow",
-	"DYAsIVODTopR6gaWWagUvpcUxb3X1cYiepcl8K8Ntke/DmF1Sftfw8AJ6VW8YQUfYvWMbdNKZsNQi4Pu",
-	"ST2rEfTrXS4mJGkWcojDArUtKI0R/ZO2AkxzDJGNS9fTIvU2xu+B+Rlq6abQzEEA412e5ZEQ4/S4O+Im",
-	"O+S6wkhd+gT3TnwSjXhVY5ul8K9dl1x6xBHFe5Fu9sHzxlczyLk7G7jX1NukSekk7J2pXvrDHGlDEwW+",
-	"zAONtueipg8cjpBHBeZTd2CF7mOvQeFSVbWiG9sVgVTAv+ulezo3oFENmY1TVrf/hA4BcXsbB6G9cK39",
-	"+6kjdCka0VZUVzWKD/jw1rG6vhvtQ+kQTVWZD0mYuyP0gDagL0GvGWqGPMWFl2gjxMZIeMhFtJHGwagc",
-	"BusqDPPScTv61D5f6YSCNf5LPp8jOCISb/T8MS9fPOv3tyHVg7ZpFyVxjNp7/vzpi1YZu66lAN8AQkuu",
-	"Mh6+bSVyvYuDVA9O7HZejsIUawfliF1NUwk6pYmnEFOyG/8lS7VR87SJr79THKChJldyjG7qKYSx5vNy",
-	"5YKb91rNXHAhGu+d+go1bv+OO+F6d60dVRIW7/JYT+Hf9xJT6lyzYtxiGs7UgXHAabeXBah+FRokR1ak",
-	"ogXSuiS5dsy4Scv74WO2vJmO1BTa309J9qUdmycgHTseJ5G4NUW94GWbr40hQg8ndKqQajx2cC/vkjug",
-	"Ka5AjtXnusmw2AgK+0oDLH6JF6W4figovny51klPEn85HGgnSuVxxdGXbt98kqAinbs6aMtH3TXleheR",
-	"OTz5tLzRu4Wkgzb4DRCTtfeG6qFxU2PELamn7B1J440Bt7ccRBp5jibF3iv1QD0peGX7xm5aEYk14bdy",
-	"kZX2+wYoEN4/vrNezFHrPnUpD3uhZlN+C/pxqGTLVsIcVnqPnN7OCFLNKb4ksGfEg21qG3eA3Rll/0jC",
-	"2ALIwhosllYdSCKRzgJbto+r/AeVvcdL7fGqMNNhLuZC5rs5eknkb4GqD2zFmC4AE+Azkdf8s5bzxqUT",
-	"BKotEhS6wMwAIgjvdXLEOvDhJje2amsbKEI3G4f+xcEEUmCn33Q48bUt7tAJiB8HpkPLWNK5NyKniCFz",
-	"mOduL1NBqo1FVZjVe2sZJL7gON/Wih6AqQ/QSo5MLx1VZvjf//lfgHcA68JoB69iIqqpMfPe58/gZ43b",
-	"NEAIL82++sqehvVXXzEsISCpI0d9icgMTnI1CeoPY4KKX8uvvqI15quvTtmVX3AiKDArJHB1RqnNr76i",
-	"yfrVV8CcZm/jPNKvvkqIzgZRsAidE+yrr+gQZh/0M2RrKWBnTdYrkfNrSdOf4NNxRtVe7NDc4neeGUjQ",
-	"Om44Aj8Devarr34C9VrY1nJ9+tVXLP3E5/PPacLST9T6z4Q/+eSe8TlFfC+XtI9xPExdyw/I08swWRQE",
-	"5SphJ3/BS9pTA5N64JOrILWMiSSRX0vwSqDZEe1joc2APes/o9b/rdAGRrQSbM4nAAL+32UxK8z1ot+/",
-	"eAHeJenXUYqq0PbN7OkKkTaf00tH6HAtU/sJoVM4lpL4HRa9f/tUigbZ3vrFwbgQP5jxCph3UgDCfUL8",
-	"kF2XE+bQOwlzsJ7P6cBufNfSvuRu1HFEvBphyuweynOoM7uWITlLokvKKXjD7pf+b9usvzzt66h33G70",
-	"F5lGBQ3YWdcS22JfLaXrAOFDxbtYFyVTqlMglgxYZe34UncBCyPgwdQEqAFdxzm8tfNDQTGVU2PtnV9/",
-	"4JP0MogD2ztfS01gNuBlfDM++ZGbbJrGSrtfPju/eIL9Zs+vEPVGJwAOGNqIitr2TswFd4P5+lZUK/bz",
-	"2/cfKGZr2/AmF7O5MkJmq5O/ilV6SpdBhJyiCYLZR1zL9GfC6F/a+Typ+EyzUcVlNsX9RrM0UznopsHD",
-	"QRvFPphnU2efKFMkWWq//Zs15RSOv1DbS+FPgljxsqQSgFKM7Wb2rVgpn1AHL+DZxTcUI3lnre7kCiYE",
-	"PgTdJ4UAfMS6o5YzlgYwNb6WSOJY3RaZ3asW0jgVeIT8wkhpOwF4yRDkDE4IFXkmcTsnwmh7Q0DBxe8C",
-	"y4Tg2dS1NLx44VKp47rv6lYJ6kjkL3ULAZJ2KpmJpJ0dKhdRejtmLwV3oCwyQRwxpAZ7NefZVJxcnPap",
-	"YhR3HT04O1sul6ccvj5V1eSMfqvP/vbm1euf3r+G33xOeqYwEBWHWRwlzAa9c1K+knxe9Aa9p6f906dY",
-	"UDiFDfMMD/Mn1ULC35M2HoJ3C0kdhfgexvUNedX2FSv/dYQUohxvnYHSS3C9yXuDnl1dr+Dx9gHQqorP",
-	"hAHMQcfBL1xy9nYcZCJba5+hXbWYBRpUTWK6sJf/cyGglIwGxOvUo8+5Q0zNtmBLc8HkejtcCHOIZGiR",
-	"TwhG5qLfR7C9NCT8BHtwBv159huhjkOLN/rQrtch+P2ZiOrPMn27+z1evf8H+kVNfwh2NpDFl7AHwmET",
-	"8NmnGGkacxJRbru9f+czWuzQ1fNFjdZo/MjiQEHqgYNAb+/7Ui17H+1PYss++1Qt5OdO+76C6aud+aKV",
-	"2OWUuF4hWlQJPhsWeUqC/JCDV5N1q/53EYy69xBj2DYKH/BNDtHh7+3uwKFfbI9L5mdHo8/X5m9LVDhH",
-	"FxyaRnOPOHJp6lGeyB80UIqqex5urkD+CHZQ8mrWvbiBp4CLlg4FezX0NOLXsNzXb/gUGKZ6sVN2JRk8",
-	"CQ7HcyGZ823A7cxupFqWIp+I/JL03XVdeSKb+i2iZZnEdzjkEnkVFG0DSWjczu7VMVxTWyO9oVHaaV2G",
-	"78+1SNo+P+YCiYZ5pCWSO4sJs1QI45ZG+PLsE/z/81k0opAJ3XEak8F3zGRXYnawuQxcj23Enb60tDY3",
-	"Az1oYdxBZ0XTUQtjIAvgolmVyFTlQCuNKcl85Q0U8PjMApTc+EitO2dil7C3UagsnjDWL1pBdBha0jbf",
-	"r8LlV9SH+8366EjxV7GiSQLO8LcKaZW3zI+Id8ETINj3p0oLYpjXRlXWC7TuNXIZFZOp+UIzLflcTxVE",
-	"g/aYatF7Q8Hn53rIyRdYHXO6d+2lMKpJY3m8/0yNXtlPp84pKypzMnO6qxv9mGXQ4oWfaUQEjVZ+hnyh",
-	"2bLQdCIKAYEOH93e40d48pY9HvYUaCOdoyrB1C0Gidu2kjmHeqL/wVsI9dwxt5EZ6ukeZReZ0ag7i4QX",
-	"0ujstS7GP6xZHVoXByxgoDp92kdGID4VPB84zHKog08YB9YqUEAty4hHK/o8utql1CE6YJ/ui/rJM7Mf",
-	"+dyFdc9wIbb/rK/WU1Hm2HKf/7G9ACWOno8BudNHHLxFmcBtWhfzVwDQ8nbwqGu5L/ToEYYPs/W9hSRo",
-	"Q0x4U6tqmHkWE1CpzYQ0AMyFsY1od/rnH4CyCGh39lj9qXccnmmnlf/88LO0a/WfgTrW/aeUfQbNjbY5",
-	"1Vjmzz7Z/33GOVaKNqKw1xKoh8A+PSeMRtgthkALEwx63Xqd4dYmgLrF8E3spqzZ9XfQogPbdW18n7Xi",
-	"Nql9hxiN18B9M8PWty1wu55mZySe1uIE090PfJ6FJm48zxaaLSsANEEogxbPaCmkMnkxL7TKBfDOgClQ",
-	"XNMaSlYqLSIGBsLKYDqfjYSQbCnKMqagOWVfumMwxEbhGM018rQEqJfKcyJc4YHop4AUjlklQCSjKvS+",
-	"XfoMwG6eWAm0gMCHP33SeWKmaXbgoCJtbej6a5Ld1ZcstdMsBY8nOlQTJB5y6CWYy0qYxIUhBcPltss9",
-	"8mz36/7RrxDU7X3csSYFesODrgP+7+m6uPI2GsmuxjqYsm/r7g1zSLDQrov+jg2DJnlAKaQKCrPq7FD6",
-	"vrfX1vTe/epP6X4eN4JhJ8PRIhhbN0oIYYjKbA/ter8QtzxYX+z6lrcHcIkW57gj033YFJU5XOiWlvyd",
-	"NrltNmt/+Oa7XrwRuSHYEkXa+c4bwzzLqfKUXwCro+0sOPOB6ISZSi1GpfA+A/sFKGS0I4vxoC9lRIK3",
-	"2BqPwY58PB/etpW8c8fYiYSAdl91MZk9Xe9HD7xsmwsPEHjpmCBg5sQzvTV1BIphLpVcTTqCKShus58F",
-	"/aE2lfmctpRNG4Oj3sY066F2BOw7P0rz+YZIxI8OYiGgBIPP56fsiumVzAitgrVTQz6fp17SyRHotx7i",
-	"5/NHnfp5oeclXw3Jl/lBlKUKrs0U/tx94s/nj3Xans87J/t8fpBjNoHHOAxY3VrchD4DGNqms/UbQxVJ",
-	"E504QB4mCG95VfBRKTSbKJcrprM1lU15PoNxJUSAISNGuP+Nk/wKrI9Q1O2Li1U1UcZ4fJZHFktlhlR1",
-	"I/LUVR+l9JHnRuLzOdXdtG1ndHK/gzG/ooKf3Q7rNKCIYbSPPMjCja3vGt1kBydwPg/5ffJbCc0GWBYc",
-	"6HavEJ54zIV148QAxkrHSPj6A5903ZAuO4Nr6I6H8SNbu3xPR28+f/Pd2wrJ/D8CEilr0ZF/5ZkUBRsX",
-	"osyjjAIoWV7GxRbWd1sfMix5udOyPQbQ3z3X6/WS5hkvS4EbGTGnKlGru95n/XYVPQ/srf1hrfSVY812",
-	"tuoporbsAmeIWQbEe1lkq05n70MN5rt09IPCOPpg7IRwsoCEMdcsLeRwrKoMoJkdS8sVNeJnbMNxhzB+",
-	"UsdoYl8c7BhqT26O/ZpKgmPGVMITHGOBWZh28WgBONtoB6bhs/s1lP3rgGrXwpyyN8ZhVCHRBHHSUisI",
-	"gNaYXwGdrSpYrBweHsGgyhCGOwdumZVwBGc8nxVSsxlftbgLqVTDTM1mypUrhcokqCtChxs9EFegBlVl",
-	"WAhCQUg7AjO+ci1qs8SfFx2WeMcl0E0s3RtcJD2phlqU46H71EXD4SVQtH1WSBjyuxjyXv7sn3g28dXd",
-	"J1Nj4SP/tvt061wjALiwYjZbGOv5JlRaKHJfQBZVE2LhS/vx9xU98c98AsZ32H4I9qeHo4RHCaZon3DM",
-	"1bP1bP3Bna0X81LxXORstJB5KdatwG+F/kpeZdPiFq20MPpalirjJUP2ZSwRdneD1dXaua+Wp5ti+QQC",
-	"+0stgOcGsyrXEk5Vufjd3j8vJlTOgFt1NhXZjcgHMdnkWEA1LrP3oOIL9921vOVlAUrBTkHArq0wdjrU",
-	"Nfjt4FrCkj0u7AwpC3vakDlDxX0gNIRTHA7asMCbp/DGEmsPKi41IdUhIoEFEq5kzJ5YKoHFfjpw580W",
-	"2oCswKIozSl71ahHdOT8uDhcy0osIDslCireuQyJvVwltYJXz5yOLwjlEB9CBXF0borqit2P7e4XNtCV",
-	"zEQOODEcYhxJKthoXEFOFumm4EO+vOj3n8CjZsRBii4zu5IkuOju6CrtpFjGLcQPXON8Bg5cNFoWXLKR",
-	"E70DvhDqQEDIKK9Ww2oh/2L3lBRKhGLEFe65iA+kFCotyNRYUhjJi/FYVEJaD4MYDesdWkiW0k+p9sl+",
-	"4rK4KbbyWtbL00lYy2nZc088NnZPCC8PDcUnwNtd0fSLKlghxcnZpLADCiLbqlqB/zCKJjMVYQ8w6gHT",
-	"meY3BdlmtjfIyN3rGWturhaMm9D7MEyIo7RvB5+6wknHLA+3oEanWVkMfd3YCLhQGzXoSCsTYbm5vtFY",
-	"Fvflt6/fffhh+OObn4av/vZm+I/X796/efvTk7jQK4Re7JPUwsBa0OrEv1/J7C5Hze+qFWD4kweNJeIC",
-	"O8T1sTfo6Sm/eP5i8M345Yu8//L85ctn2df5i+ff8Iux4LyfPX/O8/75c/50NH42Ph9djPqjlxcXWX7+",
-	"PH+RnT8f9cf9Pu+/7CW9aEh6g17/9ByqmkKs1UMgcL0nSS96X1C4KkCort6wF/2n/adcXFyMvvnm5csX",
-	"56NMPB1dvBw/fSpEdj4SXz9/yS/On2YvX2TfPM36X7/IR+Kb8fPnL7Pz8+zr5xeYsdpte7cj+Ui+JD5a",
-	"W9egxbP4iTYtKZYB8MZZXkGpExKrgntxyHDt5iZdRavsQZzblczq9dPbXFgi2t5wZlfEThHDCGNHBcU6",
-	"8KBU42RsTd58T887ohXgI+zzuk4T9NIH9SUdY/lD+5K/YCzciZBhWQwES5hUkeZefG4G8Gfb2Z0oEaE+",
-	"jJeV4PkKgJun7OcSyLPAA0TnKa+KsWETBeXT8W5Nm5w7uQ+QyGVmT1kjgMLMtChviXGVkVKNPcdnIkGn",
-	"NEVyatBWMIql9gL7B0zbdAn6mukpIy1G66jyVaigzEpl26hvirkL6c/UzO6F1smAbR5a9NtiRrEmNa7x",
-	"rqwg7MXMssiinkXBTeY8aevPwo+h3Jk+Rb6s1ix4nnvrf9Q0GPVlA3UaiT16COu3pXXOv6+KHHjN/Jj4",
-	"n56fXLyIfrrzDoG98Ej5MxqCjSvDIRYGfM6OgQRaPM4+4T82JtaCiKKr9QaVD8QYu5PGWlSsxSTfAR1S",
-	"bJW7ZaXCSuMIlQ7QXdiYSEzxOMvodjcROyOAdMIgxYLVR4ipYlAgHEBc8qaMNxV3gicqJVhNB162xuMm",
-	"eSWuQSPQ4NE+hFf9JXiKwvUP4pxEcUN8PgqejMW6p+wNHLCvZXTC9kUHhXG6jqinbA8h4ZTvQ71QtOmP",
-	"jRAgZoW0B9hCAz8DnnHgPAnxViwQaxwB4eTyNq508MEJelXaySCmyJCLx6eTfcqBFxiwSNhodS3JdFk6",
-	"r9RsbtJLhvrbiSeMh2hUoAJyoQNCRlVFniM7TrjoWubKx5lXcd4t1pkATjMgTAJmBGGwQVhITQ/+VQtj",
-	"IKACP/z45f/P8MkZwWzP/JQ+08IgVd2TkEDB/N61vXbFvkxvxNykT04Z5Oa9sKjMUVCUuBboXMt+Ur6L",
-	"w1SHW4NpufhPJLFHJN3AtzNgRNZCXBYIQrZjwGVQhzxEVOCUvRf4utcysKCAT+OpKOpcJKF/HF9xg5zk",
-	"WqbzCrZy4IMcknDlkyAhCo3KVQTKBgKT0YpJtew6375xC8g9Drnry3HjnYU/0PjQEMil5swoj+vF5GFA",
-	"v7iu2Yuz4QC1NPj2broOVUQ6OANaY98fMbfhTJiqyBw/7xpR7VKM7P+mopwNb3m5sD/qVQLaowfsKew8",
-	"XqkKq3lOMlXNezEZqO0zINca9K6mqqHKX+EXGZd29/oc1XbTJkN/T0o1Er/vc3p2NvJIJ+jw+K4j6y+e",
-	"4hU2CzuDsR5/7TCBh2yiZzwYMCki2Yv3xaXTr6ENUqNcunMdXFXCmucFiaVi6wE4vNUXDdgLFGoA2UXV",
-	"mbW5ms9/ds+50+BFMwefCkI1sah7mAC/fkx6Qk5Q0P1mdSsqqXpJz27ndmZRO86kOplXxW1RionIT42a",
-	"lWE5qH0XcbnZGZVNeWX2sWj38quuE/lVEFw56IncvarbCGj05vYkC/stVHaBm6HNgU/rDStz+LcNmcIo",
-	"ZwCcZiq7wUQIb+YJgDOOiMPUGGefb1O7Ab5zz/8z5w3pJbYnDl1vHzFz6AGNDx3uIViuNxeooHM5nigV",
-	"QooiEgwKXMwnES/PUhKBYsLE75mYI7lt5OIi9yHamLsBpfjsdCX2RUidQejP809GXnw2VRBAAT+eR0Bv",
-	"+Na9ACSmukt/33nV68cLmeDb2pEdlfkmyZOPiV+en+68PtIbPtKG7/q3iwTJpby4Y1WmsODBA+VbGhLl",
-	"3w4xkdG4onkEccfMWr2bGttiNh7GvFNxA7Je1dwIfwOgGgUcnN0Da9SSgVyvnuK0Y6Bxy7QHNXBzI0qk",
-	"snDybq3OyD980//klRTuRbbvCVFnH7qsAnigPab9WBtCl/WdfXL/3Bg1BGqREOQWs3nJjXC17NacXPY+",
-	"tX8MRyt/nnTsjKIs9YASBGB+BVCESgXwCU+0G/N2AbZz0kHM5ZH0bhTviTM+vpl1LU5uBHwsaqIkAWog",
-	"3WI0ztBDIvjDQzdZ3FY8v7sLBoX8OoJrPVVIuLGUujDFrbj0sb4JAJGQAnThRroDnxsN8h9hqB6/HmC3",
-	"ATxqrDvqry2xab9e2ANHB/AX2YGJ+PdULpQ85fP5qV+pTq8X/f7TzK698C+RAiY4Ni1ncXFsDgKIEMhc",
-	"FloMGPFmacFLkSf0f2ZULQzxBTq5N2IVVNwKzRaaQpioJAFMtMTT/FMIafqlbIQCoZc+2uv0JEADvkah",
-	"E8nIWVcFp3vwhXFidYW016OFzSnzCPUXflA8mxS8RG/QE4sToLDh5V4FF+51Hg9ovPM67ohbIJr7mCuF",
-	"3T93WSisdzAq1UifzQqtITr5qeMEGbzSKLBVQ3p6pRWcaSvRElX4vpD5j/iob+1zH7m0E1pvu+NQSKzd",
-	"41v29b+jBjywSdcGoMOm/cgqgh0mgaQxRz1c+wf0PMhSHaA6XN94JCiBlR3I1iEfNxjwJ2zx561Umu9/",
-	"uDq5eP7CvcFoZYTu4BEiPNyOTEJfn0NdnRGVvdP/JZP6tX/yDT8Zf/z04tnnf+u1E2y27Z3v7SxyAqMA",
-	"rK4YZ3Oe3ayldb/QHgiOakAODApRnhjoHZjgXjxjPxbfEu7bdkEUlQkzO6BjbMe4tO57PhagTgM0+x0V",
-	"Lda6di5iUZkR5gTZnut27DVmRwUkTdY78EGnDrxVx5SxdvgAEY+tTQCqMbsEH2JS/h1mHtgbGlX7FKRQ",
-	"15aIBsX/AllD4jBU1phBzgv+csjGtjjEty7Ksi/DFJRQttMZUbsiISFY65w45qSL2Iiidnsy1nc3wD0V",
-	"GKh2p6faaC32zkRB9SfjUYKmH5NHycWyjxLu74gGdgXov3UmuC6FFdb7L9Zq5ydA1hYOVLOWCP6AcYB5",
-	"5V61pIJtQVuXzRRjnpnAtrxyMfmkUbpBRSndIfc7TsxDOnQAdCdOjnp6/1dAuO/hndmX2evEcXEUu+8M",
-	"aqN5HcJa4XE1nJI1qg3L/Nkn+H83+xfic5a8INGlULwNqdNAFQVLmXfEsB14ym0NB0FL9zawX/geK9o/",
-	"qIbi+Atb5xZuvzyggsSIOu1+ESJoskc31u3gDAXj9sc3hpt2rYpXVDYEUrIKqITQTFzEdFzIQk/XCd7X",
-	"1yho490saDtr6sUD2kZCtGNeps+u564fDpLkght3mg4aQHnTOf1/irbTpKZ1oaobpuQaCjOSk5rxFdMC",
-	"Q2BFxQCqEgILUxKrbvMKy5s/d1rKvsH2fJTteOZfXx/QW6ndtxUC1UkRCAh/xiNdbolR1dIeQteGelyU",
-	"RlSsFEazOdfalVr6GotrGVuDvbu/tR74E+zzfp+kzSK8KQmyqaUcUAQX7udbRoknuCmCfq2JObTpqgmB",
-	"padj8zEmC6Z5LYNl2nsL+6NKLSbTtSgJZnBREBuce9wNLzHsjS4bVFD/iptgPA6doN2JAIt/sicclt7G",
-	"pYi9BjKBWAml2wmUZXfHyV7LGCjLNuFkmyaCFageuwcW0w2Ydb5oeXPvZT75/yDAFjt+3ZdGFUAX/upE",
-	"tH6OhsOLAPf28LrLm0cK84PFdOJWIzD5ZezSQoCNxpUCPRdHb9KHtXXiEha9sCTNhcwdsdV988YqYK8K",
-	"iRqPRQCktwNlbeusd1jebKcILoxXBoWl2Hp7sHkgUUWY+F2uQvtJAeb/g1vL+tAc1JOPb9y1RW8Uimnc",
-	"A0AtRd4R/R65Tjwgiz6wy+uzT/D/z2coALUbFIrSShispiWVfp8wEFVzZZgkQHsrqmIMtavjMdCCfJmO",
-	"RGWmJ/DFKn2C0e9IdIroETBTPVsYTpwgIC2K2zts4Vc/v7mMvFj/c+D/L4wRkvj7iWe/C1P1yv7qHfXB",
-	"lrFDbU28lmaME+xFVqBO4TjQA9bin+2U9v0kxNgLaV4868FAFrPFDL6kYSykERPrA+8eRDwqGVDccwcN",
-	"D9JN7WIHPlzwZuzm7AwPNcoOUsDI6e5cT0/gtiKncY6PXlkm9A4CGamqJimsoUFPTS2lU3UA6VjvL8Pk",
-	"hyK8WJW1vgjAD4+wClgPc0sACaJDfyEJ9Tyl1LrDKSL5Sq2mlYOmui5UxyGR2C0Pr04RMYDB+uCOG11T",
-	"0n1/gMxB89GVcJk+GF0YckIueqVuIokhM0i7WuludcBWHiHBgYP658xwYNuPmeKgjj9SjiPzE6pFCJi+",
-	"hL1eTsRuOsBEPOFLDsR4LDI6qecqWwAfA1YZUIbaaWMjbQTSdc1LLv2y7dYECg50UIHiUPSOPthdXiOV",
-	"zx7OW8zcC23TC95GPw338aHf5qieZXyuF3h47GRvpWvc8q2kOEEKDgiSGMVGFdSAezpXHPbopOxJQTj7",
-	"7v3710zIW1GquUiYLibScUaFPS8vNFAcOyifrFkX12xScWlEDlBC9PqKnAhKEPmSeLiqBh36U/YPcBtZ",
-	"6p6duiIwxuEx0NqVWrB5AWg/cjf94ud64eTkRqzSJ5cshfdPA6stohYTa7IqJ6n3SnA4y7Fn/WdISYq3",
-	"Sdf0jBLaBOktfedJZfzrdhg/jeExrZ8e0WX++PXB7B8ODGgZZGRAeUZkNr6P1MIcf4b4BWj/DEl0605S",
-	"yADWcWgpE9V/xDMJy+7Bm2JSLQeOopZmVyB8XAViJi2EPGVXxANHaeVqjSoXHzPEV87TxDocdu4AdMg9",
-	"E5t5uWaizn+Tyi/WNRZeM/RO4Om1THmpVQpX5sKFB2tuEIUr4nC0/7BGRUG1DRTMydSt1xTJMjE3XGaE",
-	"ofLkirSnwAZjaM4SSURhpu3lCradj5sWh/cDljcY6F7So/E6AhMdSeXEOtA4mFdY5L7jevEdGcIj0f3s",
-	"slknZIOHkcYhQmEe3VyuHEsKTMfCeCB5M0W/we06s7/ZuDuDMfu9xCjlYPDWHz1l72H701ivDuHFCom6",
-	"c9yTUFUj6GhQG1vjcj/bthxxl7H3f0992kUJXXJ5QHp14AJ0fgXRexx/S7EvcWYqIbYPbIEkt3rK50jI",
-	"h9EtLPUfsJnKkTGmYpNKLeba4Xxn6E2NfhOZaXzIjamKEehNg9mEbWMJwEeZE3VOMJ7YbCBLL9mvbiGl",
-	"LJftqnqKy47mE88O61iJW410kyG2+zz25h9sDx7ZHOEZHbZoR/DItggEyBye9ABmCYQNJ0RuJI7i73zf",
-	"6uPmQhZYeePpG1y5jv0MzogU7qXGOVEBjJUV7qjpQxRe49peQLrZAwpEizl6QcZ6k9GR0xM3EywPEq1C",
-	"Oq7LqIzdPazulJUFSCit0Kkh9l5inPlCs8mCV3nFizJAIoxaAI02hJtPg8OE/ZG2nAikIlZ86rNkzXkL",
-	"5yXyK2k+hRPUF62KfW+pZyPOkkfkKzyag1PT6pYKhltIw6QQUNyagM8Msv8iW1SFWYFNFdmNMOzZ1+fn",
-	"uztBSIDi+vUP6QrRxHNOSziGU6MPEmsS0cIG+X+wZD/Tyem/FTIHKjG56nCNkLf/7BP+Y8eIFCJt/Yt1",
-	"EKgklKwEkjYgs4Mzho7BEES9IYHxG6oLoZj2lMWAycI0gJKEwyKmRors74DKted6h0//syMm6UW63PHD",
-	"ESFT7Mz12/1Ak9jqsF02zO8sL8bjrTboRRjIENWYpUaldjtJYE+xSzMcEaJyVztBcB+7lmhhYG+Bdi7K",
-	"VNLpmAiwHM0/C3T5p9fyO0G8jGocVd1G1g6fB1cvoPXaTsTFeHxXQRL72w/quMZmn9FdFudFBC4RZe9y",
-	"bbGiwUFQmGo2B6rOpTqC4Mg205xUfD7dLS3PZT5Sv/tlLjwvQduFdRI3R3KIKuGMLqImNV5AvwgijAFJ",
-	"5/GBXmHBV07PNq5+/w5vsj91Il9CQuuYhoZN67A0GIEDHg6KeLfSNQIoOzh4xcHtipzXjVpHjlG0QE0+",
-	"lO6XlOXhmRP/Ag2SbFrImO4WcFetuV7/5D+15hG9xQ6qR+59D09Uk0Vd2YZH6AxLozqJZgtZ/HMhAjJ2",
-	"0qX16173UU8OAdxoCoiaTlSZr5N17jmCj+W8ux7tcp3o+4OEMHPIrIQxXDOW2pJw9sn9c7sjDkWhvqlt",
-	"a3146tEn40P0pXNEN3Tm3ksz3atBDgV6DJ0D8HpeaJXjGQuVG2gWb4NlNhEHbWv0d/Do+6Fx7lP2iy/k",
-	"kDNZybXurPS1X+6MSYEXewU/+dwGDo8J1+GknDgF9PZnKw3UBy3oPaJYIRTOSKlScPmnw8FAfx0TBiPI",
-	"jA+2J/q5EMvbdOKhxa0jme6M1SP3AfEkkYNGu+UgyD4C3eC5ZwibcIrX2/UR/WTQ2IIQP5LjUx+44CPd",
-	"HMtRUvhfGoALNHcxfqFvEIGQXEv7dwpqZIWS6QCuRf5OISQmFPBYuZgzoyASCbhGJbHFEO2IalXGqizV",
-	"slkcyqNO0KK6FdWJFtK4NgflZhIMAs77wmhRjhGUX4S4TIEqdoSMZVcS7xK9BUZ0flsAfAOvA203oV3l",
-	"Gh1AJOOGlYJrQ6mTiz7TAwfWAOHjMaczILbfdjbIFC6nQiItP72DLmQm/AnZHh1XamE7K1NSiowypenf",
-	"uDYnr+1PTt58l0JDYHgKrWPBhGs5EcZ/ALozxB0lqtsiE6Qx45qFgz62J/dZIRcGGSSFtPeumFE3trEQ",
-	"177F3K0LX4MYHeq4XAI0Fdtq+wYG9SfoPc1GwiytQdgjqxrjbZ3BVaI2jvZ1nEQi1zfQFQo2DxSgcDWA",
-	"3kbdwOIwEpAIh80jQe1NJ0ArOFbE3UXdj4rQYGkBK24vz7gEhkIXG/fREeJDspOLXqsLxP0aJ/cu8G3q",
-	"gTb09iXrO6mgEEMtc8/BUmh2I+ZmI8j7cADvBjeBbVeU6sNCGFIClWrJlLy0RqbkBA/y0g1bV3PtL4ey",
-	"AYDdZVPbpWEIO4A9nVBmrOTGdnF7G50gFJlN1PNobHH/NyQf+izFMR2K3+fWo09JRUMrEu919uttshP1",
-	"apeGWn/4Ucu5QcBcbwe87RVV5G1cTDvHBRbmQ7saMEP+Wshc7+aybUFbRwxkhQ4S3FGtUNIBbW9OGgik",
-	"7YVt3tmpWt/hC188UPK6bS25NapMFLci3zaRmhWCta2i9jYRFdWv/ZNvPn46T85fdlFQHc21g6bd27Wj",
-	"X0KfRTRR/tTeK/IB+xocH2kGAX/v+cWvZc4NH7BP1z0t/nndG3ydXOOied0bvEiue0V+3Rtc98StGb4Y",
-	"n2fXPfu9gc+8aln/w7lTLYPvbwqJv2p5nv3eemDXvcGn6x75F73B08+fYRsJL99CZ9Xpxd5iWFXVp7eZ",
-	"ihk6QPYdYxeISwb9f7BCFQV6v6VDG/j1NoR2Ih+YNkZ0gQuZFfl2LxiC6HyhIVqkrb/Fg389YLwUFfrG",
-	"1uO1/U+gYWSNopfBHcF+RGky6DKgra3LplN1FvuZMOR29VeY3QPkDDYZMnaXgPSzJzEd0Omommzb1OUc",
-	"vPGvvYt/oOYoSa2pweUKH5nDh13LmP1Vm0n9WU+Drs+OeSD05nikyogiGncfuQHjbc6Hs0/un9vDYLFR",
-	"eiOk9l/0+256NM9zrREz18u9BxjJ74ThRdkVN3OvdLi4Weimtu7fMhPDXh3dp6M6rog78YAFcrFm4NYM",
-	"XFNdV1WT3YulcZG6o8DYxuhavVlFkI7b0TuLYp/3LT/zTTlC/Rl1XlSAtqkBmNRaqgqqp0R2g0EE26iu",
-	"5kwFL8105/b8AJf/Q1R5kZntDUIHVFSCjaDA2TCjvOy7Q5kQmsCrSUC4CYytqIJkF4Z27Ckhxb0rpv5p",
-	"PKGm89/x4sQ5sW1n2zLeLmvsqwHIexLzqPLA9n/C9MJeqVnqqhBSEA5GLyG9ZCmXK4TUWe8HVA+Rbarz",
-	"FewTrGF2mPDTixpj7K/85F/Dj//r33p727Wf7oSBmnPkc9k2LBSJ6jI9vM29RoBiHQhx5BRngbiUC2Ly",
-	"etGHm6L2vEvg1X9XLF/gmgXLMhEApS+/ftGfptj74Shw8Wza8TpwRt8wHOcvduj4Dw6SMLDLWGpvnV7C",
-	"P3GipomnfV9I/GiFzgVeBY1YpUlUGlPrFq2sr2cipehaXzpn17qelyzFOZSS99Jph1pVZu8Vzf5mJ9+R",
-	"j8ROyZg/lpMJL3lcH9NFI2qcUKGo0UXYD+h1bkhEbJEGk7E0g6eXrqIkZBJ8TlcarhH2iDqwLgqD6+UX",
-	"mglZqXIG4Ej7nZd8RdIXiKxDFxh1yt4QlqwSuC8KL7HngEKn7O3YsUZmNzphKTBbY3g8vVmMRCWFETpl",
-	"pHBcicvolIeIl9p1dGgUfpXKVC4AvovFCfCgL7Q7NXZr6GaAXnhvLyc45AZpMjcifyCiVGjXMGibogfb",
-	"0DrdJnMawyOSnh9s7w/b3oHCsGwfAQjqrUeCT/hIZNfJBb6+ZKnzLoZFnhLlG1QFuF44EBsTSJmGqdqZ",
-	"cHQLgT1cwr82ijyhiHrtMIGx/bKAQuhxJeh9JOZRcmDj1DHDDXtjSOw5pKgUVV2HCgZdwARThHJeqyON",
-	"dFwiUr9cNNSioaoZ/K/oC6cKU7/pxQUWRADUrZqJPHUPSemj1GWTApsPHEtaJvD3qpoIc9cJ/Aqf17av",
-	"dUjmR30wVtVEGSMOUruG77HNkJLuOB1GoVn6+gOfOHtH99PH18AJ+vnqw6sfNnL6hs489la/ZRI/vrLT",
-	"ttHYc7vAX9a1QYFLcG1EX3mZf8HGhfBU+F59nmT4wRlfTlXpSxY852NjQm8lefRAT9A/p8ojrDCcCS6h",
-	"lO+UXUUxXaKbDHXoCCkOSnJ6WRiohVLjMdUCYiG8pEKLdrEmoFiYIbkEnkp/D3SjBDqAax0vWGgSsFZo",
-	"ikA7p981o239+Ps8v48DcAh5pnXRdCoKH2KTdlNO30QAudekxB55JLnyP/CK8MpV7AmmhTFgZy4iue/W",
-	"f0alSBszL3RNINbzkR9T246h7ARWg3oWpBOIfZU5RuHjSXTBIzox0mUZirGOIeIZdV3r+Nyx2HZ9Ad88",
-	"vGef8B+fz6rFXbhG1p6XdGK6nXhfZohrrSU0jl8eMjC+O/+0GmNuMMVGDKuFBJgHRlxt9zDu0nq+3JZe",
-	"B5Fo7QQlEcFcy+r+biGv3Es/3tEunNFuRTVS2vah7fg91mZ8i3cL+UgCGL84eryO9TnQ6x0grb0APnpv",
-	"rS1lo21TjnbREyyl7iYydBTkEE6BUH+owTNKJQ42WGRGVEhENWAzVTlCM17qBKO2lSqdaOpIkRZXwqRi",
-	"WpTjE3c1lVdRYdqogIpkRNIFoKV3VewZwHNu+YL3gKfCXD8BveCpCwl+fyGHY1VlIu0ovaK15IpahXXM",
-	"R5ZwjZ/Uxf0B3x6wqIoYKZSjUIpq5HfZrw/i07eJx71Dqg1H/s5hrOGA7KqpcPlLkFYDVPz9IYCWPEiU",
-	"eEMkPKj1tR2LljWclb0tRPx5PiukZjO+OmXv1vihpBpmajaza7EqRUQxgGZtu8rhuMjRQAKLUiARFZwV",
-	"bH/PuOer6hCe67a9e7rMuje4SHpSDe2MG7pP3bYGLwJCQ7Yj9pAaqjf08VROH3b+8NX9p0/H4nwPvrXW",
-	"CdbqdIDwBHkJTmgrIHeJOCNQ1GqEygOnOQTAIqixn2ALiWxrrz18y67YgP5xqhao9RV1kV3pm0RnjYpZ",
-	"YOaBTB+qgUWoe9K9sFchdQ81xZHuwDpgV4fmloTYcP87d+7Hj1fdPGh/hOC3Zx/+1f17WORAdTwZ9s9/",
-	"yy9+//qf3/yrerl8evv85sXsmeybyZQfkTTNvs2BaNOofx17mn6k5aTZjE5lhZHI6EAhwoQ6JJ+awxBu",
-	"W1U2+3ubi+R+cYdkOAnbIawDDNlYLSQMap0zxDMI2p/AnswlYdd9Xb1nEYIjioOiQ3sG9jzi+QgoQMbm",
-	"otJEWp8gW0hU2CB+n5e8CKwkyAdULUpHeajtbi7wHexWO8b6JrtE2626PFELXL/MkqooxgXV6QN2ExCM",
-	"XLqCq0vnaFC6TxKhmH2HCRYtWTcYZCUiviQfHYT8YIeP2VE92AoYj8GhDo60EXvkrt5feOXIMwpeupMH",
-	"xZf3E92pREs5mMdbj1OT9dH5YBm4uDC0eiSXd9MUPYOZdMx9/1uM+fpIMcyUsaqWvMprAWaKadfkYozy",
-	"RL922mgoUyOqrVCL2jyKcZaOxITLITcpMpqFQpUUZgh849YG7zVA0V1LDN25LRMlgBMbA3mahb1H+fXE",
-	"+mdC5u2T8ErffK8qNw/vvh/7yTYAlc7Pe5XZ/v9JgfyhgxTw8Cvb+52bW7QDBLyHUWgz/CCz8gen103P",
-	"ceZI9oQlVjt7zh6wcdQpdMV0ISelOFloQaxBLuaAUD2i+SASSd0AccTsfKcsJVZJ7dO4me0vGUmXh9v5",
-	"skDcfQa+vLHQDAFzrvir8r8qNNPThYHTrldOK2ilUyDESEdqzRYyE5XhhexGf7x2XfyoLrDrND9Ndizm",
-	"cY1/JDiGfz7Sinbtg2hTCTJQwWJ2SOyFnyT0nH0m2LgS4l9iUybGl7aFlAu6avSFPQfy+dytzsTSDUt0",
-	"3VWktGchGUTqugtU4CHfU8OO6MHgI+wzu8aNeuegyRm650MF41oXvF8gGc2pLfGoWO87BBGiwNolrjOY",
-	"qigrwfMVwENP2c8lt/47pDJIsACW+oliiliz3FnHOvAjEYknQCRgZo9FI/CKZ1qUyPuOyyA+4S0EBsGn",
-	"S7HqG/0LxVJ7gf0DThbpUoibchUKaNWY5XwV1R6UyrZR3xRztzjPFMwc6ymG2MRvi9k8cTRy1m6DlJcG",
-	"Mv9lkUX9R2XSXk3U4WSx2p1OT4A8aHVa8rxm84/LUor92RtQkeHFSf/8Q98VGcZko9+WPLth31dFzu05",
-	"xY+L/+n5ycWL6Kc7r+nYC4+0oNMQbFwPDgJ4Qsu5WzyRlpCzT/iPjVC6X+oJQ5CwkY67kzzr9YB5WzIR",
-	"MClNS90NNhbWGUK2HKb+c4b89HT3B1hQtwPFsWM83VzL4G0mMvREe1txD9pwu7zYJdZHeVG+3i49iPP3",
-	"YSwHj3a8m+tshxxJ92IaTh2xZkLSxGGYauALiNdgIzfn3hzv4f8c9kIPOq/bXjt94QNEHKgwa5Nt3WIZ",
-	"ViDHxF0bK5tYYQZRjQjSs7h45YiDH4AHoEJC+G2ZMH/xhNsPaz+ZKJVT9fBC3kjr+9IFRUk8rm328oOr",
-	"LzuapdATOkwFX+mgyj9hOh7d59toG2fTQhtVrXaxEaLktI7UIIjghtgN92HWKC5spq6YkHgAPB2tPyBf",
-	"3fKi5KOiBCJy4mydAvEYLnloKeDA+dIUMrMBfuwzSVHSCn9FR18pCjhzoIhP5Ss3OtXW0CJ+oN7ZEsP9",
-	"HqOLUBqPUAayE4TqWC/Une1ToMxOL32N2LM+MvdD/gvX1iPzr/wdSLttc9faKrsVIaHdB3j6D2qJGs1z",
-	"jpXgiC6Z262ju8qvMrqd8+VFP+nN+O/IFXTe7/cj6qDzFuqgj0dfRZzNdC0m+PVBA95+zQ1bzpLrh11P",
-	"osqbTeXgiFCGiz1Ibz4PUM1bXi7EZUThDR80ObvbvQpowFEzHPCETkyu/fbRQfrGN+Ux4T1UssekWDYp",
-	"TbBxAwoYFZKlOMRYFacFaGm6rxZSC5OyiWIje7rEuuyicmsWhUPt0g41fqtWBP1lG2zecXPHTWzbC95H",
-	"lnVHNHyyA5n36t1C3u+kDl1lh3emjFG9j0kP+7W1GG6PdL1998cCwW+fbwxpIwk+Yh1QVREyayQedTIK",
-	"s/s87FhTfVVDJzU5/uUKYhEebM9rwjFLasdlMPblJum3r999+GH44+sP7968ek/FUb4E+OcK4J9ioUG4",
-	"iuEuf8quGLYmUBdpAQ/GSosk1pUHycIM9fuRNlNUhdCXxIfmtoIaRp+IG8Bm0S9xiSl8HbyFCzBb1w63",
-	"kueOKpJ9meLpC/IsjhPhyYDNK5UJrVWVsJmYqWqVsLzQN4kv2dddoecfqf93SeGH9kEUMeqrrbl8+N/9",
-	"OUSoBcaHZT0BnbML1U0p4uHFh2yFqzuAJwfGKBPnEGiUkSW10/Vdl/kW0rp4v0YofriRXfd2ZSBELljo",
-	"IvBIY/I7cjtcvMS9lVIwUdJKZEKaDcLkWROaEbNdeof1RX870+UfgrIghu8bMcNZQF2PmLBe0qvHei8C",
-	"F53tJTuntKg249duCmmvm/AFCEOHIq5/LsTC9swMWJp8P8PHwxKtFEwAgXK8kpsfhOPZuMMn+OMv1/CU",
-	"695nex0aXjQ/wDDsjPi8O4AW15FjMjng+/jqoUjf6aC5qrDIud3lESMYtDuefcJ/7CaWRW/Qvu20HStw",
-	"7I55rKAndKaKbYMPyNi/NoaPFRrH994UGm+O8NlcFZsIGq8YXNAgX/Y1ttWCNsFLGHqMHOkI6b+QBCWi",
-	"4mFtxBw5wPHB4GTak6tRE8xhFxKImnCj+OeClwyXkgQDT54Q/Zuv+/bav394dcp+DvcCwl6uWankxP6f",
-	"uG83uiP48518Emq18wNqXMMtcaocsrFxmOrYoahGKz1sjBr7GPEp+0QcQwx32uFNkOszUzKHA77fDZ++",
-	"6Pe7KNrEGnUvbvMXL75++WxrnOqPvfFv2Oh334PvsZNaiznmdoomeSTmzWg9QQtDX+QPuwoDx9ox4XY/",
-	"eYhJA1dUR5yQ2qSHXldCL5DG5o5YlFP2QSERnS84RD45j09BJimu20NDP9uL/wj1IjXBVyLYK+St0KaY",
-	"cAPpOeJk3VPd1b7g4xZobGVAuP+khLe8Y4TG2tpss8b5u9dX3/34Og52f5niz1K7rcyE4Tk3/NSoWfkk",
-	"oXhW0GIdN/Pr17IwCauso1LFFV3Ok21GWx1lEDKKsvctkfVriUBErln6pRa8FPmTdOCwqqZSJahHC8dl",
-	"AjUUoGtIsuYiwAcQAXAt8bUTX1wJj09jZHiUqiCMFOmhY+bw2cXFtaSeGkplhu6VU4cG08yI2dx6M2zM",
-	"i1KD1Ift8h8+/Pg3B0XA4dAJ02ZV2iOSdQuAMgo4gexMmfGJoIITYIso5A26Z1Nj5sm1tP/TKP5RlEah",
-	"V2JNBMrninwijGZfpteLfv9pJhdKntiXXWj4QKQ+D1oWN66elYJl15J+NRKVmdZ/9iQBalzlBEx/FNWM",
-	"FznLCz6p+AxbiJzxbqB88YigZl1L6XAhkKFP8+KWdGVS+9MTvOwv1z153dtSKv0OTf2IU56e0FXaySfi",
-	"oDn4MDEf6wRbiZnIC76Z++SKRZeBo+7EYKLwWV7UeOaBRQK3y8JAYkTkIWUOCF1j547xhZJQjOOJM2a1",
-	"CKwRRJJsFx4EbHBpd2TwlmQW4rU+/uluj/XZM3u8MdElnu0EV6+qmExExdLoRdOuQ9C7uM92q63yZLJ1",
-	"NPLObPX7y75EDz4CoXPUBRGp858gTkgaTRAqRPuAw4/7Y6jGvcHTpOdqiboPGVS61HrNU3+NADpH/5Zn",
-	"SzFykchqlm8+nFTiVlTGOjo06DhEQEk5F3lvjzNLNFzHPLPEi8mRTi7LllVntKLYPa0/AS6GTvdDr6iE",
-	"wNsiZcezm2RNHLqplx9oRgrrFdxSecNpx7rknnzUHRIfsolJynfBQQ+sHdDGRxrds0/un91R3+DoqoXx",
-	"1L0tju6ly0rF3rK96kag4AlpeLf5Rm5AHmLQuxwjj+U9XIzY3fKBMNTrDg89vibDcAnFHtlNmrCUpm2K",
-	"XPn+SR1MX1U8SkcQwaib6GJ21GhJBOBvgPYd9MWp3xkValUIvI3xjXY4v234QaMZf/rIAPYJ4y4sdJcA",
-	"gSq3bEajSvCbk0nJNZ7zkIw40A5tAv1/4diNiRxB5JC9DlGEhgNv17GBq2IFFq6EFD/tkTqhIwP+G88F",
-	"KrCW4rkAyAoBmzumy2MGZXc1CmLb2ysZteQL7apWLz1UF+oPciX0lgLAd9CTh/ZKYRQrMecFQAcoAQ1j",
-	"MpyQpDIgid2CEZGIn9Dvkl4gEQ+huCK7ERRwSyhhMmhVarNfUx8PR9bseG49UExo1H9yEX5CEYTeoPfp",
-	"EzuVCyVPi5x9/uwatYeDGnXwRsdCleJIBJURdVzNmuplFM62HtbpwBpavZlbxePN/SQjVJVj5k8ihhRC",
-	"qwHU0c2yBci2wcR0YEQ4VFOQzh7hQ6jP9c/A8Y7BHCIFZTq7IwcQOT28NC6shk5viVEBvX5P0PnePBPf",
-	"U48cbi7mIit5tCvPeC4aEy4fDedc66Wqcruxg4ah38TtuPh/4iSKxJns2g0f/vrJSfY0JvO86CU96vfe",
-	"4NxuX/6vi/1nEnbQprlERnWc2UQ3f0xPXUs+11NlNnjnyBmcMGJxToIUIsImSaWmVq7GllwnNdaKpvl+",
-	"4fitk6ikqcEbiJomMVdqa1S87ayAdW8pgfiHWOibIkvZOKoCIQ4IWhU6AqvvXSftoPdmCusA8xEQR2AV",
-	"S2cqnJv98+DHdNj8e2722GxPI23FYXX2GjcHFivmuuHhp8RZXozHm3cTArlqP0fcjAincGvcPgqDHEde",
-	"3Lz1sPpdMR67gdC7WJzgVVnY/aDoRq5ak994qLoHBoMbeviuZm/UH9Psbc93MvDQ4F0GngUCJDn3GDzj",
-	"A8yHV2o2h2B8NCUMkqQVswf3qVBqZwe8XntWkwJ4MZtIYdh8CvIrUzVrh/KB/NExIzX4gC4gn/3yoGVf",
-	"DemoMLCQkCzkI4zpmfN3jxkBccVFkVE0dLMi+8DcaC5iAqeGw5CVC22AUOlGxJJBA+KqXs+DF9rxj96I",
-	"FQRaRqIsxK2gZy6Vd8LQ61DVTZQpc52EQkV0YSB/QlYp+yMzLYXW9+OQgmAA+DsRM1A3/VOsEfaYoJY/",
-	"DeUTdNgrlYtu0kOQlDoC1RMatiuoXrfofQJVlN/aEKgylXARKIJdADgqj71nYMPu9p47VmUjdnKB7fNb",
-	"3Dj25bvvX7GnT59+84SU56OFwU6nFSGBa45EpO+6mxu9yQY+FDPxtnKz5shuhe2vD5XotDfbTwcFSiCL",
-	"CHT/Yx4pbSu2Oc92SZ5zM9XEFp0D6xilixPHNgNmgkaJTAARCgKD5xDsjTxqexAlZlqQK3iPP46Lk0Ht",
-	"DcuT28ilrfu9i6VfNW26btLemO/sku9jx62eueYNn3z7VGq45n+oqXQ399zQRNNOyxO65ZCOunUivKMQ",
-	"/F6aiY8x92LfrnX+AS28s1QfmsH5aEJ3YqQEKre9wxLjkCKtNWCQhjJugDT4gzCHYo247BU43uwSBdV8",
-	"uQg8zXiOsjuVdtz29rmunTO+QmCQY6nBEL5um+QZjk3uhY5HAmQkYcUYeDctT51oOjpnlUDaWy8Nl0Ay",
-	"zvtuRDFKxtYVfQVr/Ycbgy3LiKfZCL4mIkWmuHXOVPdsLQEq1IqAumjQbdy7iuEBhJTjfuuMyXoYTQjY",
-	"Hw38/0ea1YvtlB3A0xmiaOm/v/7A6LcphSe6UaPv8RnHTwfTg7aFGGUOR2dERUI5zwEojuuRxuKBgylG",
-	"VBUfq2oG+GGxX6bKWTnaoDPICBTlhQ/qHN12GVGSzrP43JivE/NbsHwS/0B7zirjMkKTdyx8H9wLvsf3",
-	"O6Ix1R+1MYMDbTnouuAf7jr0Eb3tplHtgri6yvNKaC10SGuCXhiC31V2c8qujKmKEdA1gHFFyCzcJ71z",
-	"FZ1maygG4BD7Mj05wTqXEy2EPiGeQ3/z9EniHPJGYqcjFVMf94ezsA3BQiMOyE7YmPi8aWuPVX0GnTBe",
-	"lAHjdgeD3Epi915UBYgCQagby8AwPU7lGGoc1jBuaopBpzssSZ00cX8ITPZd7HIDiVlEOgBddkRHKR6T",
-	"CJRo954pz//cNruQdkU8jAjq/g3uCq1/j0daWK2doDVWS7Df1Ah6vhRjQ/yguM5XvNBOA4Ge8IVmYyEz",
-	"McCfTwoHQ0S2UODyQqFGkjNAlTAiLlKet3YFsl6n7BdPNGtbURa31uwQ+um5yfEoBhNA5AkFwCFbD3cb",
-	"FnK40CINIvyZqnKM86Ak2eQL0EQp4CiJLXDHPOoQhMxgCLJo3Ur+DqO6tpv8ccGUe2xHie8Ov58fiPja",
-	"33D3valrxhUzURayO5D9hgIIIbfuKOF04iM8sEE4ZTBCMM6S9eolT4yKpQ9Y+FDDp/gMVBOecolYTyXH",
-	"xSRgX/DRt7wq+KgMbFd8Pk9YMWYrtYBwRSV47gouT9lraYDRA52oiFoJ2CSYNpXgM5yqCCNzLhZ+Y+db",
-	"qeREVBGC7H02FfnCuu/upYmx1lVSVwIXArUwnW67G4t97f+1bfdfC5nrXkdplXNonDZsoeO6DVUFgHg3",
-	"Q1MLp9TdGK+oKqbQTtkMgsvVbZEJlhf5BsYtVR3q8T5q7ZpS5/p4CBqPejvWqDyOTNuBoX9BUwHyp+SP",
-	"dBT5Vbmo2mNcPfRneonnGPMfqDK3/2jnGPszOXs0NbeHwwxhz+zVh60j86Zi1OOdcunNztBcT8a8KBdV",
-	"9+7xPWiiRWET+gH7Mmi7J94rsWtuVA9Hu8WTBHXNIkJTKn+n1b6CcBIs8BIF2YRkrlB+KcrSYfxlzspC",
-	"G10Pm4e81cBXnZeFbWwGRAc4LYDhyC6eKb1C6hFH9gPKkUHb6BXtPVBl1Uy5ZBdJv9/3E65hKfByHUft",
-	"b6Grv6ee3hLG/hsKkTUsJiLu+zPjIus90SUxQt2/lh7xQI/Dhgkat4/imqNK3TxwhHo57T7Uv74V1Yp0",
-	"6v0OHDglnMCJ3YzNYjayvoy6FRVwOUGY1mgMPXoHEFnzKpBCRY8vUJRC3yzkCAWD2mnjf5muQv3U0azm",
-	"l+mquxIQMleXTMJxyq0bBS4bh7CTX+os41RVhjCpAti5kXn3gc3EjeAxUWcfKF+ZK4U6AqJhgNYzp+No",
-	"6KLBtbyWJyydV+oWzhPpgI3s2gKLWCPWDsrZvpmX8EPMfvpfRQqqX4KhI1ZUBo3vJwy1cPFEcRk/5Foy",
-	"rHWNVAXhN/ioSpWlXbj9w2pKny7RDzrioRmJ38h4rUzNPgsFsgyqfkSyNI66WeKUrIrcbyHy0p8yU7pd",
-	"SrukvSNws4KMCB7QIzoZ2pFJs9ctX279hGP/lGvPHjwvubQtsHd1nzn5cFDFwblTB1Yu7S4zouJxbvwL",
-	"BwE8fDV7U16JUDAfTRgAC/oUOEpGUEUN3gfrIfCsFrFbJ661/qYOoe1akSuB8xHT2Vjf46ZmoU/ZOxJB",
-	"h4F41v/G3i2Vakg3GvoOtycoiJ8PHYd66o+NmMx2zoJRETk7mhF0wXABlOHpgNL3xNAlxkRJTSYQwq1a",
-	"GCpFLOoivQOyJD9ToPXR5ENGksIkTJRaMPE7z0xTU9nRItvnM6PolrO4xl8KAb6dcpMGV9NAAWzEPJKj",
-	"x3fFwUoHYVDc8DWImzT3/MLrM0ghgNfOMiAhAvsBtQPFVsIM/HlXjceRaFYSPpcx332NucC9GN7Y3pVe",
-	"vnK0LWQ9BCyN1e1i2ql162HplGtrIELm9j1SNM6iFBHsAm6FpojtiF6F0kT+dr5Lhmo8JoOL3hB+b5/R",
-	"uDvejJYwES+0bgIz/6GDe8UXDl2sYFCXr7Gz0z4OecZ94y7ZSJlpWMw6BbmmoLdaCq1ZvD5jQ/VKZkOC",
-	"/tbW20zNI4c6jhvRGkHxylAB7ODLaNbLlhJhtz5glZ1bZhCL4HmugTwfQc21akN7U9eMphFcXNj1A8Zi",
-	"aNTQvpRn5wqPg+3JPtPtU2B92A8YSxtWCzte1ULGgJ63UgR96VCRO6xUiSTvxBfm43W5yJ3EJCzrdfrA",
-	"oFbmax0x4GUXBmWt1lU6K+k3RDHET6l1EHQjVnOnVd0M7aHJ4R1BBPH/Ze9qdNtGkvSrEMIBm+BoW/Y6",
-	"PyNjgfPOz01m5+JFJnsBbp2zWmJL6jXF5nZT1miMAPc092D3JIeun+6mRMpShoqTnQUGGEeiyGZ1dXV1",
-	"/XzfcfJaM1k8KDAS7w1oB6ZEEyTEfZjOVDaCVgG6a0+5RBFEHOKiuEEvheXHnACVhzQ0Fc5v6LCbqjs3",
-	"R0UypN+moTrdDZCil3bmvGIFJ0z3OkAIwCHNAvHTJkTbwiFLUk83NSl3KcFLB7vsxIYoUj7KerGmsrwT",
-	"JxrcL6ZxQsFRQTtsssUK6T/I84JtHkKWONu8TcHOEBoB626N0zHYCv0aH27/OSYyCHIiRsryOzC246Nv",
-	"AaN2Pgu5FcqjMWA+NupgMU5o4XvQA65RDepAW48UJtNLWDfIfNi8ufgLb0SeDweb5ozWOG+vYKx3sPYb",
-	"ph6EhEZeF5LtsRvZjTblTBQ2DHV9YxaJsx1J5Y77ukYNlHpmL/BeQVKexWUEuZks2HJMCvEbw3x4N7rB",
-	"3keC49eHpVboqN7FEysmqtq4WbhJ7JHgJhOEhUEXv2ILaYJ/NGOC9A1MB7ec+XKqGRvSgpP5xKm6E8md",
-	"NGqiZA02Mk0qwx/5YvgFxYxC9IlcOsB+A2DHStyCLjgBN6lAoW/sYjwLo4ET9hrGCPhME3fSDtv72Rks",
-	"MPrdjb2Vy7Uf+6UzUdVmxw1AOyIot/v3jTvFDFmVfQow3g+gEjutbTuUG3TL0KncdRHmGKtDwdnXMTk1",
-	"eOic8HNbZOgJ8rESm14Xw7lY3eA/h6Gsjx1Gq2H8l+tFVMpGe85kQlaRKPNQw50nHL+Wj/pYuP91QXuF",
-	"QhbjUmYXtQmJ9jSeHyiKpwEFPiTs6xDGRisa1tATlHJN6SOrMnRvXzMx6cayh5E3LkGcIGfFyT8HSJto",
-	"Zmwykhi3hHMQHhUimT3FPRzOVJBNM3OoxKW/fb9UWFzQbp9cuVleKivXNuGgrs6xufG3pJEOpTHa2GEc",
-	"eHXnFQh74OiPk9dENjgkXmuQynVR1IkPG3c5eBpCGseKjlYVrBJcAXGj9h6udzSrjwpKHJ4ANC2livBV",
-	"8KQCUTKwV71B73x3WGJ+vb0avs66C8CxdFuicCER4FkmgCOgkzitW+1JSDZEcbbv3D8xMX4rV9sxh8rF",
-	"KFfjZCagWJNpNuXK/63N1OPhcsDtOLkMnnOpEBYtyZQtRYWdkBjVQD+WdvGRaCY5/1HZ6k9umLtAeIaR",
-	"OSO/MKW2rQlF+nrnfpM/ydWf6SeHjfa7B7Wk296S9NMEE4wdl1LRbN+iuFlfLsdjaS1pzBYM67gbW4zB",
-	"EWd6YNimjXQujhJ5inE0M029XZyLVZJp36hNkTrcYTOtTZjVP0pTASZVS9boP+RhKVhamzdFnkvTTehc",
-	"J68SMW+fAmRjaccBxiuQqyOUGgjf+otn5cLPUqhsOm7hE2H+ly+3bBHf4eE8Nkn3QCuM7s5nY2WSqRHI",
-	"0rIx1235hcsMonR+9jzPHtxqwCEFmlQ8kMNiY1o19wNVIAA0mekUINmBDQBB8VpdBpTjozoM5BtQ6Uxc",
-	"qgM+wtEIkHKcEBCk2YhKm94e1CHuDR+pSZzE22JkUH260MbLLHMGgSdzm6E5ucc/PqAq5hLbv+uj+0ZZ",
-	"DOvE1h+iOvJOM1pCpW9lYelYpSqABcaQry6ozvK4AW/SOcte7dYkf97stwQLSCHwblAe4fy+TWz7Lgt8",
-	"rbXEpTZTu9Mu6y6MwPD8BotgtM22/Mrd/IB29spMt3kvbsidln6DDNg5CCLYx6AGmJAi0+Z3NqlkIdiw",
-	"Or2NXVeo1RHZnHvBQd/dP3/H5BSg5c610dZ3bCrr8d2R1RQssTsBSqoTApvtjnLVRJv5sN0AX5npo1pf",
-	"eFkPPkmmVxWqkkBhvLuaPJKFfS2XToTt+umnFSbSl9a61+4OkcN5ZNM2w1vqXI1XR0aW2mwBlLwqZILX",
-	"hJA//hRrhqm2DNR4FrX5YikypyvdbuqM8VTcxflpzscVFFWm5cbR87dxYN9Iu8irhsLi2osQQ3DyZDnF",
-	"z29f2mOln1LAZFFAlLuVz+HP8Js3JJPdCR3YNvhAfg0ruu10GKoMG8tuz/r9Xctd/Sj4eBzodstyx9GI",
-	"suxyJGgrcSZbnojftj30+flHPFMGAwvzr6TPaK9lMKcLYTIDTD2tBcnZ7id31JyfVCZ3Gyatod04mfHi",
-	"1vLs/r7TE56KG0WrSsC3e8oAnYcvrgo5XvoPn+DIbKb1SaWqH87NHYDvgpUacydehbmig57cHIgzcqps",
-	"ZVZH6CJDedpWX8XOtKmOcnUHddG3nJ4pF87ABNgM6FXim/O5f5Vcff0qGecKspKvgOUmRisJt2OgM3Sk",
-	"nSMPpkr+XCojrfut3e7hXFC85lbK0g17Juys3bV5QwN960bwuE5OWboFO9PO7hJvfG/wvL8Hl0v0Ko/k",
-	"6dTF2QYCRd6qj0DDdHYIPYbqxPA/rIttrg/3N53c01+7sTVz5YovthGmUhMxrjZhCVroOTC9cFB2DnxE",
-	"a0kufN0pNwe/k5d0WTadUTdZNVCY4JrAFj1aQXwIcqTIlSxguQ9nMs/1v50PW/k0glg7pNPYVJITmqIH",
-	"MC1EnQXBpiFlSyCJ0siBVx4b9945IWAzeMpcgV7dlIkKX9A5notCTSCAqHOoGQejrKpE5IDrYzWSJqgp",
-	"QO6wzN00A+oBR8bxArLoqg2WgJTra5bC4fXYP6oVzBC/70yh16uog8ygJs7+NvR8K6zdpfXFrMIo62Fw",
-	"lQkNpL7UoslKRvn0QUyXw5DoFgPIo4XKKyo2wtIvweeJrA3TjtRm/ySC+/FbfVgHsw3aDfkRJhNpZDGW",
-	"3C/Be5kVcxnZCo+JM6cKg2nXKG+++ZfwzOBU+BtQeud6jgP75Zf8hq1NI+zXq2khMWqObwyjLoW16Ihr",
-	"6PQTeU47mY0q4NAfh354ON/L8W0g88DdpN4K7Vs/MFZ5K1dUP5kGprNNeJ3bQi8hx89wOwzzRLUBSamg",
-	"Cgl9fvTO/NtwiSPUtFIx2UhCPVmBzYAJQ0dCggqNjGhw9Z6c9ftPYRj0QQRYl5w+b7JDl1lGZuiNH1Hv",
-	"V5wSSrHKtXB3lqsfZuPvL9WVOl/8WPT/AFYOvnyLGhDf6a7IjoHH95gzVkFAx3en/wpPSntOFUS1MBLV",
-	"/FaugJFSZmfPnp1+NXg+OR3/3//8L17YG/TGZ3mxD5nPT6BpgOYwd6/7iWm7H3SHvcosBRWCM2U7mNVu",
-	"D0q7uOZpXMrv56uTWh1torYA4mXn83a7I99iLS1P6W/FWPoXbrSVbCfX+zA+rbX06wz7tQbBVTiglQuL",
-	"+zMwcv+0bBFEDmjrZ2jY/OC6s2vLNbtGixZ7X7Zatp0Zem3KVfmSj+y+KrjeXheny6FgCyrPrJSQiNms",
-	"/w1QRvwaK0yUbYGzuczzmON3v9PO1cSzVqY7XOzE1ZpOUBaSe20ZBCijidcUo5hYoj8hmfbSUKLbgmjS",
-	"8PhoCqDK3s8P55/cbdzQvKnpzWQ+vxnPkPi7ER3cPbmDlFTUVuKHsy3HE17/16Pw1JNwCPnR9lz8ducc",
-	"z/dw+X9igvfTs82Dwb2aRCzEX1aWiQful+BhSdi7Jt+uE2/nuTd5rbBo6KEcPYjWHgfa1yGp4zMg9FwA",
-	"pLq4EyoXo1xiBzeOYx3/sZEcHW4XYZcfbrbjJ7lHt+H3ElFntzSmKLUgTOqEqiUHpay2FC1dIZfbkgNz",
-	"5cLOZBTa88UrokgWpXPSAGPRR/zClo/7ca4QWEjUsAoCx1EizHim7qRvxuJSpUAnjSwqgLAIHEfYqTog",
-	"Zkb/ytiEpqrNzmjnUpPvbWsdBIXMjpPLLAs0HHHDmorEAD1LgP5wUe/DFEb6/qhbKUuMi9o2BzrWjkfN",
-	"RGLKAZKR4uzZ88FXk5fPs/7L05cvz8cvsufPvhJnEylEf/zsmcj6p8/E70eT88np6GzUH708Oxtnp8+y",
-	"5+PTZ6P+pN8X/Ze9tOemujfo3V/H7vt1b3C9mwN/3Uv9L+FX8vf9P8CHwa+/7g3++v6DExxpCbAFFIuf",
-	"b8Q8e34Orv0v8ma0grzq+cvTs9+fP3u+e3Y1np7Hyq7WVKTFw2aK3g6MByz4kMG687q5bjEaTPsJWoBf",
-	"U1dgZ9IyFoCRpbaq0iaiGqZSg7phSxlBoNDYzJE21iC0FwTEMv4LvMMBQFI/i4z7BUBNoFhVxN8WZN15",
-	"Tr7SMK8fq1P39Y7jreXhr3WCfczgEEDkNxnJqGGVAXzfULQGuzwX0AQP5to9zG0yqmorEV+32Q9Xir/a",
-	"aEUOI+mikUdVs8yI5S4C3tDqpghbTd67BtqaDkbvw3zaLQi4CE/CU8JlsbjS/7hQeUbfbfPlDnwE/qwO",
-	"EPDCBz01oEgPhKRu/IS1L3+/7Hesy4nYt31Fg1AZxVUJoKCxogF+efgTQGtsjDS7u3IcfqEHl/4Dmozj",
-	"fvVNr7aM/byc/E2P2hf160hxYvgn8NEVxMO3reYf3L13qb12gzhEkOEHPWIA8i/ROPygR4e0D07qnR5U",
-	"YRrxVPip1BfzXvsDNEb3bTszY7mqxTO3pEIYVTgPTBeZZRAQ3yc7F6tkYRFEQ0FjUbXCA+hx8sYNEx0S",
-	"St8wMIk7Cze5tPAL6e3a5wv1v4thTDk/2U1jnbvVNiVzmrIjC1kt2h+hFLQG/tewW33L9FIA6pCGFB5a",
-	"zEGdE4whh9aQ8XBzTkNQwsoqgtWL4fcYnp6Yn1UB8IRMPgaozMJWAX0FGDa28f4tPsbf4izCQ+ZUjOQX",
-	"55TVWN8ebh4IwcrRinIC3fC+1dRSmHayCoAAObl3/9vNxwL4IH+a9MCyWTDgnlqc4H2qFn5lWR6W9F6W",
-	"7UlRWXboa4FIYNtqxz/Zd5m44ftdK56kEyMr5JT6yBu2bVd/zgXUBhdyydNK4EfI8e5R12Fa5QXVBCJS",
-	"kLLJrSyr0NYhJxM5rthGWQQ3ciIai2Isc3eTYGYAyYnw8vzXINWRnCo3KtjyKq0b0L8Iy9LrJg/RgDH0",
-	"91tH9QRenhv/9TDCYfQDs5UubfPmWpkVaXDXO+tjIAJNNUTUi26218qsCOEY56E+p80tSTUVt7eqPICG",
-	"/3SroC2IRgbagifDwObrcT6Zx0kCqrKeIhhiAPnFn1cBoldVF7jDesg49zn0uroPdIG1hhG0mQxeHPQ+",
-	"Yf7D47a2g94OIjA0nwaZK2udL7jrCllfEIWubgCrTYxyiSh4eFYLlfAApWiAtiHRxOMA6fuYXChlSNiU",
-	"0RlkWTkN8Em8KOMDeAkib1xkbrr+ucYa19i/64SorFF7I41uXl6h0a+FInPuzKwlziu8mucrxnRxi8BS",
-	"kb9exhDha1zzzdRLOIovmo/QvcIO/DTwpgeC9alYjHtjToTuOF1IhPA10JUUUCbcl4w2SQAwXTdePn7D",
-	"JbWU3qjiJhMr2xt81U97hLOyjuzDVTlqd7iJx2zDhGfjqnzcJsy2nkvU3pN7+P/WNI4fKzpiYEudDa3H",
-	"UXCDWiJyfHOc5LrgQEmCJmi9goREgQjjU60z6Jijxi8cwlgUfpO+LuwCXkmbi2To7nDj7nCjqqFHICJc",
-	"C+1h5rigz12eOhsBp3k3+OsCVW+Ai48eyIhaRhfTZAak4K1hnpYVtV5eYjUNLwQL4tdPk0wZCWjYwFjU",
-	"ylIWv3EzWdlE5Fb6TNBI61yKohHJ8HzbvIdG8E4DP636ua9NArn7Y9pSjmZa324vIRXMRo3qNZVVlOYC",
-	"asT1bWO/PfYdD+JL3mXpJR7eZ1nk3WErBPGxdgDv47bd9SfpzVAyF9UYfWVguYRO2kIvuZOq4PnHXTf5",
-	"OteL7FskxMTKqFAphRsuIyY3Ajpd8ng9TYZTo0F06AhGk0/mHG+caVz8qkpyKe6aOcgJuBcf8ugwfDAd",
-	"7FEfo9PbS6lw9ZhaQnvvA1qKmEJ8d2Hy3qA3q6rSDk5OUGHo1sdjPT+BwqM9gH5RHI+0wfNktB048OtD",
-	"bu9Lrw4bSyQ2gyf39NcDtRp4tvRN8VCxwYURPqyNiL/jfJE1cZ9/AzcParrbHhOtHRxdJ7sMjmW7mNLt",
-	"cVagSavNowfUymSu7iSg6Duh+OA9fAkODZJoLMrGqGuriPqfWD87DL9ulfN+BovGzlEkZ8s3Z+lrKvTk",
-	"dApwWxwnQ6OB0BuX25DQbDCeip9xAqftDAWks8nQyEqZcJ/MaGpsdV4BnNzSWA3GwkC8zZdDcnv9cfJt",
-	"IUY5MD94XSfODgyrhjQUcljaGv/XBYZ+VwE2WVnbnA/6C1Rbxcr1kVa+JkNvS/d0GtysfeIurF2NcszZ",
-	"0Em/PuVf9rfJJ0GFtqOYjOQYGgcJ2Qb9GsJrAr6DXSrtST7fhGfuUtYRafkBijvqY1p9mYUeay/xsMcc",
-	"ZNpp6UY0VZgJO4xRbtFlNFT7pwzW7P0W754yUJ6+Xk+QdZPknkIPTIgq8CacPBlmUmTDpynmEwwsV8/E",
-	"ghT43lObqNwN6zhBWUWdA4nKLMQkRGLkWLpnEj8N7A5soWeQ/neOPmw+sGCRQeuSm3j7/X6CYQ01l2sn",
-	"zcb4gpPs53AAcHL8uB0B3+GT83HED5dZ06r8nh03PPfDAR/ykuAKd+IiySLjuwMXas0P2GO3qCSujYOt",
-	"ryIsLED2UEWWDNlZLFUxHaZ8RHYn5zznZITgU4K8Y5Yi/NXvwoLaUOu30ladKvXjKdEraoJitblosMeR",
-	"VCB2hAZjJMfak+V1pm0icbpS07ZWPZutTu716G9yXLUXn3z7c5kLKAIoAqpundfeVrKs8dsnf9MjMrgL",
-	"bkvDtO4gkCNt4eJezjQEfCXBM9AxFF36DRawJPcrKqWSrJ+rxGAenCpjnPUCCnrPN4KEtbrgwohccx4V",
-	"E25/X8iFjM4X387LahXSss7UQ30Wkmg3835fgWw/H9pvJi4E2XdF/B1y4XDbHWpvNseqsjql8q/QsIuY",
-	"krp+1xYsEx1mqUNkqxr7+NZwQ2Ca54wy+hxED9Xoz/ub/7p+iwanP4zmED4/3fwLdfZp9Ics6vbiP1Db",
-	"xzLSnIZCBf/1yT3/uVtdYqAmrLObJUjP6EzDkM7eM5lnFGwJtgMY/ppjZh9LW/dO7KE5vrXzUyjQQ9Uq",
-	"XUbnOiuJ5MGHg2CDrpwQueGRszD7+6vxI1oZkfAJIQBYGl1qKzNI9ETJXmVjrcxzvjDJRSUNloMx0zBu",
-	"8wT9tMhDSS0xfTU1juM4LoE34PHOZYWuAI1paiSnry7H7mhZqfGtrJLzF6enu+dWwkt95jSKndAi4cvC",
-	"aYbhAx6oI27VeyyyPJDK/4Rsruy+zbVBBRX21vpeWSz+1lCskQh2IsAXtmIik1KrooKcZY3dVbljWqEA",
-	"TwLpmThI2piQhNfslkn00UsD8fAWymS18SLpJEgMN/44tcLYQesOHKe+8fyOZMFD+N+NlX8fhg05AvjL",
-	"UswyhEMYtEFfF68XSFkH9NOFTqaitAAODL37XJE+1kUhxwyJPfxR2OoITpZHr74ZYp4iFP0gQ4KM9Lda",
-	"KoiJeV7jKKhNgq87FYBULDExh9cOZZENAyUTpnGcMAhRFNnioO1H1i66LqQwuZImeUKw0kCV/PQCBeIP",
-	"hoXGZwTeJxJBePvGolmIKbLq0Wl7l1g7BYkQMCGZqelMGpqxVlIQnuPmGqB+2kMOHiC4qQCHY64KNV/M",
-	"4Us6taiiklOmCWk7mfnepGimlsJyMDS7SGxldDHFsGgR658f/UyKDMoBaPg1ram9QimqShr3m//+a//o",
-	"q/f3p+npyw//0msEjXzAWQMXHUZ9hPHe2vbZU9kgeXFdwAUD4s7ORCUGyf11z8q/X/cGL9LrnqgA++Ss",
-	"f/b86PT06Kz/9rQ/6Lv//guwUG5VgegocAf3yUhnq+ve4J4/GlwTvXEiSoX4Ke4MBF+QBb/uffgAKhUk",
-	"sf6+G4YMNYxiTqISPk8EdKA1PezClH0H8PaRKUtydSeTJ269SXMEFQSoyU8/lcM5MVL+Io/0nTRGZfJA",
-	"O/B3TLmFj4vLgibajJ2tXKZ0qEE7htc5k3TBodKZzqEhQaDJPk5g5Qss/p6LVbqGujCeCcVUiW5Pbube",
-	"r24mRv8iiyHHePjZ0fCaTNUVSew7uPpRfVgMVfUGvYn6mUy/XlS+SW8M7bh7erL4WvySe3mzX+aB70cZ",
-	"U4An1czoxRRr2VAhqOSRtHAPJ+QjW952WlhvZAVR8vWmHm6ScbtMJgvV3FKW587T1dDdYiDQiTl+MoKQ",
-	"CzTwhAxAjxGBIrlsaoNzE66KBRwswQmowJUuZdaw7pbrzoJdjGccpuy40e0fzNs+QLMb536pD0cVH+ds",
-	"L2er9jTIGiHJAxmMtTbzRTHK9fjWNnbjvpvFU/yPnCqIzJPvvJvqZA0jqQNnwT1ZjhdGVSv4MVacD/76",
-	"3q0BdFbwrqE0dXBycnr24rh/3D8+Hbx80e/DeqFRbVbmaGKxh/kdADFtGujEuf+IYQ1tCjz7x8H7pZr3",
-	"Taf7HXkWdqac7RkAPvsEas/cDZnZZbRQeWZTzxIS37oRJvgdGzWzKOwgan2nAoeiXFRwPwYWBSBfDv3T",
-	"rdtzB98jVAKFUQZxHBsCwSl/lYaYW0opm3jwMP1No9dQaUdgknpRDRjBqPZjKastMoVmjkEicmkQLDpI",
-	"gb0MN4uLqi5PuLzttli65yYq1JRQ2gl69mA38GXy/qZ0NPzw/sP/BwAA//8=",
+	"5P2Lkhs3lieMvwqCOxG2Z7IoVuliqSo6ZmXZHmtatjySur07tpYEM0ESriSQDSCLor2K+D/N/8G+J/kC",
+	"5wBIZBJJZlaVtDvxxUy0VcwbLgfnfn7nz0kut5UUTBg9ufxzsmG0YAr++d07urb/LZjOFa8Ml2JyOXm3",
+	"YeSGKc2lIHJFdhtqSE4FWTKSb6hYsyIjK6nI4uXq7Edq8s1iOskmOt+wLbVvM/uKTS4n2igu1pOPHz9m",
+	"k4oqumXGffb5yjCV/u5CsA9mYT9rNoxUdM3Ikq2kYleELjUThkgBl1ZcaQM32I9z+/w/aqb2k2wi6NZ+",
+	"n8JX4oFt6YdXTKzNZnL5+PwiOxhohiP7O879cIC/cLMhix3lZpERKvSOKUI10VIK+18TrRvXZMPXG6aI",
+	"2VA7Yq6PjnPuHmyNdyXVlprJ5YQL8+TRJLMT4Nt6O7l8Npt9ff7s2cXjR18/mj17dp5NtlzgpVmYFxeG",
+	"rZnCiZVMmZffphedF3bBqSDU3hXGWVGziYZpr02yiWL/qLlixeTSqJr1LO/5xVMYUvg7udhV9fLb1+on",
+	"eH93XM8FoVVFlnsYnSJ2FH0jq6r7HtffqeJ0WbL02Oya2W/DqpEbd+8lKZmxJJ6Rgq+50YSKgtTCHrZc",
+	"KqYz+EFIvIwU3DMl/857ndc3Su40U2+ZtpR2ghiIxtsyslhqPf9//n///0Vm92GR10oxYRbAAizJS8Es",
+	"kRtC9bXumY972f1Op+ZlcWoWS3tTz6Dg2r0O6QWwx1NjQibaMyi8eL+jkmLF16lRPSc5XMNjBvu73MO5",
+	"A0qtt0vkcFyQxYaVpfzvDxd944YX3f+41fb4+QPpxDVRbCtvWDEl9qIdA9Pu91WtWUF23GxkbQg3fXw4",
+	"d587NuTEIGtt5JapI5yM5O6eQdzM33yvS/ktX63eyfRKSmPFlBQsc1uNktdsgB6kKPfEMjOkhr7FM/Lo",
+	"eNkHuq1Ke+NjFGPjRq/ozv77cGlLLb0gtqNeK1pt7CwoMeyDwclwTUoq1vURVaFwH2gNWVhp+uvEvmiS",
+	"TQpp/3fL1JbyYvI+Pcz9mzqhNvydlryghsGhcqMFst3JuizIhlYVE5ljC0RIs+Fi3T/U/VzVbT2hYCta",
+	"l2ZyuaKlZmFoSylLRgWM7bsbJsxfuSj04fhe2y02G6YZubZ3ZETXOSzjwrGqFeUlK5wA2El1vSrlbvrP",
+	"KANoWSJfE7IWV0SzG6ZoSahihJaGKUENv2G96o/9ZGs23LCt7hD5k0cHCw5k9BLvfdwoPVQpuocpf68Y",
+	"+4Ol2d4KruF57DmHeMu9nsKXBdtW0jCR7//K9qlxKVYxSxhW0bQErS2Xu2Z7IJ2lLPZkzYyOFGCvha4p",
+	"F1ftR+AlVODxhmc77JA8mj2b/ib89NEuaBYgGu2ZHe6dZr4CQ6FH57dmyAJ1CDsDdxC4JktqxyrFlPyy",
+	"YYJw4Oh+SlbvWO6JkLus81h7kucXZFEplktRcPvVuaPmY1N3hs1IWfBSaEPL8qhSy/GeQaLA3XuvNPiK",
+	"LlnZywOkZp74gG0uWQlSYXHN9n+5oWXNFs0J39aWAMuSbCTqWIHL/zqx3/tLTgVVe8ssUwcf3n7y5F88",
+	"fmLNR6tY23f8r1//11/e/8tfpv/8T5OjHOH8SYIjvOJbbg7n/oPckS0VVsyxrZUdYHZurBgxZCt1r8ZQ",
+	"wvuSnNhypGCtPZ7NIgPtPGmg/ciseD2mRWzhjkGEg7feK938yIzi+WmjQXGme0dlX3Gvo3q9el5VR6kZ",
+	"PAmWa1RV1rN2XXsczMkx5/71yp38QSNxp3rgaBoeMGZEb2ohLDUd3y0Fd/XsFl681916a6hhq7p8w7Ss",
+	"Vd5jWWsqiqX8YBeGkuC6ygYRvvJvvt9hs+ok4RtW9dm+ht2vf+KdvGYnzXdjb8rIwshrZ7wLaUCR1yxX",
+	"rM/xAI/d62h/oX08t5RiDZLbKTFbuidLRjasLMiS5tekFoaX9g4FYl3LLQPdmBhJNN1nqOn/myRFrahx",
+	"7krHs8niyUwvGq+hIouZXrhPAWeXImeRDtA5dzvaYe2NCfNwpttGzNOWhPryyyez//3r+dnj9//66+zs",
+	"2fuv9P/+8slsNmv9+Od59ujjV1v9VUKO2UVjy42U12nldYcXh50Id/P9bqmzAE7RYLAUeobmLt/j2D7a",
+	"V+lKCs1AkfhZyWXJwIWQS2GYAFKkVVXyHCjmQYV3/MvvGj2+zZf/SbHV5HLy3x407vMHeFU/8O+FLx4u",
+	"gPc/7KiGY6eZumEF6uegiWu612S32U9hPd1bwTWeG+d6rpSsmDKcHVpsfx5qPhtGS7OZ5xuWX0c3BBPQ",
+	"bkBVYwAgqFnHZogDeWkfsk+3dalsUlJtwA4d9BprFn/0+x4fJXccU7qcZZsJY9VqR6hg+FkcPNkdq1F8",
+	"vXahhxFzf4ePpd5YC3vcRWEJNnUAUHYSbagy2potS/ChsHJFpEAmnG9YUZcMfcLcAPNzFkzgc1PyPM9Z",
+	"Zbjjk4qVjGrghfbPguVccymmk6TJ35ypX3Hl25TaoZnWpKI1C4Tjd6Rxfcjl7ywH6oiJZTTpeqo4uNBM",
+	"4M9bzS/c0D/kn+maHY44EMkIakmRiWAfzKmnf7L3dKeD3+0ftnMztUdNA+sYdL6Q2Oa8SK59rhg1rJhT",
+	"0wpEFdSwM8NhsXufWe6Tr2RKSZW+8oGbeS6LmAyCbZRNVlxwvRk5GJxXtBJKzGfnvxcXH77+x7M/1NPd",
+	"w5vH10+2j8TMrDc0+YZGpz+2gW/YCkxPMG50j7MafKcaXRzckJ2SBt2toANRTSrJhdHgNLtmlblCbU2Q",
+	"kmvTZndHx1ILtNNS1OhGOA/70AlugkfSDomtDJG18UHYvsGLAiVYyg53n7JTOWJv+zf7l+IndswtQvTq",
+	"iBpkbbwgowV6dGj5c3QSUINon5xs8uFsLc/cj1bWT9/Q3Y9Ma8sA4PRtWcFBJZhbNrjFgR9+Pr6R97H/",
+	"5p6wauC4Iu7VRK6S66ZYJdXYY+dFycinrGwa/4xJGG2Lf9SsZsXiEjaScqOvwDEsBfM0hALxC03kTkSy",
+	"bwG0uPDqEDX2uelvYrHlWrs3amJ4fk0qquMwDhivSISdlwBFeuc9jszKgloI5+Gv85wxlHLoCZxkk5yK",
+	"nJX4b/x2wsVvF0Axuu3jmU5m9hwtt+CEm0tL/TUtM5IrKbIWuYDRC8zAL13JV4zk+7xkLRfbxD6b2iSv",
+	"VadH2RU0xSSLXAxOhDRT8XveHLsWm2/JiaPi6v4ErdMlP6esfYPqfD/LcXGXjjyuKiVv2DzpF3qOF2PH",
+	"tfcPqTql0UUc7Exf8+pMVjiOM6AWS3aW8bUU/fRg24GVx48fPsl6dehmMZQsE0f/TS0ww8ENXZYM/FuM",
+	"FjgfqVnj2KdVBad0St44D71lE0LuLp2r/uKCLGpxLeROzO27FnDAQQgxqqxFBWHf3YaJlkJcsLy014mQ",
+	"GLuyD2eEld6d7d6s6woZ7CIjmoucwY2abOgNs8+y1YrlhuyZQcfAcUfb0C352Etb7xqO0aadQLw9ypkU",
+	"c89FDzflpSB/e/eizS3++cFj8s/4fymmYU+PEwUJ7YV9MMiEHUvynw7eld2Gl0jLPrzB0fAt+Q2wrWHy",
+	"BX/48yST65xguJo8wMUPMn8Lszl5dtvTVrVdYPv3VZNhUIspecc+mIzwLV1jOLcqKRcEIiOovVn5XlID",
+	"2T668fwiZ4Vb7Hoc2e3D9Q+XW8rEUtZmSn6BlefGjk772DESPrIVp7eFd1y5eH/DHiPTc3pvNG9F8M0d",
+	"eVB7Jb4TN1xJsbXr4NOjNKZ7VCUVRG/kDuxijv4w7SYTf/Z8NjuiGZ7iq1snwxIOL6AHvwtcgGuu4Gum",
+	"TWa5lWKEiTUXDKjI6vWVLPQV7lOjH7nApXZJKvFOzC4e3X4rruslc/k5B8P/N34DI6d5zrQmRsbH+AtN",
+	"8rLWBoMEt5ZI9vtKMMP0HLxwH8ywcfDweS9UsibbzAuUeK/vhXBFMv4GOlzFZFUykgOHM1Py0mjccnvy",
+	"ranGisSpJwt80YOfnv/43aLNl8FTWFtuGMc4n5/9Jz37Y3b27H3zz+n87P2fs+zJw4/J0KdmQnPDb9j8",
+	"vg/ej1J5PX5LdjC1iN+5aII9h3v3Ay1Z4bJ27UPuZyOVXR1REMFumILzKq4wv6hNcu4wyIoJONDb4CQz",
+	"9JrhT7GBWsp10BOcmhrE972d/jTVQrzKyQlrqmBSRskFA64K2golesPKckp+RurRjPmcGW5CvlVJRUa0",
+	"BFdgrQ3E1EGdCdGaOCj+5OL80aMTzvBsYuWsrM1cQ/KDbgWoH9rF6OikK+MVOfukEzTayKpixTROP374",
+	"5EREe4Rq1JLkdpGTkrykmAjYUbGtEOw5q+wDzU25vySUbGm+4ZDfRhTLpSrsv36Xy+5RtJfIw69Tx4vm",
+	"VistWbEeaTO3HuzxjOW01n0sB7PDcP3vxUtXMEN5ecp90tEoC50Fb409aijbdDSooY6WA79cuf2kfjlI",
+	"L2vrlBvKxXzJNph4lnDCUJ3M/t/s/ZFgxpQ9WwLG/L5nM40khUTVzcn4w+eB+Q033l36HJ4ET0phGPH7",
+	"wtafttrtaXveEO7Wx82GG7+DF/HK/YmnjxWeIUq1ttqH3asO8/PZNEdDlPE6ubH0zvRefBPAoD6TXwIq",
+	"MRL+/0/Jokqpx4YD8JElC+zNe+XsXt8wBd62tRQs6WtbS1nMwUg/pKK3YLuDG8AZmztWlj4LkhsC39be",
+	"UUANKaljV8PGvmFlcXrLmTI/2BuTbM2MZms5L5gwvV5lf0OwApeslGJtdeXp/fHJkzP+q73RErY06bCd",
+	"BHk1ilQUK2mlE+FCiBXIlXEbvaNup1dSkRLsBKyuYiQvGVVkx0WB+QYpzz04i04eRhBzblUc97xpKsIS",
+	"ivcNU9zsBy3eW3+zffAkbSNn3CmJ6eAjnfSnBwN32kdq5C1poRX5G8CZ5hi0I69LKGhh+XXWztai4Frr",
+	"uKz95Qc7tkw6gJJK9i/OARMWoueN9p5aYFR7f9JrFEvPsIeNvzvKu6u9auNKAXDjIqrtZdJ3k6H+hKVX",
+	"Y8m4WJPC2sOxQnEXQQkf7J3MD44nHgp0IX16ubFWS1RLCK7UA39XQiQYKeeMqtJuwbY2IBqsTWQ5yU6q",
+	"66SIgPywoVymM1c/Bv+W3mn/1THGUzTpJhIToOMempd28zPIKeNiPbeTtax7EkVrQiiKfai481igploL",
+	"Hxa0KpziK/sqHCS/SctOGPiPtUmoNZ8gsN+VfdvafBaVfrCoapTRlLoub0ZLK3ymZzkibnqvFMuxVhGm",
+	"0h+FO0nPlizuR+P1NPYZtV77vVtG47zSfFhmDIwKcikvnbM/knhcE+BHV2ThqBSDUgtLhQt0+Tfp3cy9",
+	"zWyYOO2TbFP+sFKRq6iSEXMw3J8L+PLCSl47NGtHgW6ML9GDRnOHkzVK7kQHoctWUe1hUIbmU3kfzkhB",
+	"95rQDaPFUE2oQ1j4wey4MciUubej8TmPxdtIBz3Un2u1tmaDpwsdi6tcccNzWoJ0UpAi0StQ3nrN0j8M",
+	"VhIq/BNv7/U8ruW3zJovxchj28pSi3046+Mi5iSpY6h3jo6sU3vyLd7V3ZVmcN33JXcKK1W6oT8flhls",
+	"k9zO6Xc8B7Pguirpfn6YofsDK0s5KMGuqsYJfaj/OnmWXuFdyezhTd/Yxpt6KVnrk0rjtenmmLpJnHap",
+	"VdW9cJaq+lx8pap+liXP90eSE5LZjiHjA6XoSqorIqyV4mqFx+Vuu6x9PV/xsif4aq9glgeHcFzJdBZ5",
+	"ftoVo0lPCcZmY852vb9hSkhgbjTJ0k6Mx2sDVUVWssQEGWowR02n/TW9edA+LSJtm5dSXmtCU97kdJI0",
+	"3BQmncXb6aZ1lB5ecW2O8bG+7Fe/JHjnVZNmCnSBaC/G56C6EOFe5C03e+TNGX1uHDV/TNSFDj4Rt1M9",
+	"O8w3Ek2PZs+S8dcONz4pzG7LSo/yC3tPkoR6FudvVeH0g//Ca/MxPTePB9SSP382VYdrX3FA0Sz89U+n",
+	"S0e5PVGBKZ98fB+F7MPa1LCEKNonF7OLJ2ezh2ezi3fns8vzx5ez2X9OmnvsZya05OCKgoD85HLC6rOc",
+	"CaNAoQtey4cfD1xLB7I0zCEVD/O2boID2as6CmQLtmPauFOeEVpq6TJgjEdt4Rqj/pDnF3s6FRMFU3ji",
+	"hx5rvzNvsIQ/IUKiZU7VRcVrPlSdiveg7fXH7Th4wO3PgZHnihNXJAzSCimMscbZ/4cv7MMoeyFr4RAi",
+	"fAKYXIElGJKmIuF0heF+K55zyKxEMZpiuWlh0ixuM6bW+rQWuCGm98fP2T3pSuHYfjadqUOOB1MI4Win",
+	"aLhi51gMN3nY749oCbHizU+KfufnPsa+m5HfRsa1DllIMknlEvyyYWbj8HrgWICGFvKIfgnejQy5Qqq6",
+	"rfdAvWMfTFwE/OQR+Sv/puP7SKc9dVYMP9CzVkre0PIHWSt9pLLZA31hSQSqOaFmz+dHIeMrmOCsmJLn",
+	"/hGnCAGIXGnPzJ5cM1b5uj9aQIqRV7Mh9RFTngJZfH0R5es8/frJCQSKZlqvgzBO75vnKnZ0blIVU1oK",
+	"8uWiUnJbmcVXRCoo2CBLyO3aalY6BCBP93inJfUoSz7pOnDD6jNGuJivpMMSOMEN4D1vrH2AYsGMfubu",
+	"suKEi9dP5hjd4UrcpSaBlvpIVZZLcoSceCOJ26AWbl2gspjILk6S2CZ9Yl6vnP5/STb+8FjKT1CaPz6Z",
+	"lY7etRlMq5D/jK5bnyYakd+oEyHkXLNyNfeLlrZu/FUEo5OE6mtX2GDPqo/vkEIyTInPrYDOwNEMRg4g",
+	"LkDOgtzayXKzuVOyLVQ09ACRhO23g0WQGA2Dhs1u6rW0L4xoNLcosR9mcIUB+Y2ERMcCnHuoy7FtZfZj",
+	"VDhLXuqNRDHdQPg87MjsW+YUNiR/7FDhET/MqYnPy2CCHiYC0nZtiugOxR+e0Tkue6ICBME44YNbTMO1",
+	"J0zsl7LYf6EdCsYlWUTcd+FPeigjwLTbFs1opm54zgjNc9QzC9kQdVpS99Djd5ZKAn4cHNWGkG5NPUdN",
+	"+2Yz/agSy91d22NE07P1oNlIwzxUsasq0oZCVCPCAA0eKkt1ErDOlN+GIhE3TxphUrNok8JODPexbbnW",
+	"SXjFIBKAhqiy1h0r+jwyeO3wLTOXqIULAOzZgda5ifYYHJBi1GN4xmzWxcG2yP+DvErlV96ZiyZX+wpZ",
+	"3icm5myi6+2Wqo7JeW7p6SIa0pdUiK+uyDluGm4KWSm5JbTYcoE4QEuZzL+5kanks9crwmi+aSQdTPBQ",
+	"oO3HkF3XnPQluWAyeopszimMrFmC/lPJnpfl7XQjn25zwgd1p6q/eIcjKxB2BiNpihqprDnoYWCTSrEy",
+	"fEV7M7Yc7DHZ0oJl7YRaxdZcG7U/ZC7jImFYq665kV2ClGrdHwd6ACGbB0mTNZto/gebL/cGB3SAfn7C",
+	"IxENKJsci8MZw7ShaSvnOYEEsK1zy3BxZqTxKdtWhrqVh2W16ywK9PZrvoYSF3sQeL5Bo1axFVOq8X37",
+	"p0F7NXY3/JDReuvbkYPzyKFsT/AVQ3TCZvn1hl48fnL5bPX0STF7ev706aP86+LJ42f0YsUoneWPH9Ni",
+	"dv6YPlyuHq3OlxfL2fLpxUVenD8unuTnj5ez1WxGZ09T21MpVvCcGjY/HpHQdK8vCVC6oCKH5Xn76u1z",
+	"gI+lgrz9+dv/QQqZ13aV26PfGFPpywcPdKnptGA3D5q3PLg5T9JMX+6i1c39Eh0UTl62tuMLDUODm+QK",
+	"9OCqpMYSoEtmgwK/5EI/mT2cPaTs4mL57NnTp0/Olzl7uLx4unr4kLH8fMm+fvyUXpw/zJ8+yZ89zGdf",
+	"PymW7Nnq8eOn+fl5/vXji5Oum86qB9Jupp4i8m/AvfA95WWtEp60VXPh2Gl/x7es5IJ9J4za+6Ts0Q/p",
+	"WlcsN7qHYlxPCbJkZsdcYbfZycyhH1yzkoNHmdaaRaD5QyTqW/zySekTRphcylIuE6hGI9llm7cFMkIJ",
+	"M5bVNSTQvLVv6DgEPTYu0zw1aKWbiUYYrLPZ7MTC+88kB99qV5Bi1Uu8I2jRpVyvoYLkULo5g2VghuGt",
+	"kiSxL0LSGHOAXa4LQrtbwqHFxEShk8X4cXYU4SvH0KwOVmtWDE8RhxRTNuAbG7kDHwVm4OPnxn2qmyWy",
+	"1Ho+Nk1Em3ndFJ90uDzWK2+5qM0IpAGrGc133PQgUqNPRqr2jmFhgzMsmikZeT1ySrVmak7XSWr5xdc2",
+	"e+KGlAGoFbWGqlcvHFYmFfuAFt+M6Ef5By9L+uDxdEa+/B/n51fkFRf1B/Lh6ZP5k0dfDcs09Semk13a",
+	"2o6GVltE1ZphczJOH/L7CPt02Mbnify0PzrU/uh4RLBgNYZNMjt5yMpKLq77MYbsscXaRnjD4r8tGiAh",
+	"cd2mk+WunPu/RnZlyBxSbIIru8OzItS5GDsfVea2H02ZVNAFJum4G8jraWRLHbXO/X32mcaE0L11u2Kt",
+	"vQco1vsPbbHMGg+Ws2C0xJcrI9OxlhzUdpDXkEYEll1ArBEjvAuR2fPxlq5VP3OWTggALI56WfIcGhAA",
+	"3YErxJVff1dcPH58/syuwpJq9uTRXTw0CNk1d1CrY4V1jLjyiRSCfrzDewE0XJbFSLHzO+qxx6b773IJ",
+	"lp4sec6ZPiKeaFV9oYm/EaIvjs+ArYRAHSup0HWENZhSXrOCgCV2hZkhkXUVwjV7Hw4dStnAAnrSu4bT",
+	"U2NpppIqtltuMmKkLDE5w+4SQvyEwuXQtMOf9ltUx58om95R3Tg+O+Yo4J57Yyqdx+NPSk/himIg11dK",
+	"9vRcQq8SQoAElhYSSIyU10TetLBiIjs9IL6f3Mq3eOtdQQpPf8fXP/Ym07zhURUxQ9eQD0u2lM0+uw1r",
+	"vgaNBnDS05oYNCSI80N8kWKTcRPqglr492G7T+Yn4xm6D/UL5PFn0rqig5/mVODKgRuCHh1YVKdBXEd/",
+	"gBDFSRhwePVzvBfESu2yok8/hYla7fTjxAx+rwtouBm4i9tzbxOE3lbpPLEVh5CL7u3yWfDc+Ai6gXjf",
+	"mnKhTczKXSBbm5HuF5zo9ziEFE340c1LtjKn4k/YB4CGaGaAXEoHj6pAFxGTBD3rDKaVBh2PCmlOuOXw",
+	"9VEetSOZQAXR4ndn2kvMt87qOFy8b7rNAUbq98ey/AGE/YosXPZa0wvS/TAlGN6VyiMEppL/T6buxg2+",
+	"ZveWDdC/+m+DjDooeEg2Dlpz01QM7kAX0LK8YQUx8goPDyLYeig4qci75//23799+W/fvX3nerBYYXJl",
+	"hYoyl+Tv3715+/L1T+4OPHn4cNMSN7fyH+5Pnvi+qEEpc1peJt5IVb5xMI2JlymW+xhPYvKutoF7OE4f",
+	"zggTcnmoynyhAyH2lh36cBgMdZLZT0w87h5UQyuTDIcBC0qOb6moyDcZMXRtFx830mptO8WNYSLskrsB",
+	"dqN13c0j9EM+vKcXyTk5psy/EVNrrLJ1RaK9adYwgrnDHfLmPRde/RuQ9NlP7N1qvvFYyam9aHSZg9l/",
+	"L13fQx+fhAk68ICdVNdgL0OqzJS8NNCBS8iQ7ngV4KVdYxj0R4bhHArxLhq+XUsYH3njmxsdQX9qnsMP",
+	"4foEVnf8RWkIomzSU3r6TV1e93VD2lqBF7AeuHC9yqK63i63GqKE2C82KsgnQAW4g5GbTJJ3PMbljgDv",
+	"LNTeoyXHdvEod+wI/M+RenB5bYXXHSxSzAbwPR3cKS1YVco94EV6pC9db1kPX0zjHoxIg2kKKW/7ij7Q",
+	"eEvNC5cxeMPUvkmVtJLUo6VLD4rquuf4mxC1VhteloEEQmoxu+Fs58A1cLBFH8pUr+kHKo7jyNjMx0NM",
+	"xifv+KlvNjBlsgU1cQygenRsj/QxbBJjEazUNdfSjAEyraxNLrcJIGJYpoP3/kxr7bfC0lpxadly2C7s",
+	"ctOjhDPU/XtaKcDGpi86AkhnC/uTf+la6MLNoF7h30sGzHJAGYsfYPNBRyzN8Pq24XtemjTaP+R/uD24",
+	"Qup2fctcoHLNb5hocD5BO+eihVV6Pzr+Ab072MNkUmlIObqH7wQUm46e/yTr6111iqH+AHf9HS3WCDpD",
+	"nxjuVQMZ7IKlaEh6rOXoiB+1Tk6YSx1bZcuFj4KnmmeNK9cEVt+zaQ5TqDPihxdtQGF69sf8/b+ke80l",
+	"iRtEV8IQSmUbv3aWCfZEy0JFH1pEKx8wvq0AaQBLby25R8ELOe4YC92GSwB/mQOvGMYzUsigt53H0dYe",
+	"t3jNIFepb/bnvKUHFSseJs0vWx+7vB/nYnn92XyL5XXkjRmOgNB0U/clEsmaiM/i/IB6fnPajxmJs67e",
+	"2dHagBU5BCTUBhADCRKxvdrBvUoHBNZ0UNAyVLPxps9UrLuN0W6rkoq5FGXCN/EzoGnbQR421b99YU1P",
+	"bAYUEhivT84QjBXao010gZHuQRXvk3aAs3AVl2Fb0YfZ92BETQlQJ3aGJ0gboVUTraoBov2IiutoLXWa",
+	"Xrz9e0+4mKIvJZfbLT3TrKLKqr8eYf7LN9+/II/On86+ypzlB841ssDGiJfEsA/mQa5vFpeEEmzjTpTr",
+	"CC8AhHLXRCHt4YPE3b+9+/7s6ZS8kGW9FRpKK+POEUA5UhV2MQXbYUm2ZW4AIwtlmszn+VOiK6iB3zBm",
+	"nPpp6LWDO7H/u61LSpZszQVWd5HFFwvsW+HGu3jFxfWCfLlQrPzLb8DMfpssvgL/B5i8RaGYDsELaMdS",
+	"gWMeyQ06lUeTJ0ZKD6vsMul9IoIdPxBmu1h0wovMzjy75qL4Tf0mlFD9NnRG8y3L3Gm3d6cs+Re00q47",
+	"zRFEpwQUyw0rZdUDrfLt27ffEX+LNWUMrjP8g2qvdLh0CruLmom0m/R3uexF2v1dLkPGMJBBD9b3NdvP",
+	"edETW7lmex9XweHwkWU58OVTnNst82vlwA8qui8lLeZ9XuB3B+7fkHsCPWuWe0dUnS4gG8qFOxxoVMJn",
+	"k6vih3DYzSfuu3sjiumSKbOZwjynN+fYgvcUw4kxt9weNhvR+fjBckT05dc3ya3iRe1PgYhXjmi6T2Wd",
+	"mnSrxXb90iVUFmC+3Rea8MKlo1v2qFzyesHTNAie1CQlQwjmspUwBFP2jIQrIndp7/WJM9qFTkuaA67q",
+	"LUD6xGVtJzJSh/kKV8zlagyIwjtK7psR17oe6als+Ed/OCMGKtvOMX6R1PQgP2qOVNzLTfyBbaWHbeme",
+	"yCXracPJxfwQwfrw5bIsLENwfVfCe9kHlteGQbZOVOEm0h8TMpk68yO0bOGGrKUssOd66um2r7PFMfbJ",
+	"+9W6b/ml4mve35wTW7Q0PfcotmuRK+jBoqFoCoPgIEAUM4ofcEZH3FyfmBboqMAgTh2XigvLTOwDfrUx",
+	"QiQk9rdCNsM+cN3TOAL1w75VUQwzQ3qvH+k7kU10xfJTM7D3eBq1EjSSx31CGF2HRzyZkGZluSNG2X3a",
+	"s/cOI/tMux7B9jg5ZsjowUCbb9wGkEZhDxwcSRo6rqsMI1G22E27A0fnqMciDBFaYn063rKsJfgC04+p",
+	"vUUC7S3rrEZY+JjzdTK4E7wjc/KsKwFSZO7Zs+cLSTFrBeUKaptSecR5cxk2+t2rt654+i1gxQRAOdci",
+	"zPImRJJRvr+U76TWKX7iYs1UpXhfw723Pzw/u3j8BDNswGDYsA89TM/M6cpZ2MMEBxQ1Q3XW8GeqkuYd",
+	"Xcqtgd7I6sGOLc9MmU5okSmm/9JowgAL1trkglHH9QNsu8MpBD2EYyQWOsOnC1aO1uAhvxUYxoxhIbvl",
+	"dLKauj+nudyerouDNYnh+eN9ba1zvE9uSZL0aJXcN5DOeWi2LGXRk/EMjaYce24aWG+o3rAiixKdm7my",
+	"h7O/JLuOUJ0oSImoEepCZLHPPEE27/wUBZ8+tXVc/iX7R4tSzy/G17fZd7jlyHDl24M5sXsJIA9rHc/T",
+	"62sPg70CixrJXuECBRA16EEOhde6GXfihy3QS7C7cQZXZNbz9iF67Ch3aUzQw3Avoxll0Zr1rLdIeXRb",
+	"kClD0JUgxOGtg/mBcXHYrugWBRu5FHpAtv8LFwF74W6/NdoyQF2Pfkb7epJhJZfuiZTvoOCrFUtB03yD",
+	"bS8QrMhqsyvOykJ3wjWZVYxKBuy/lNpAEpvf2MHpn9/CIEANSAwRN3pcHzowvdHHhn3xMt/m7+ogsY3r",
+	"UGMOjTqi/p2O2G6Rn3/C9O2w6pwKKXhOS2cvTMeViTj7a2TVyanaTheqq6S24xKFjnrqx9BE92+E30vZ",
+	"y0nk90SLhao2OtHD6dA/MDBC+LtcDj+mrqSmS/5DWi0gi/W9FqySfTLjuqTircNIOV3HE6p3rKG7rqkq",
+	"FOVlKOaxhx7t0YDV7E1SwVrVPCMzwt9AP5u71OrAa+byhinlALBOf/W1v9uh4Y5uaHerBmI9QV9MEbUq",
+	"bI/7OAaICiU2zhkB8IrgrAA/RY87YFjFzRt3nxvvoJAw0mXTPgxsy6PnSxtW9fkWhlTI/OKyHE4FwZP1",
+	"M02MOn62GVTTBiz0/mpxjO4MY2HdiFrHFk5mcEWH+jC8SiGstbh0bfbtFe3yxJH4INiKdzUFo93WyVdk",
+	"sZJqzeyLXEtt+x44tr6cwkWAunFXw6gq5A4mjY3zoRKcwT/wpYD6a43Pud6L3CroitHr+bqkWjfuDoS9",
+	"TAZucQXuIx/AEWLD8D5DYkBM/AcbeEYWlWIVtVNdXLoeba6P2ZW9hmxncZlEBLz6TZwFTL5ikZEFqgD2",
+	"ZRlcKDk8LBE+aEf3GOUupGD4sJBz5ByOhsB1yDVaNVdkgaWVi0ui5ZZB4rWmvCBC4uNuqAssWwgpfgDX",
+	"jQ4V4Du+UzWCRDDlPq7riinNCngBhRi0ijytxqcze95EHAssCDf4BquKFIruRHcEVjkNmd6gl+ZUCGnI",
+	"WkLSOOJWu2FY3XVxGdIOSn7DCLTsItC6L2q4De4NjXER+AZou77W6jdBvFO8getdsrUViR5q1D5klz/0",
+	"KOfab7jrRwpjcoq12xX3UtRk7SwKCZ4miFjSvY51c+IYDL6nFjlThnK7QFR4P/SW7jHA47tFX+Hy4/av",
+	"uN0mWZv2mQ+EOmnkYQPIi63oHPXhz5b4EDIR97Rp0QcsUeDlhggsw/X7iUy0jHOkopKCMKsj/OJtg353",
+	"m3x3qxndLd/9NlbdCXvBobUFUGgIsI62Ej6rwn8f+vh9N/vr6Mlt3e5Yd1Vgwpg3TLmxjOUQonWobngr",
+	"dUvJslzS/Hqeg/Q8+bBVQWj5Am6+tbb2X0kVO6lMsfw63dUPIPRdsbrLTdSgPWFFbaJupok36L4sLyWX",
+	"DF0N8d0+PNEAstNd3CoXvH8F3U+Jq2VpYJV9zjXcvpElMmqrflqJCY11HbL7MIUoCqnc3rxqhf+PLwNM",
+	"rS3ioybADgrRTga2DDdArkaWKnc/6l+GMQswSLERyR7OcvBtudKynApiWFlmaKxqHLS1Xz/9hvQVPw/f",
+	"jETDB0iE0z0ee9YX1cLcL3cSMp8hOK6iG87ba5fpm9C3b2t10r3uxZPUrZGDvpqFDXPJJUvsCxm3s0Fz",
+	"SW9kddnQxyX5Fiwd8Ar62NkleX5DeUmXJbskswcXd8hVx1a//bIYrueMbH1WRC2gC86I9t6863A7erur",
+	"8B9ZXJHu9eLfFXfAzvuAvVqUchgkGKFDyet05YOqRZ8cc6uaiMpEWju0bkadW2IKrzJdlpGKd3YryqEd",
+	"83V6EfxKfwttm5N5DlHXdK/qI1zzzhM3GucpkQVJZEeozdt4cICajDOKzG8wzYHJc1zBDCwVR1xjoVlj",
+	"63yhSV7K/DqqxkHtnxgph4/kiGTqOs0gjyc2AdN6dcW1PO1BhP37zt1rZZWsT6ul8ND3cGdQnA/hDcGN",
+	"egqKcQzk4sAOQdnEjrOoS3ZkW52hCj0GXeb0izajPf+a/DP+31Ewno6fywGuOmcGOpMJLCqBDudZqLaE",
+	"bGd7C5pfekoWSDjOlG4ID3/2SgeY0e1+IPDmqbWhgTssLv1p34DhD+7sxkEQaTbt/u7IWiCxBfMP3FR8",
+	"d/a2aSukmTd7nDJvD/Nkj6cL7jb7NEBU33KEBv1uG30Zvm9f32DLeIqYDoOIbDeUxL0+ygZfRw77Efgm",
+	"sB5YEXA4879jpYDvqqAMoHL9z+c/vhrS9mm4aDer+Q1VyQFEfdUoeceUogAdvZV2LWE4P7x4ZZf939++",
+	"/uk+R/VxyGIfgf49oewdbFu3k3C0+JqLdRkp/5gxCUUFTk3jAtDBmhYJvkGqPapT8i7k36HVtAXN3rcE",
+	"BCDoTqf1quqUMfw52bHlAcFAoIXnVF+Sh0DHW/ohXoS4KiexjO/kel0eX8RD3SRVEdwsDQZ0fEcdveMm",
+	"3zAAv/jSbutXTidZkS/hOHzlynZaL3CWz8LA8Cz9LUBrWWKTRSiXD614vY0EVzCEoNvL313ILTOK5/5A",
+	"Dl803wX2IA8+DZWJVfZ+Q/GuKXnlw41xC8SBhRMjoCwHQ4Qiyv98LOR3XvJEVOwQQOMeQTfGDnHFLOkV",
+	"R4ocfPdiEClWLWWlZmh9xXW+rlXvia07ainjUL7n5V1cFwfuydXt0gX6rFFf4ohwCuYuE35pP/QtW3HB",
+	"7wjKGj6X0IgjflywynJTASF/tPvvMHw863eEOMGSxdaWPcySUBHjQ+99uickT3OxXgQYIe2LZKCS1WWp",
+	"XJGF+2qx8B2MvFcBkiOA7q2VcRVUUn8fwhs5A0eqdvSqHYXxo2nStyP1cRRiSQNWCZjtoQkMtPRy9UR+",
+	"AhxHPijrsB+S0u1e1JKizSnbLDCJgTIC+iQiuMPsXEiI7w+SxFVSPRdvgRvaQhE+aW7Fx6/1wK+TYmln",
+	"PLw08DqdPeASBrAim5IA3uYzCNrIYtqwCnVWlLvW2HO9E453p3WfSVLnrWBeDy0g45XoOSrRp8sCo/G5",
+	"EIJvlxIve6t0It73foK7lzwF1Is+U4JCBOPSiXDcQuE4EKj1+AYOt2tOHx2ofMtGWaTuk6dZSiffNy1C",
+	"3U1fQDpC4Uup0TWQeU3aF88xAEAwBzlz0T2hNSMkfpMF9j5rpwbkVEGmF8d3QAKG9K6JEKOga8WYTvWO",
+	"GrPFfVDuIlbOm3JmX4c/rppZd+EGQ8c3AENqMgiSXMXwsjyFDwsjDF1r7cqkC8OMLEd28LVqwvDbj/pn",
+	"wtZxh+TduGMA+lzTZJ1vtz7CCVIQm34+xwj8XpiY5yufl43dDhL3tkzn6ATsPcnYSGr832K6yP2WSRwv",
+	"zP4vCs8UAS51FBpI7QHWuJe1ahpQYsoPOokTvUlDW8Umlcm96RNDNB3BKjgGjxQqOVKOE6k6wrBIStlh",
+	"gOX+SxFk+W06W5ys0elqDQXLR2oNvhtnolA5FbFYYA/6xVW7p3F22Hb2iiyuWWUWWZOP6LLoYpQCl/B3",
+	"FWdUZiGeYKQLR4CRSAuAIYKPQYJAJ88ORtZpdZ9NrjGnNs6mC69KEGfSCvOI4916XF+nq1B1hrU8qQx1",
+	"aCOxxCUVc8hpXBCf2Kdb6WVXrqiaVS7C3WQh+rhMKu/VFxvInWgvnVsxVA72vtAYhpA8v34Kt4RRL3UC",
+	"s/m12YQsVt1KYw3JqcGbDT87hFoscs0QeShEWJoKpRDe1YyJKXlelu7l6Ph22YagHoiA2DOs00+ppZM+",
+	"XSCx2ztLb8leDljFML/kPffizSZm45tVrWhdWg63slLrwFMferjgJi4s3S2wWz9ZMkwi8zRgWOWikZhn",
+	"b//lhJJnFJb6HfSTywXzRDMlCztifJJrYv+o7H7bx+FziCIGyBkQHHBPzL1Ba3T3YQfs5eMr/gVNMFVZ",
+	"2guvg6ACJhfYYTsvAKKmsfxa+3hCa2gRyj9aJS71WpNmXJfk0eyZ5ZxmDs9CdKJ9st3q28vuP9G8TrO/",
+	"Hs7Xw9ZKqljxskk7HdGU7bkIcRoAF1hxbPdLBcROnHe8wG+k4Qa81jKXlQc4GaLvva68VzjcNDdNLGpQ",
+	"4M7Hrg7aOYwK++kR4LA+8TyCjootngIaJR1UP4eKTcCX9Ul5HmkdsAN85xZ8bwBICm/3qZcb2g1mgfvg",
+	"LJeqGt8EowkGnPTkYyj0Lg6P07YHmNGY8Hq07a29CdOhB1srfLVqqWwBcdiqcvbfR9U3nMIEuns3doqe",
+	"XP7qfLPheDll53LSdKpyxUeu4hcLkuFJh6wx+W3yfCP3v02sxeuQMya/TX6wH4MfK2r378BpOL2hSk8N",
+	"mJ3vvdO05Sl0w6YVhzt85yuY8snIkY9dPASfwrDnltFzjz9+zG7dtTAs8J/Da7Ffh90+6MPjJj44toLz",
+	"HXh7ogWL+yS8qJlMH2G+DvAiCa9/EjomZNR1+9L8smGgz6HcxOaKENbUcstQZrNSszsBhebB5G/6+xfO",
+	"9tx6e9RR//t0oADOw+3mpaNuk03uIIppCfdoZgwXa32nSfpjmvA27KKu3jFyWNB4UQwAnvzWQ8INzKZm",
+	"pfeoDA6L/BJQZ7I47cGJ7hwRa1sotFtmaEGNPeRNBET5Th/Igp1smK+VrCv/VyiN7ERMULeynIopQOSE",
+	"P9p1k6GhlKrFUsrrplpCz6GbjH2AinwTo0TNlSwhrHFdL5kSzDA9z6UAnpdNjOLrNYzZvcn9Oy/rIl2a",
+	"6UVRAkmw2cIgulFyt/MBk8GvVGOa4KwP5q8jqT4u4KAkDnvZ28c6PhJ3AhqL+GCma2l6SmCEOV3Mgt90",
+	"d+PL0sP2Zk8MdEQvHj+5vAe8nkiX+fq8hffuvvHr7OwZPVu9//PJo4//lFoEyFB9rq9ZqoNulFs8sqlq",
+	"OhfBo+uOiRt0RYcfU+tjyZW3M3vhi6o6joxNvaVizgpuoE4VHTSgUlJo8enafQsHNKczTCbmBt09JWSO",
+	"OmHxoSopmHctDtJ8Ad06ZdpdYQd5jLR9ofegTOM3NWbO5D2zdqYvFhZbJqGk5Qj2r2hBMjdFWI6QKtsc",
+	"fld2u2TEuM4VUd5qPOsEutVNgrf8+9vXP2UkxziZ7zFfyhZWdxxLrPTI5dhSQdcpu+UdOq7Wim6jjHGO",
+	"+aMrCmhyXJNQn9HM0zLb3JRnfTNFffRgA6ZNn7zdRpa+jqmDg1axfOozFlMvh9M3PBhFU2HNcYtu971b",
+	"9NnbZdZFv05gt9kFci/2BIuPvj8BySOXsEDdkxPrLXwL6CL2MKFdsOZmUy+nudw+AMThs4Ld4L8eVNfr",
+	"B+6dMMhWnv9h/HxIkWbEeeAwjoYZcY+korKL3Gppi0vM5HYJ8yHJ3QVCocoftT5gb64ooltJ4llV7hQ/",
+	"f21QzvqBf1+tRvr3JdSpj0SWY+kqlHetxHcsLmlqCYZWTqQ87J40m9E2w+gVO9/74pCelMrOUAuOGAAr",
+	"yks37i8XEWEisS++mpIo2xq0TExYi/sodJMA5h6UN9HtJ1gpCQp0dJ4Q8b7W/kQudBRvTwGQ+4MLkwEP",
+	"OXyznbRMVF2ygF4Cn7Y8eeGl4uIQwKuVAttTa3Mkj8AXlgKCYwA4SqcRbB2CZ8+r4jn69Otj7Wrdp4cb",
+	"9JYo+iz6ZBxyEhZgDJO9X9baZ8m7FgdtptKUak5pVWms1+xLrmuWe9wSHgep8wU9iRPUVU3dDNpDGbPS",
+	"rw/uuIf1XkVu7wPPtit+s4cKcn+xPiPkOOuN3PV5tIe6qT6/xLyTXGtldA6ZX+QVH3D73cXmyFZWdxKy",
+	"wx4YV752HBTCdbr3i9p2orh8zluJ5PvIf+ocqM+TBQUf/Y+aaR86GhHPbhFzskkV+nCaXMWsXZwVV386",
+	"OXi6O1B6Cm+SWRvPnWyPhWXo7euAbQ7ZT0/ty2HbhUaApNsuBMOw1w+WvKArmqevesNvhDnX16N1bN5h",
+	"2sXmDK3QfhgSBvG9Y0TTG8wjuR/B9J0o+pQwGlVSBOwxhQklOSCIS/BwM+GiiAGFC0A8oJiVC+io4pHO",
+	"sqYKHn8JFtEVWSCJFZDZ426BtAkI1vMoFLnz5fSuEzPH6o4peQ6YjHsPxygKzO5FXMYOxJ4DyHIfTcqf",
+	"74SSpSXY22WwHIeU9I1DGiwz6F9hGQDmzuE0pWAO8B0cRMUdwgQpdhCmiAj2h1z5Nr1guoKVCTVSsMZL",
+	"l8SaONYdI8ykAza1kTtLozvMCcGyHI/YGXWsZmLu/xokMOOOEiHeECbQggRLyZTvbpxM6Gh1K9PnJhMB",
+	"zHwX8EhdhsyGFg1BNbB4cgUpm1axZJosmdkxJgaCnNOqF6BqVFq7Q+wfDi/9stAZ+qgz7AzismHA6L3y",
+	"G4i96VwSCIR9IMvQ9aRA/x5CBmHdjZGyvAXUtNeCensWJXjoW0P3OkpQ2zAFY4aWNTcOCdt3Y4lOy42Z",
+	"P1w+YbPl40f5apY/Kh4y+qg4X54vH7EndLZ6VlwcUUZP9UHqqh4hmeMagAkbdYM5JaCpROy6HKcRUGFf",
+	"54FDdH9Hvi4DSxvF6NaPQar1bargECHft5TAbMyo9ghor/fs3Yc2ioc4oYSm/RLvfMwO06WxC2e6mwdU",
+	"iSUrDP+nrLHAwurbcV/rurKSGTN4YK0vSUU1JK+Bw8Yu0+JWxYauK0EYk5tfamnjAuJE7Bwyt1zhG3WA",
+	"mJoXMZyAiwlnUesin6vkw8VRrfOhWZxyYmyMqfTlgwdRa5MHekMVKx4gQMF0T7dl2qUxspY7OXFswVKG",
+	"afp6bkgQhAIfblw2VWjOsmVqDUqQkZ1D2Hx/x5ZTI9Mjv2b7/i5mrS9fkQVWDC7wo7DuXfmI6zS3s/h1",
+	"9n4K8W3snJ9Ax/qDYSOiQZj0B1FdkMB2+FnLoeO7JjVvTxJglJ3QL11vm8Ha9AxKxXIWX2om7Bm5YV8t",
+	"IHT3JQSuCHyXQB+1rxZ3qfM4tG18ysOAWE96uRAaL+WZwrscqEtIeombuJ+G+0sgPEpR9LC2XwJy4167",
+	"dHRWdlIbTqDEfcwm7Ka3itDB7e2oElystYMksgwSYIM1qWSRhn6VwWeasmwDil0yECmLI7B69ou+b2Xz",
+	"6koWZMeWZ49Xz/IzuswLdkleKKo3r6SsvqH59evV6pIsaX59Jlcr8mimIa2YKmMlgat5t2eUcsyXGY7O",
+	"ZmW1FaCuo61VwWpInPb7i9LGISTHiVy94qzboQ3XMkmOUpqenmAhcuO7SbNducf06oys+Y3TE9kHq5ro",
+	"y1gJdlnXCHcd4Aoxg8a9FDCanQEmUaHmBhsEo1eWKka0VIBPCw0gpTZkRdWZYmDRrRHMIXPp3wZvOJ/N",
+	"CBPYL8Deh290pS6uDCGXN0xpcPogpMGyNhhf0XrRAcf0k3LJegiV6yHqgYi3FH63/4aUOjRTnIJXSDi2",
+	"lty6WDO4bgWmfJp0L7Dl3tKHWEMj5IjkXVInxyuQxan4emNcAinMxEphcL5grtblRDCzk+qai/X0+qme",
+	"cjlpOXbg+/YntvN2QoNr6T8FhtYNU0sNzmYorbGfAFusoibfTN5/fH+Q4ZmXsi7mvXg4QGkNghRm8BtJ",
+	"llZnK+XOQxRbMrAUDLzKDy4GRGW74Ul1nvBf2LE9d0NLdezx+5Qcta+OAKK0XBKJwGlZ40fznf1arZJh",
+	"mbWiySyjN7D1jUXhziseUSMd7Jlpih7sUkpMi9Tjh/hvdhip8W2kTre11DF2k67ktdUuZZxxYlySjd3y",
+	"kHoyblj2M6lR4QEdbGGE973c0nS+ZclWZi5rcyQM6jkQcjzL+4QkSsqt7wCYwHpx5/cAZ80eNkvvfw25",
+	"jgeu6lo7NOZm9y8PgLDYzpeyhN+5ISXNr29BA0ByqcXplXJdabKlKEvIktmTEiqIDpSZcQP7m/t+Kjh8",
+	"zBWx8i+YNhLxLq7f8D74cprZHAMMC7OOnOr/0JcvgOP+R83qI1GpZjf6MA46vfWxWWUQ2O5X+7J0e18l",
+	"b7hrEh5yvXcgaqRcgzFB/6gVG4j7SHd6rv+h5/9Iz6qrWPuPh9AYePf90r0fus2tnfgEOx0YeQ8K8OGm",
+	"WPaZEftxSBIPEJxhoR49evjg3Yuf+8Es4j6p6obn7KiaHCJHbguhZfySllTksLxCFmwOa2EHYZgStJxD",
+	"4Zodqb/idZBssqaG7aC8Uska1AJZMTFfccV2GOis6mXJ83ljY7ofNI62+QHS0N8PjPYs98N3PezKJ9hx",
+	"lIvDUQAdZ1e+BvEKi8LA97KwMnsBxWNEQdKkIhQ7l+3HIZD0sQBva6qOoo5aA0937eMiJpgm+94ewKEM",
+	"QOeySoPvYnQG/c7QSccrpxlZuHbHUG1eKfl7X19BI1OvlmTNDPp8dv47rtnvuNX0SaFp2bYHSQvILsSl",
+	"VoOUdhuI2xfsebhvAOZsiGDCxweTOpLjJ6BzULQOq5LS4emNTHaAAZMNeJ3fEUv6AM3LjRmyLPDicYf/",
+	"B3zk3hcENcWhK8L93YcM2Wou8wawLOUjwlomByWHtkbUYCpAnVmVs9YB0GGAjwCHNW5BX7pn7n1FUb1M",
+	"FgbopP2IXpFIJd5QV/tt3xT7HKbkF9cHiAcs3nKPVeytWgawnUE9njRqbYqhOfs6XT5k+Xa7rjeXlkfY",
+	"Z6Z9OOYh1aKz++0XYTa9Y4zpd1lTPsX8A8u3yyRk5Hj0ASo0XdKhkrjdRQx24p1zuqclQ6d96LgiGHw+",
+	"+vhgKkVi+gRU+rfG1hl08r3wOM7YXHnAmHP4t4DOfm9zVIz9we4HS+8EeC8Txd2yHlbqj9HphPOVVH0p",
+	"4kdyk/p1l8grCygvZdlklEbI3W2UlygLMI3/RpXRtwNt6+2poDM7HpC2gsAqDO+xsGPsutyfbJUFdzkK",
+	"ArJnIs2GQGrZ5cIO1W1rZytFZmpGLi4uZ7Oz2ZPL2Yx8V1tqfPANUyWoRQOyRnDLomSwsPluZOPgWHFa",
+	"r3hKBVop+QcT82N7ICRZwRsIQKHjBgSOjna4Xf0rLzVcvpdwoBG7ES3rRgXWm+0a0C+/f2HiVgc9mF73",
+	"AgiOi9iXgvGJsgubj/r3RGTlwacG0Y9fptvmu/npRXmpAE1/FNejMxv3lv5B3m5wo9n5LWdzK/Z4GwY2",
+	"fNmCA6CbhGENwCxAIWERpFpDFNdjCXHMQPTpTxkkZshQlpCsRugFRDyVQ3U8gcmO9mSmvb3nYGnsjz0L",
+	"U21SbamC3xdDnR4JDANA8NvhxAtFd8kAupUohn0wTcAx9H66SwYAK8aED2Cq3xU9kQO6Z6q3H4TxbVGt",
+	"Hg3+cUOvGYFsneUe/pth2yD7GpfiAMlcVvmYkl9w2h5oDmP5Ts40WGoN/nYDdP0+c2Dcvzoggx1bTt6/",
+	"T8mQkx6SxJxdrOTksr3CWz+i63Hkmv/kelQdFV/4Xr+nYUPCKHuJ9xv54VCkbZg3UxvuI+tlnM/qUG8s",
+	"6+EFZpIMuPfDwPv2g+7rrMGHiX3QDyjzs+idOhBzStfZ9jjCXPg2EOZpoAwvBEZu+RtkxSkilB3bdDlA",
+	"uDfIPH40vWvyKhB1yokJVIb5dvbsUVLx3NQKRUDFP7DS9bqDLo9sZUhdVUyRXCrBVNPB22VHcO39F1iw",
+	"smoD5WGGA6jSazs2Qssd3Wv0eAbfEBJ4CjN7KT+kUudfCpcoWmAKNECS2YkNjsmFg5MKFY85OiUXQ0cI",
+	"B9uhTzbtBJu19NFwv3hXRBtFwUfkpDBF9pqRvFaIiApJ3MTs5JS8Fiy0kQY5oRFX0P+m6Z6LdUaWLKe1",
+	"dgfA7jEtovxknwwyTkOH5fxZ8nTs/cBRPZjddN0PbbaQOfrwu9B7JH5KYgdsoMPmyD6ch6GpVEeG93dp",
+	"Aui9SMmeio6w8DT5hPeghvV3+zsBTmfY65XvAAvPYQesYi4RhO5Qm/EYjBuqfb+sot1smMjV6k6AVneq",
+	"Y3RQRnHniV76QMo9IJDPIOp6h/QmWB6HufoO8RgBUjymbyr92ecfJ9OFacXT6cLDN6in6QlwPQgQRoBo",
+	"Hm0YU5JcfQokrDcUgzgZoTfIIgq6EC0B6sfVI+AlVEqNa1MHKYf6CpF02AcTRuDc0E1qCgYqYO3aFWEw",
+	"8sMOJeGzcMgRyyt1xBOQX3dIL7ZMLYHfMPwFzbBbNDAVtRTThhKmxXLqGmpPa3V7ekhFwFP0/UPgux3/",
+	"LUDcDm9+AI3mj3S8Hv4qz/ncyFK9Mv4P9Hhumju7lYmn1r+w39TFmvUlgNX5htQCJd8evHlR+3Z+0wV1",
+	"tdrBjdMhwEVgTxTfsoTJj7mQc81yKYphuf4uXS16pANjy0q5I38wJZuij2akXJMt17rTh7f/W+HJHn/v",
+	"BhvhY5QJEvXd8qCShimfbuVQW2Yq7xZuPXs2fZYNkRm1HrlYybRpDkjs3bXvvL2zzP2U04+yNLzH845i",
+	"a+cAYwWdqjPf7wrJd5p2m6LVNhDjIJFL8arp78NLhhmErmrtVh5VuT2yWD9w7ePgXQhUf/5OH313Voej",
+	"SOBjP1NMJ70rp/PvuSO3u4vf2vet9z7rBnliCK+DCSQ5XVMZbikSu9z2sS4sIuElNz35SJ5f9vCIjMws",
+	"ezg/6DDlE/STmHWz6bNnzx4OYhYOFUb3B88gp0IE7uRKW7Cj5FCbuM0EUtnmbhhzO81TvZ9cQQX8iwqE",
+	"xToCtuSGPlJ+WKKq0nu2k0ob4mRowLSqqAqpBLh1sizCUl2RBYa2Fo6FBDADXyHSWswQLYVnokyMMB34",
+	"zf/7/YCk2HD3yIVwX76LROl+ODWYww/5PYiItEso/cf3742adNjMfegS/iDLIt3dS0gvmlw3E6/VcO26",
+	"uRVwWIXcZcR+QNbrjT1NW7qH+g7XeWZKXlvp1W4u4orefG/STqqY3rjj3vVM9oYGx6j13jQMrRswHJRN",
+	"Kloj7NL8holCqjTNObukvWDf94S6qQ8Kb2RZeCyYi9nFk7Pzi7PZ+bvZ7BL+/z8vyTclza/J94oXkGl7",
+	"mwQAstxHhX63kCch5tkx0hrSeylyXqThFpY9jlNnNoakCai45sIarlspegpy+1KbaclUuhTFsU+8wXVO",
+	"yJBbhbKIvaxdp+OeXnoOCSyRV19VTfkb9JydHkHuukvSCxdjW0t5R8LxHjpMGWyh4LK3T64kTlejGLKP",
+	"9AD9jcfkuk33Y4cRcqz/uGY3TDk15ORavPU3J3NLnOMrvDFz5B0IsL2I8SocOzXfht5yXfvP78XAhkhM",
+	"pSuiotN5vMGHu+8wJdldCBM9Np37wH1ohvJZ8Me6TcoPRh8aKqVzNC/bjV6m5CdpUF5h/agvWkcglXQB",
+	"dOu9yab3uirpft4L2hXyUge4ydeKMYMiMnEO/ZKlsuXCXNKXg3/Ze/K9JA5dtO3NEF6A5Ozf28kVxx3P",
+	"rSVor5iffqgSCo/HQ+7de8CcHR719K1uESMH3a/23lZXaaiR9YSTTSxhHA1i/F+5ERniUvQmJx92OXKl",
+	"0cPIPr3PbgtdiLaZaHTz8Z08it0bpR09efz44ZNTZ3HiAImXe9e46TvwsOPecyzhVxAGdIXsoggQu1ST",
+	"f3/7+qdpuxQ8nL5LaPnj2tfFo4R8qPQEdaeBkeOnv3pqdYTnmv5EB71ZaJfIFVGQ+6WrPru996NMf4JW",
+	"fI5gIs0XsJ48+gD+0Fno91Gf/4uPvcCOt+3ldf+5y2OFWOAsCTEW6Sxtcps5g0DLLWpZmiXBmQ9d267j",
+	"ygk5p/9WFS6COSLPrxYaPXBh6idAMtstGW/fk/EmHOjBzck+JqcenIG3hfkNLe42slaDOxr/ADfHj/+f",
+	"7ZB3/6diJDxwhDbdb2NwoyPEB/dIlOLRxfnv836NTkXAx+bWMu+PotiRlgDDCQZlO5DhA7EhtY9rUoBg",
+	"DB5MzAP1eFxRZWLg6w+jE3MwqfnguAvfsiisEqNftYZ8u3jLoY2qx9ZlWHaUsN7icNYt2wy2GyP29WaY",
+	"05KqbWKHn8PvDX4R4nkhWgHg9uTXQu5KVqx7oe6PmdPP0R+BcDQBs6HfnAYn1KlF+BluArGwYVRpOgBA",
+	"2994W/tblkzPZU+9B1z1RBf1yGzlt0iRedXqyuVHN16/xrkYvH8DU1OHC5ixzSYHZgA5gQOJQOGh47Re",
+	"C11XFWAgHXGZOacTckjYMuQgCPbBdagWLSRDhyrNDSwzuOulyAcs9PA+zL8g1lcyKc15d3ujnB4u7JgX",
+	"eDqs7seZDgfY6r6PXVf6HojzwGpSgtbveRArbfbR9ft4EXfA4rpkMK4YyZHU0Ub6SZUSmhS79r0Fwgw0",
+	"HX8da0P8RChHvfK9ktjKEFpKwVqtdDwKVI16pKXbplVS/KV084GRPT3dpE81RWSVSWX22dWPsIiYccek",
+	"O+VxsADDhYxIBgY8Dt+OCpe97/NW/dI5+exLxi7JAoBQ7LYvQropNw6td0d15vshNZeFbE4WaCn0GqIC",
+	"2tnjGXHkDZUp3nQie2Y6rf39l5sutu97pjo/1h0PUAD8KLN2YmO0SUzIer25iuuoaQca6H5Yf9r5ELpY",
+	"ekJ1xDXgQOo7N19AYPY+Mh/hz2yP63alXWNP6pGO/Fjd5f48Txyo++2En+wMdHypoAvQYZZOi5yH5dD5",
+	"n/CVJ7sWHe/wmOB+yXNl1dSFLIuFKyxlZeFwyFwn0ywkrS8E2y18x/0rIhjHYmYn+rHxlvfcSZHqTZFo",
+	"RupcfMccyw6e4FARL/sA5494OHtalZ7y9cJq3k+E4nM2SHFfu905ToYvW/3sOw0uob/56C7yd/ZvuNyA",
+	"ebKREwqPRghmPpUAau/dCcfoJG00yrt1uAZFZx67NzpWXFG02/Of6vl/p9H0DuPIVjq1ZORO8uBnHuxy",
+	"u72hfvSU2Hs8Al3aW/rWUIV2UduKCI90wK3GL/x4a9of07ZRnYJlQfPNyGa4YAy77QRL+6oLKING04A2",
+	"ReNN2x6NqG1THeNPrpR4ICIapFDgxU6S9BeNbQu7qWrhTVaXhgpNncZp7Z0I6xHzWmODieAsu2NJ8fHQ",
+	"7fjaEK+Yt1ur4waliyjSGJ3PPSIysqcmp5K8tkxsx9HGaJohR04b7+VEivzg0WbTCELphutNy3roT+8a",
+	"Em14SCo7QIxNNyq2TO5MsYryJBB3y9uSxH3pQy4NbF1JAzNFjLfdZh9DT4VF4d3yrNEbHJKE+zNSW3Vh",
+	"0GMV8UPiNFnRsgyHQ4iECrUUiOAvG9maauv7kABBat1UZvrF+0L7jkywdghFhCt3l5U6kfcGVZpytRqf",
+	"+5ZNXHVUT5MVe04wcxU4hb054Cc2JPnnnwRLgnhBPn7sJc6e+jqXrekHEhKPPPAI7ytWjtjwPeq4CP5w",
+	"V2O0rxFWLivek4Yd2nc5KI1GOLjysyxCRQBa1HuRD07OxhG9kNX+Dt7j4OvqSxCMRNmGYgH3aywTbtoa",
+	"25MKsS1GVcmZ8k/oNDu9Z0HW6sLSKY1cNXkuGdG0NKywZyo+4dN028GiR+mJGINjoFhwaaUQfOe4CImL",
+	"/OcV1XonVZG2NlmyA99PTQGBDyBGveKwJ8ORcWhmhs4reheK2d43juxdavoZNDPQF7DBlXFj+RIrRV3z",
+	"/6+AF7vcpE6ubeM6P0w27uvYjl0cbkJhqmsoFnx7O0y2dUWl2MjCrceIk/o3PS6R4gUgyzYE3JwEuzMb",
+	"WmRkFqsxobQjrMbFyayLkIrmuECgO3cEMpcr0zj8/SKeZJX3yMEd7707D3cQgyEd0s/fa6TuzxAkgR59",
+	"e+wyYRlMSjltBcoOQxeWrhYQtfIqULCVWHFFNnJHdqyEXqoQ8OKaLPD7C2xc6YwyuOD+giCI0IbRou3q",
+	"Fmw3icxN1ElKn3vmnkU3ePue6Ae4YSXVWoL0PjHlOuU0Hla4FrmgSnq6h9Yvzj7+RnEM3uKezG8T961Y",
+	"T1ejX1qgRjtZlwVZ2mlf2sWHDy0yQh2uravsaKzaK7JA58MCWMjCBSgWWRO6gSDGct+KboSQxUEdkZ9c",
+	"cGpkEx/TG1I7hNzzpOEPd4V1BSSY/tWxgg6igGTLqACUvzi8w8Xal0pF9TEtd0YW3T4PrWQDciAcA2y4",
+	"5IOploQxQpR+jhLFtvKGloSJohGIUfM7e/DWDaqUPy/SzNuE3zkX3e+NP07Ng+POmF+6kcfiIPXd106G",
+	"XW2o/xinhKN9nywcecVndTffKlHwMEuuJ3fKdyiOMMwotCaG5IVW+17sKnxFZnD8te/P6vVrB7Ruld2M",
+	"sFIz8vXFzDnI+NZS6tOvn2AICv+c9VT5/F+Qn/fp8s/s8jnsAUTtkDFMbbNUTx7NTq7VJ8pDy8jjGaHG",
+	"DtPKAr/dbZACusNmbocZamEOz55Nnz17lpxEBDM1ymF9JKf0luFVX/o2JjoMSmYk94+l2PawsqMnXr9h",
+	"2tW53DZLtlD7uap7fG5hnh3sdMio9wkpDX5yyAwbbCl0U2TG2AsIy+gyMdDTh/oLy9wBsjxq8XJ19iM1",
+	"+WZxOjMJPed+RbJBOdr/LpcpTNGKM2zVY+Wax450xh3IZt9dott8xlpdPZXlcmUax+KGguSXddsEOk8d",
+	"f6YUgvs2dqMJ7dwAYP+SsA/c+OaG50lwCpfgdae6yN/lcmRdpF0dmnadLGteFhm0DchcnwCp7CJ3MQ2r",
+	"MlmMCx2Nxs0HQG3HP2NatT34XQAloahQ6TrPvR0a9CfFVjVezqnIWVn2ZGhh6+g5L3pCNqVcu/bSvoko",
+	"cWSm27X/rWWDEqRje/U+u22vAEgAbPa1Sdbz1N+aU7xPPQfw7Sde4b+yfarccy0VN5tt/GFWXDx+fP5s",
+	"kk0+4D/eZ/eDqN09SNdsPxpV/3hfdLZP5n168Fvsk8wF0XwtqKkV6/RCL7iGDpNn56tZfpHu/Irto1wn",
+	"5ubRH1/I3Tf/8T+//evF33fP9989/7fls+9e/LL97o/Vk+//Y6m++c9nu69LvfmPzT/kzqjlq2+/3z1S",
+	"/+P5h/+sv/tL+juqkqdN5L+y/c/uTqBQYwl0xK4ka45xGZsxZBGhtFbgZPqoHd49GCSWeD+PGRKt56Ff",
+	"yJPHAghIIy4o2r2aGcPFWmeNz8Hd5P3q9grITt9zC/74QhOoOuZmn5GFZrSMMPFEFH7Q4E9zPWsZLSFf",
+	"MyML7zxdYFcrps7gs22buXFJ+ClMgqMhm9jXpaPtDTm+CprrgBrHi8enKxy/V8zlwcL6obc0i1o1hJrO",
+	"FS+N6yIa1SAqLGbMqaAqVc745FFid1/JNRevuLg+JEhwG7KRrTBUKh4o1bUG52EnxcmY6vLBg/OLr6ez",
+	"6Wx6fvn069nsQc0flHZQ/225K+f+5lOnFOH9ohG/75vrj8xsZJHw95VuEZJNs+xFK2YXEDolNV+kwwiS",
+	"F/lJY8YO42ffUREgv65TkU73abg6oJcUjN+/rHf6P0dtJA+VitcVEy+/JS+kECx36TsR0C9ir7TbZLRr",
+	"7g9U3yNJB/aNy9oYKcBp0KaNl4Iblm/I27evk7LAdYjvqwlfKrnTTLnsysW/GvmXRWTHVnQNCT+53DLo",
+	"Lw6cQwpGlgDNt7BUuGiPCKnyAezwwBhybz/6H6ngK6aNNRsTOAchDnjUEMW7EhkpVBm+ogCwiKuD6J4r",
+	"vgbWBlGIrNs4YAhQwZzreVPef6pFZMALWLeDDvEy7Jt02i5kjU72t38ZvKlIeHvWE9CTqx6y84HOy7jf",
+	"v5U0GDVbWGtjgfF98tPzH7/rkMFx0Abap64jDqkr+QHnM/YC84kiHpkpgLts05+dAvzPALAg0LHlCuBR",
+	"dBu6OdoA1qljpznITFBDCsjqOYF448vPCxo3y/71T9fQYkKLLRdQZO7ap9caJGwp13MQFkkpcGHHrtZh",
+	"GFKth4yCI9MIPBVUX/vP43MIvojJbHo+nU0OiuCjVRnge2k6hg+FGE9DrHSPtVs537c1dXTDqqY5Y2wz",
+	"Wq3Jkolr5R+A0rviJrLZcUMGrECz+H8mIWTTnp93IGGwas4n7H5jxe0AF4/boCZJR60nYSeiAcXeH79Y",
+	"6YMBDsp7acVWcE2X5ciH2NahESUQZu6HvLq258mjfrKX8QACPZQtThE/W0ozqsbQbXTY4hNmF27ofVhe",
+	"jjQ+j/GFH7vHioPXUe8jOGHewdtOXj+Z1NyfCH/whSYNpv0Z8sYtQUiqhp69cUbTyWGEY9KytR71O0oG",
+	"jDfkvY5flU9wIkZWDfg+UkEXBPnrHXPQLO2Gsx0M64h5e7TnQG/LqR+ZUTwfXhHbpJ675CRVCwTGZ9Am",
+	"ZIE3PwA1zMUm8aeQiexxT4UM4H8Em8AGovJeBZeyfFgyY3pSWN3TrpgF0o8RzZEVTZtpdP6XUl53ALuP",
+	"svcNK9MoYV2urJm6JVfuxC7iBA+YlZ+Q62G14drItQLVQBRE19stVZyhogAZaxL6WjmfCt61pvWatTr4",
+	"usvQmb5eOwDkfdXjgi1P+lD6fNAN0R0eIPATz0s8JUk1PU/aFu98Aqt3vcRow5nL0Yi7mwV5MQCnI5HU",
+	"kvTMjiRezVQycfcnSJEWBcElJlSTnxVAR7Na+4TpQzMjXro/4Y+//DaxPPa3ycfk50NP4sM0yJCVfYnn",
+	"Gpu64Hnvnh8P8eGTxAP78nXAzjU3AhvtXatKZ2wXk1jVCJAEbrHDtKM6ZccacSzAU8IW93PK+1FHgOd+",
+	"LnUEhp3uKnOSj7Y5pzasIku25mJEcUSww3pAi1x/qAaj2yWt24+lQV22dGg3nC2jYuitfOidfWzgXUr2",
+	"HFShxezBVappbE2GqX1QkIssHPoUdJZh2BmC14ZtAwbpOhnHKzv2gMEJwc+eoLT7OyW9jbw+xVHhWnOx",
+	"/qaUy4SzeYtXh2edBGff0Risf21qQD8lPbGv5I6ps5xqRkpmrGDPSMHX3EEoFlRvmL4iteD/qMOeS7U+",
+	"VeH65GFXVa2ofb395v/6lZ79MTt79v5L94+z9//sf/rqX/8pRZ8/sd1rdD90eE7hjtoAr8QA/4X9RuyQ",
+	"P3bvO3uTz+nuNjEB94PXvftd8j8lgUl+phpQsqkmCyitWRAjyZqZps6vouumXbUUzcm0F+5S0tUkGCfS",
+	"X9CJDOkYrpgGTSRLKXjMDwMAXYVWsXKkQusYSPyWRydLAlB+45OplX8N/+r1PvcYLOhkyAiC7mREsaqk",
+	"OctIwUpmWDJRJQD0HBoeRaGY1j0pPPOCGnoUygG5+/Bu40fAe24D0n8vqCB+DYIqldws8T3lZa1Yb6p7",
+	"SNHGtGuoR0NxB6mZmBsCyWTUJ7JOyUIbWS1c609QUV02FPI+3yNDsJ3XU7AFGxc1W1y6Hm/wDax0dNI6",
+	"IH4J5ipE/ecFy8iybsQ3tr/yjUaZKK7aNfT2Oe1zykPBFFSrGUkK2Q5p29m4Pm52hEldOclE7yNz5ZSH",
+	"foDfw3vvx3gBT3j9Xqv1fWgPXix8eq3htVrf0tnnBWHCDHTRWzBjCdzYkd4FHe9oGo4c0YNnAANOrwFf",
+	"41yOzj8V4KBQewoGellAc18PCt50gpeqCEAHVo/dbaR/ypqqEHEg2kjl2IDeyB3We0A9HR5ZjyrCk919",
+	"aW02sifELqIdyeV2y80XmuAD7V15LkR7Vy6i5OLRch0/lR7Smhs3lKaTpFtAaOjehbl48uj249gyrd2J",
+	"jKaqrwNPrKQyB/O+w8S3suAr3lca7Ka5oUVArwkQaNDB3S3MHbBLUj4rqD3+JaqNuTtDPgWa3ZMfOKA/",
+	"iR+nB97cetz0g2wwqCFZXHpPYyPIsLgE66maPqW0qkruk72X0mzcHgAqnYAMYNSD15SLK7LQdcWUZgXT",
+	"Xmg377ILKLU7stG7ICVbkx3d+1KLeGBXZEErqgyOee+fCcI2dMJpCVqYDWSf+vEAPgtV6dLKVjO7hPbS",
+	"mnkq1f4eMVZPI6b63XaQqcc6sLj83j7wzIZSUlz+Zw+me1Dr3kXFbDKPCLaBSiXYDz8oPQekT69N+i2W",
+	"+9Cwvn9ytxPkzTgiFuix+/oFcrpbVHJsJRVYlH2klSqF0weq7JRgzg169h38d1MM5FotYJvdZsPgcWjF",
+	"0MlSdMCldgpoNEFdkJDz3NliblXcG+FGZ2bBnVDVMgu4p6mWBe4LKXBf/8nUtWgMqaoZ4DMDQhWtrx3W",
+	"1zjWh1EvBEaBE58RDQsPNXhrZjKylTdgUdbVWtEiturdZg4/+WExD45bvG84+7SbNGxBap6u0qiDCQb/",
+	"RvLYSHndFP5bUyv9lTrUOp6q+A97lSWgcP1gw37jEJt16DsXvp9+1/GxlUVdwmZAgxurCjrytzLC6oZS",
+	"QXDDGMWXtWEeAy/BqnpcC6/jPrKXZLin4baKUeR9ODIS2D7qFuDSg+4YKcs26s6tR7EyeKpu+wKss+wT",
+	"JGFDLqEFTJZIXUWATnEnr1m+4WWh0Gc4yKIMxHZ7ab7hRdEHkOSQNqhrdACQopckICGyLQCNepTOOwHz",
+	"dVMekFKiNrdYAYS70I+LNgdCmGNV1yH/HT6esW227ubNalo8HT3NoKxqiakKnnFYqdo2+dq+v3vtV+8W",
+	"po/xvYVw/75HQ/XlB4o16LSoIYBygA00hXQVGT0Cf3ZK4KM6Acmjnkk2LD1wqyMOUu8PtS9AtjL5Dbom",
+	"/TaZNIxi8tvkB1aWEn7EPHKEpZh8fP/xfVvZ8PLo/N6UjJWUplL8dDLp9+HG06qJkGYOGzNf7g07ptfZ",
+	"jQO9mmvsaO4A67KAV+40vwaIWJR7UlfWenpKfuTfTAm6Wpo+1K5fPTTfAuHAPhjfTuUqDvJfM1ah/Nht",
+	"ZMlQdGpit5EUXLHcSLXH8CVbrewZwdxxkssbpsAUNNI5PU81AR6hG3m6G+oMjCMHt2ffkUr2Wb33Hu9j",
+	"GIwqgogfV/6Y3ZwhwKzuvt5OvaEqBNQLTAZB99udQAo/kU7Zx0rfKZZwOOOb+3Ki82CPnVIanOV2Dzzh",
+	"eUD0A0Z+v2dqJHHfgzqkpLyPD6ZR6zF1vEUguA/+u0liAECU50LvUmmyQOwrWZZypy+9xykjlOywlUvW",
+	"Rj/lGlPPQh6Gc1XxJpz13HlJGiwWtOoQONawssRbtf1KBJRH9XWnOJLaUU2yiR2Klb36GshepFtO4DyP",
+	"uhSo2PuO9Tq0rLd6iRU3ONY1vUmUjwWMg4QkbSfIt/o06R6D3JJQX9efAM97eBHW4TQDqRACGAYWFg9n",
+	"4D7dfKefYL7nAbeqpw1CujOtzOutu9holN8C+Iz93TLSqq91d+SV70HuPXqYYkJHh6eDLwl93JNLcrgW",
+	"kWJel+y0My5MOny0f119W8pUIABiyBVTWgpSAsaZ10DsnhKEbQRC5QwO3D5p2EuV5u63cOf3uiMj1N1b",
+	"VLPjILOmm3zLX4tvPr2Et/Ns4orO+1BOYRdcYAxZWnCKA2Ir6quQZ+1CUkcWLQ5mzsY6T9sDPe7ohXV5",
+	"wyqHydghicD7xxyfe1EVYp780XL2NRd96RO/18WaxYVgrkYqAIuUVKxrumbpntkrZFi6t6IL2T4II8Bv",
+	"w4CONpEcy3xsNkYtGSbJW0wzEaX3w5tbW+eIfNo6BFKXOGo2VCA4MNemr73gQIxIl4CG6zyKDciIaZ1e",
+	"hcDirBCEX9rSQMizSvEbXjJsE3a0Tf/hxcHjeOvGoA2r2iMIj/RJok63uuMHNVbOIoxADpCvbgEC7Wf+",
+	"OEbKWyDdLpnEm3Xq3N9HhkmLj3yeVJNoq1Lp+1CNg50j2d4eBDTMcymMkiXYDIwwAY3RdBSj+0Jnsc3f",
+	"RqGPU/vx9lMoGz8ruSzZtg+tDFQJ0CjhTyVrgwjf4OGARqFfvvn+BXn26PHXGVlAxDkHgKIHFb75X37X",
+	"Uiy+mpKflSt/WSoqoEUjWeSyYIsr7/8CwORFwQzlpYNGVWzLiv1iSp4Lwl1LuyUrpVgDqJ6HWDVMUGGw",
+	"5Z+lQVaQkl9j/kk7Z4x94DqZU5LLoo9/78CjraQ1GrShy5IRmiupY6SVUu6YmmtBrzsgHLkUq5LnJlm5",
+	"ClM9+VVcbMvCYrSS9md8RPc3yBX+bUJoaZdzjxPWyRJYu7c63TBDc7EuGQEAZF9ZwsUNLXlBFGonWbvH",
+	"70ipgsQB+Ayp4h3Y9j4PhiSFDBUtmY819HbOyDfSnjZPKxgMlIrUmsWA+/iK/uVy005WE1jx6M6Eu83b",
+	"/qVch2woV6bYHp1i/4B83Vn+8PrrbR8SWt0j/X949+5nhz/Xeu2j2bOUPDXclOzkm+zYIY2rPdIXRyg5",
+	"7aV/Xu7oXpMF7NXlsqTieoEeS7BN5Yo4JgGw1cAMOplzzYMnVW+46qcYVi3Dg51k0BENJqpWHfU7tc2q",
+	"aeCg8hsLvE8q+yfFFpsNoqNLe5oOZDJYi1I6VmXV8KWS10wc4SrOtHOQWAkltqy3SbB4+3ugTehX0so7",
+	"OG/3507RkJ1rKqfebJpEyDIsU3s1EoqKfkArPjVyW6YmUia16le8qY+xHzs6ifNHybKkVJ6cW1XAbPsN",
+	"Ajq6ytlvk0tS8ILsZQ1g1uEStdf+NQmf451nh6Huf3/7+ifirhMuXNKU5xqWqjqwOAjp/UCxNVbCHT8F",
+	"fl4pgn/DaLFNxt8Brwc5apMddEi+G7NNSKu3dIXdvSw/thOiPVUSUA2mrotkm6Y3TBRWcGc+Bu5Sknxt",
+	"1qVHcdnIsgAclx/e/fhq2gsdOR+Og8EcUrnPn+i6xGNPFS/WbIQfFJf8F3jqdHWRX5wMV7r5XHdO/bvr",
+	"PpUoHnQh4nHVwMki59bOmA3bXmEUPE0Hbj9Rx22HLj24TcWTlcchwn0agqPaBG9zf+gDjGPtM0p8p1C7",
+	"6nW6ai8t1Sz9GLoOLwDRoNiKfwC1IqdlaX+WimyZ2lJe9HC+s5ymmrqkxVq0f26OaRpI1hVhHDGqJXIZ",
+	"kMcriWhV3bXkwDfZHFpwkJ7Tmmuj9u980djdUfQ2Uic9FRq7L1QukQAZM369vYeAUjd1f09zmdTbqpJy",
+	"Md8YU/U1RsRXE10xeq1BA7sKXf9Qm3RdxdIQXIpVUnMjFe/NfcVo3zUTpKrLUl+S+BkHxgYf8u3Pb19w",
+	"okPrq8Op+hZGU/IWgt5C7pAQoX0buKs6C6zW/diE0F5GpZHvWguLgHRU7K/CJDFw7lr1SGwVfpAnggUb",
+	"x4kWaKi1ydGwYhi4eJNOQii2iP2+YWk8bp0O8E+H4DTdjuShkgNLUk8itGy5qEM41PXPeTLL+qD9G/os",
+	"qctlDfj2X1/ECP3nyZLExAJGfUxTYYgm+RkxUf39WH4iV5BLdMgcezM8f4m6LTXx3twVhOelrFGl8S0o",
+	"EfICxDksfUXN5sq3/WSKudrvMESIMXf6vgzqz4qpp3eI+FYlNZafDv7iz/6Bg8Cdv/D+2I65AR9w+DQW",
+	"5UsRa26Kpf0hc2gOO3W7N72pcvRmHgHa8P4zwJqHA5xL1TS7mtfVGJSM52IPKv80XvjJ5eR3LcX0Dd39",
+	"6PT1w1gnYKuEFL/+Sv7O+umRhV0+Q9kXRpB3Tlcj16wCN0ZeMqoyoiWqcdtaY0paOyOtY+haup9HuH7p",
+	"EVlKO8DRvZjdPhG73cq+T80dMZi440Sz5getqcN3HQc78YoRNSWImnn3UY8qY8F+yp/ng0e5+M8RD0p0",
+	"I7RU1tRE0KoCJGvsKGol2FWoQvS2neth56p+Uda1AHF2VkqvcyvO6R+1YpCXItKZtQe9sMcdvR8DXq7n",
+	"95E8uvR4PlUVnJvRzBrZIgVUYtP8OlgkVpkjLw2xtmMoHekKJ4M6UOgDbN/2hXZvgiZkm6bVIfYIsSwR",
+	"XqyN1aLsutqhrKX0HeYa2w7Z5+WfDTk55ntp/3E2O794+Ojxk6+fPqPLvGCr2eTjx4Mk0PCOEQIv5G5h",
+	"89Re5Bffu1JI32d1Sl5sqHIVFVuHIOyBPNE50ZSogqMCi9hdnV1xpzTvOwjbSESNXqojhy9V0tkxozvK",
+	"TqhpAKISjBXak+klWcBjcy4WmaVXR1dyRWStdAcj1ZHsFVlspV3qBbYrEazAG/HXAJ+tETHDbZE/BNTv",
+	"6xVZQAc3fMMiw2zxHCjatfx216bEtYLFls87iXoZxSmfcRHGyVVzrnQggERYaYP1pw2GAC6ClRIwiQlm",
+	"EroBJLmM1zqOFxcFGLm6giZUgNunMBP4k1Q7htU/wpubmiSghk8yjlooRvMNXaYjG5bJ+aIMc7DxG1p8",
+	"kkHtNvuUI8ZKGyZy1gnjnbI0IVdws+9R/0Jjy9s2s3LY5WNaY94Op9cnJtGyfL2COoIhmEzvs6TJ5Rx5",
+	"U/JuF7Apm1CbZSOu+BwqlmteFpps6A1rruOApim4jfEoOj1Nv94BCD8vi5CW2aiK5JVvZ8+jWs6BVh7M",
+	"Nxk/HVG7bzkL1usGBrUXORg9MGhkZ1vZQY6JeROKyYHj9bj8w2GHsokMcBXHIUTgLsyXl5iCcMwp5nzY",
+	"mq+tVPEJU9xkMYwnxrTvvk1vwpDuWl2+ZcIMnxb4HD7JjN76wdxlQgAKMu+DNRwOWuhe1NsuHMFHEBDE",
+	"crqOs0+I/+6gcaZD26GADwH73jkyjjpA+FMVOF48wnjaJ+F13GK/kFZqGH0XHi/Vui/jMWqN3AnJgZbs",
+	"GpmDv/DLxe9yqSuWT93QFl9dgVvLASFu6Z6sldwdraUe4P1wo/Vr7Ed4ZI3SnT5Cp45TbU79fR8z7I/X",
+	"nx0a5YjHoRI+HCrYoS7rBehsUWmW16Kdw3jvUzpZhSk4ULQHjfeJ85d7pu2cBPH4fG+SYy2g07hoocL0",
+	"RHJg9ClXAuliVWEFs2YDjmzdj5EMSeSgYfAq2KkBGc8OyiWBtSDF8dC5mtDQPZLmOauMjjruAiCZ6wfC",
+	"kzwxoc6PbR0zEkUzbltzKlocmEt/CqJb4PtIoPRq5ufJnQxy8zYBENT1DqnpG9QBozxpLhwsUmMkRCIi",
+	"rMvpoMeRBrVjfJdeDe9gjIGEaY/vAKm2QWIeHzHp6igJw6VRqpokpUbJoA02/GEO6w1TfMUZFjD7LoiJ",
+	"8o6iGGlP4BPLTg52zk9L82z8Oda6PqKr+PIJtyQOdkTuMI9uuCbTtJNsJuSaY14+WZ3nM/r4ghaz5cPl",
+	"4/P8SX6+nBWPVhf0Gfs6Pz9esBFFRgwpAckpWQPfy2VCi8ZQ2tKsSbQXWbORRw52oz6mjGR/8f+bpNZO",
+	"aEjTWk4BO62UYs0U9LUC8Ra1+kAwQjuf/3PUt6Um36RSE14a14fRjtSbkIciHt2zuwG9+Q6pNFrFZiBj",
+	"6HTLCt7DDn9paRYF9weelSuXRCcFI7XwrerBYUyg+Itgu+g9K3w3+OEINlE3D1gq+4I0PMzH0BT4WMGo",
+	"g2dhqgeSyL9inmr11nmLa6+GcwzQqy5OEM308CtLtqZiHBIfVKWMRO+zw0kvKY4OBwwJXIumiKZpjAKu",
+	"biWXPq4fx/sOM+tFcUxYNOuzoUWHHOBjkBrBhKzXm8sGk9rOrdWHGrNeMef1D6bk8JN+4O7aFiPdXd7X",
+	"n0yHx/IWXK6QXpN4xQ37f8n7H+XGbaVNGL8VlH5vVTJZ2pY9fzKR69SuM5m8mfecZPKbmXNS9cWzIiRC",
+	"EmMK0CEoK8rUVO3V7IXtlXyF7sYfUqBE2ZKd7FeVqowligSBBtDofvp5yqo1zQAZPfumZpKZjaDiN0KC",
+	"omQcEtWJgi+Y3MTC1xKwtdgOpFecKGTpX83WLqINLZTm8tNuQQM0xEDYoqHirXv1iRd0UzBXapNgx/p1",
+	"GO/fL4cPdQJojFGcDTOX03QQcKVQbiosgIS5Q12KObt0NVunFgjGq1OUScZbIaeVuRYOiJYO4FrSFBzf",
+	"uBgzTmGo+1/NBNSW5GZVLhZAfo3/ILZOvHYkxnwu3FQnGm33xNNrmZYCyFjgh3nV/AWdXj2xFmR6UzDF",
+	"oTPFdGCcA/sa2I7EF2BD+Za6loVSN6cszUq18A2t772s9MPgQGP4Lrak87RB3InkIdShPVRiItl4erOe",
+	"MZhag3tJj1rRkmb36JzGcbzMJ7VCeFvyTkn7BK9oue9EyJi2jtna1KSywir5dAY1R5YQAj1S0MVrKFK1",
+	"0HqAHJUZv11T5Ae46l9Y0Ot/NtQ5tbMrurXIdldF2079sCxlPAOi7ylXiIn/pC06hericcay5UiUUlRC",
+	"D42DH0V0Y44RErwuyZhrVuS3guUyMda6eRsNhSYbh2dqoZeB8t2wQr/yruQ4pjlDGwQLSvMjhS63Yri9",
+	"Mh0uwWqQsLhh09rgwiCq2zmrV0BKOhpI/+ApUSwaZSTMiku574ajvg0U3hIsVbvgawg8iu/QU34LsIFL",
+	"z7oXkvQh1RbXLP0SleyfpHuHqBMU74qcWBeLUt2KBsO1WQutgeUlq5alTPx+BNCZvSomm/P1QQmqdMsW",
+	"TMttGmxliwUgWSGitqxAAJwEpeHSS5aqcjHjUmSpE2emUGyGV9pjrZUeJGjXJUtd4+mnATCDpn6DZweV",
+	"mXFG9MKXJweKeO1APiIgTEl6to3R5UmvcnOezIZqMonPFIvnMruovdoy0mNHMzWZ3AswdJcIvqXb2u/s",
+	"FKw1O7e6LXTWBIynHIF1e2lnpI26ZzflUEfYLgy11sd9RpwiP7jdtoHFudsuvIPa/f7bnV0iI4wQe2z8",
+	"u7ue3n931/3MdQSH3bUfIu+/11sv+O5wWdDODi8Od9z22m8nb9rka68Cql6NiSFm/Fg7xxGhT2GYOyNw",
+	"ArXfDpffz+19UGf0/m7lfhww+8zKqGJqRz/sL+dedYqMwFH77cQduKL7zEwUc9NFZXWYHSY2fz3bDCIA",
+	"3ATZdzvpuGW4BeAw0ZLmqvJQMRN87iHf4YGbHi1gxQpCdAab4hU1mlwIvneRyHu8o23H+bprT9vWh3BC",
+	"iKkLBusLUkp7yDYGNm2YM7qbeTLUkFplumdP1mV0ImCtipcVOcuWqype5J/LuDCyz8ZSjIbiWviilwA5",
+	"l8If0nTiziGgxkSnuT3gZ1tYuFoWY3jucBLTsHq72byAjtTBV06ZG1AHeUVIPbJAmwnipyWjyNzpNkqw",
+	"+jusJvsiYB212P6iR1HesV7QtObdqdcb4jhoE/G54UmUIxGEqYICeT6+8fIrQNM9VrrSp+yK4kXmu5JQ",
+	"ccQrRdQHawwtTyA/gBs4lIY4w4vVyBGPahdW51dwsaODjlPijyP1K1TuELxhpoCiVrMJLy3ZRo2T/NLR",
+	"lgNFD8hEqYkl8OOSnQNRefea1ANRekdzNN87JP0Gx+El4xWbK12xl0cA+TdtFgZom+29suO93QDB5JiS",
+	"Y9HgISZXEOIgcDoeFSINqI3TjFd8WCjt5LvMemZrxmBuJCzNy9qvc0dgPBIsAwVNF9UZeNNw/GmVKAqE",
+	"XvDF4gsNVDnpr8CH8JGVqijMO6SYmdRU0YyRWTMwjfiMb0kt+OLewwxa0Nx4ckDF6j5OWGorqtIBm0Oh",
+	"nSqn+vJanrAUtBGtwqiTIqMy94TNBQh9YxGcuhFSs1yOi2UmMvy9mcW8UmX9FqNlVfspCaeBbX6h6U54",
+	"g9tcrIT5eSl4Rp9ZF9d+ivrQYpxnAuujcgk7g72u3pWufszLIttW9pIePm8XF+A7Gr42uQ36mlaUvEJZ",
+	"VjDaSkHtFLdSrE6ZDmuT6BDjnDWiMKQbuiOPmkyQAgiV7AKBWCrWm/HFQkizpauwbvKUva3Xz7vH1wvo",
+	"Y+yxeufb1iRjMbI5QblcEM/Du5zGpdCGCAuJgBFBBhMSuoDRh+npqli5vtEUPObVvcKEYzWf8xgKGfV7",
+	"oMdpQC1ENq8iZCd+sEiLvB0a3a1HA+fE1YjxudmZpK0rxZHdaGeg+OuGhdLhAyqx4dIsZ+aBIkMD5YWS",
+	"orFlHarYy7gFewUCMInTrl/qUsx4IXbQFHizcVGB1MZRCtc280sxaAelViC6b8EY21njLNFuW7WgtwZ0",
+	"ofLxzI+2PfG5m9hUy1G64C6hHc3XertvYtdMwq2PbJU1fC5VlTAOhHxgwXu8F4Z2Yk9/1ZhhYXrf7ecz",
+	"fisukdjB3KZJ1nVcnwkmju/wDeujfo06VUv5o6jKfBwL8xeLLRqtGysTUXPmLfTbzbM/Ug2azXTKl1P0",
+	"XMyPWnJFonREVXZBhTzisABI+Sf442/XvTnPi+ve5942ahF/HlXLUZjgoSKkaNiAWuDiB1uYROBkcxi5",
+	"3CzXi6X5Ucs5/T3sd0jdulJsUaqx0FpoZBbJK/AsB6EsO5ABmI0/rwhnaFdDIskiuifH1OmObU4XtxSM",
+	"qK7qGkdb30Qs1Hi2BQCphUYydyIBUuChdASGAB3T3VLegF+yLLgxprCuae2N8JgsHzRE72O9WHMaDctz",
+	"XQ21EPshRSPBthbnBcsntnNGUgmlo44kr4QCZmB04II3GInRe4VzsyUjCTQ6fdPOT5+f9qPACFm0aAt4",
+	"0BnXbCSEZDPBS2SxwgNDjcyAuLniyMlFGxE42BsGlXIKgRi3C7x4X8Y+IE9fOrloM58pzkjTmdCTgfki",
+	"KZYoJo25StxXK3PYvJYt4FF1s+eapAu1FRD9mxppD0eo4AweBy234SEWAkjuU7tAuaXJDJCQ6JCGiDn6",
+	"AQFCCaQAb7YFebBznsE6/h6vdb8a+mKQFrStE0NCZk+wYi2qChbgONKZbr1nUrAql7FyvzQTt6JQi7mQ",
+	"VTrA4dAzFIsQbKl9ERSfNmh7gl9CZYoqeFv6cxM61T2DbtNMNCVDlAK+kxsia212/9hd6wuD9m2Zt2VA",
+	"qNygngPJpTnflpWbPxQgbre8Tjn9uy23fqE6+PKyxfj+4rMhZnTOvOgN2+3lv9Qolur5TY2QqmblkZET",
+	"VbbVmgzLpWzLdhOMOI403F4rvTWL3lQeq+nd5Hq259redGJ+U6MHcWIi1MDrhbA8kpBUUuWNcTrbpGjb",
+	"wVrzpVludItcOkT3os4KjApSJiUEyPNy1jV+3yLKHg9Hkn3ltLpRNYd5XtxHy31PFp2ADP+lRq60Q1di",
+	"0WaFuioFn0eLWD6geoPXaNKujOD03so64d7iR9IP+UZdSC8clq3rwUGy/25xeaD0PzzvcC1/0Ga/d9tQ",
+	"JK7lZSBxLU8otoVohVvBuKT0QSnmqhIDli74Uos0YVKZswOsH5Dz4dlQyWJNZGjac9FpoCm7ZKmu1GIo",
+	"1cpynIEjaz7UrFLKXCBuRZk65jp7tAYSxHpmBuT8oSVY8ovPBrvEZ/RIzSqeSYCO+Zf3tO4fUKgDB3Zw",
+	"NYdVt9F4j4Xk4y5Z5MT8zcvxjATb/RP0jF88fzH4ZvLyRdZ/ef7y5bPx19mL59/wi4ngvD9+/pxn/fPn",
+	"/Olo8mxyProY9UcvLy7G2fnz7MX4/PmoP+n3ef9lC0W4Y/3zDyxyufx9yOdZGDQIkQ9T2YKgeJNpT1yO",
+	"kb4bsQ7if/CmEGI+ZZbeheqYZsLXTBNfto0S7hmOzP8QXhS3QxAk8Mh3Hocbc9P730ECzNPu+JaE3dZA",
+	"DXRyzMmW/5FHkbF3WKLs5NhF87Fr9aH73I0qw8+SgOPi63PQba9EaUzqf5L5/9o/+YafTD5+evHs83/E",
+	"pVp0S5kOVe+D7TWs80tbzf+bVvKJVaLMdZNrvP/s5fOvX+yYQcEPnl7U3uFXfvJH/+Sbj/9t6P71H/Gp",
+	"tdV0HTX5ef/rp18/O3958Wwn30aUB7vNRqEPY2P9HiBlr9RivWl9IzFrdUYRigaHQJc7oviVVCsIyEgl",
+	"hdka1nI8JORaarMUeRUPFt2IxiqMQeUtIbjoKvzesUfX4HAn41JkQlY5L3TbPUF9p94GPVOLHfULmx0U",
+	"YK00G6sF8bh69aCdg+pb48IEqMrk1yYaofaB/WeMwLFtXN+0jmd8sDpDhLt1FOHkMlA+Jr7VO3RZ5w6C",
+	"xaNGGLIHxfIV++79+9dMSAgPCdzuQQainR5kwdeF4pGO/5Zr8eJZc2l68fTls9jChHf5QPDpumBuy64O",
+	"DapvJHss5jdijUeP4FkXu7R5KTtASjx/F+s331Frur7/xcXLl7u2aWwa3jY2yJ5A6Rya6//YujeGfex6",
+	"vFfry6hJSb7QM1VF+fRKdWuWnS0I/aDAjwhXOOB0NLEAdHICbBuu6IkxR2ov97iFPAoSFzUCKdpxv9AB",
+	"1VVMeddCFLq8xRtpmbc7RlH8Dx1A/i5pdxt26O582Qdvw7eXLg/a6U7uxNlBd6yZQ5o0RCwuWR8sSioZ",
+	"TT005carWq0EDVrYL0lg011UxDbscvPwtjWsZ+Nim+thqRZK3yOsdDgp4/CHLgoTtm9bx3yXY9FnrFO6",
+	"m+GHUogWPGwAKOqYTVF3jDUT/KJSjk9k+3r5xq0J9ZfXotovgicqOr3GoQ73kaj7pYkZ0qJWFK6k0LsK",
+	"wbe5Qn1MBABGbSVK42FXHSaqd3XoDbf3s1tD49vTcKaWpY6H5N01alHF01wBVG9Yqem06NThgUO50fCC",
+	"j0Sx0+b/gVdtLXi1sd0wGHK725Ib6blmHyTNnnNNjvXFtqFppyLpQvKwfel0VZ1bKjYjWYvdfBCta3Lr",
+	"OHTkYtgTaHInYJ21iFYK2x2e517Vgva9t5pAC0qqZVS3JUXbX86nNtuSjD5/ec8MdwC2o25xKWxqe7Q3",
+	"rKrL/SO7d1Fw3OF97KhxHd9g2dGxDH0xU1Jkw5mai/3cnU6OZ8Ph3A1DySsGLdLMtGgH/ARHI8PJkO2B",
+	"oghVcnm+M9XyC3FFbcuMbZqm54IILG2nqiIM+SvS3u6iyN2qUnnJUoDDnxAaw5FXnpyAfLnDIEYg9Oen",
+	"Yv1f5+P5Kn+b/5//9b9Px0//Vf0jf7Y87JwI4mHVzd6kfgCcbNn28ZXbdq8tBrF91fG3Ja32oB3dRvbv",
+	"DUBhocbcHIc8/5Mx8A1hr5hZQ5zpIV38ZriK+iV+KEdPf4+f3NXhb9AABH17JEodeKLpsUi/QxIyjtMB",
+	"wSNIVQWdEGjYkkCSmgTEOy3Bz7vsXBU1+IBbRywX9vUex4sxpWyhaTtzW9DtrWnakdjW964Wy5cu2bCG",
+	"oynkFRO/g0SuDooZdVKXI+kaM/uQz4VxSF7LqlzHJtW25oLSbCmQNhHshgBR3lyg0jG0lbby7WApiDwp",
+	"yycTUWpfSVzvlu6vu3UBuYu9djks3MVJP5TR1vb0jVoQ2+uJM8xdJn0IQEltijwMrOQ9EQq00UJvYvTu",
+	"h+LzzA7bXgJN8f1yPuc4+4DleNevXsNFjhO5jfYhEzIXGcsrx81IYZaRytZUBQt6DZbR/KHxhLpa7OlM",
+	"/aZGbSuEpRCAABLWtWARQcJUkR1EpymG3epeAhdHN6L6I4nj60osBowbVx9FlhP6A18uoQRhwirBy0yt",
+	"ZELk5Qn7P//rf9fWXbwyziC/Hnrr3BCA5mxRittcrC59raBpV1BAjbzdcJFL3wQkGh/oF0j9ibXuboMI",
+	"ELSayoekWl0C7aAgVVZ8kmehsdbLNTNdvLCqkB31X9b3JknYzPZi97b5PUDFGxEdCctQUYII3hfVn/mt",
+	"YHo5HgthpqXf19xDf7VPzUZmiesOHlqUaloK3WFZFouf7bU1pYumza69WeS6RioZ8ssEyXELDaOa4vhB",
+	"aS6ydYua1p8LCWs6yrOc73MwvwuktZ5asXAIisGBpQUCIk2Ia9te+HNgEy2eHR3HLdaaWJvNAT6XJNWA",
+	"9OBiYUFGlSoyx/wD6N5SGLcUqw/BCUI9KTHhy6JCpgd20We6rbDQIiorBTQZiSWVQC0OLcZKZtrzxJA+",
+	"1ymzepalyPi4on2O0Mfhx+Y5UVEqZcajhb1eA6sHrmWwwZQM+QqJK71u/OCB4RFuMz6tpNhSPcVL86a4",
+	"1dZuGlV1LMVCBQbfopJAwwpDpdWlw9QDMHHO17gS0UTFg8g+vE28cwuQqIHUf5GSoWtyroqxDr2dwCiY",
+	"jrtk/UbBoOXKraNqLmLdaDoknmn+YAsM6hxfUIIIs4uELKxGstnSjYnzIqmLpmNECzh5dROrtdLDbDSE",
+	"VJvp+jnP5c5cDTQ5IaOtjULdKsjgbBe2LQ5OHWAzpulJ6D0xvdu1zL9xgw7DFWPzHkXRFqVY6oUYx3Aj",
+	"e8uXHCqOJOAsvPfBOUqpDgsGTSZYvIwNFFRUXNPGBezmM6tO8HxgnIuErcQoWhghzGIcXzmK/EYUa8R8",
+	"JjXZBgC3aTM5KsXO+/14RKxFtgPuSJo0EHcwx8VGAU6DcZMYRXKUWuzAyQd9iC1w7xg10rUcBxndQCI/",
+	"ZEz59VOoLUkIPTGZgLkFR1/0zGt0g9b16WGd12iZFxV2JWgnB4gcUN/Ppd56kCEoGFRK1+MB8POdyshW",
+	"1/diU89/G0UMKnUjsgoUuvGdL5lxDdb2OIgbLFzQHWrlB8BRYsSmUhsry5uAhAVijRZa4Eg0tKiIy8O8",
+	"g3UYYhwlHdsJj7wXi8s+tWz7h3yarp9DIAUjvGMuvAqVVFvMpBNq1U6SjSyYFKuUOKGCWhcQiFiL6pKl",
+	"NEBEJm8PenAB6cgo6WC2JOJdEq0XVYLqS5b6QyrdSckCDx34G+MLIuEe7LijksvxjGrhycuwJmOLexfL",
+	"yoFt8YRJbd2kzwcHE4XOPXX+DFzcAQAT4RhWCH4LeamQCMnumFKsauG14NS9I2x/V+7vFl3Cxup1BwVa",
+	"Mgb3hB1GiPNsczufVCJCzXmlWYpn3bS+l/wgikJFCcDg6sid6PyQVzO1rGCYwAD84YAHmCWwh/oTr2bx",
+	"gMnm6X9aCtHm0btHxBJ+LRAb95PWro0rMY/btPQciYUdfZgaXDLByyJ3M49mpGentTZnhepLUQ8JB6MQ",
+	"VClHxwHOiFm5BmnlYAuCH55uJTvrtEThJBzagMK2TqAHC4+vx3SCkBUsKlyaM6kXgg2CL5GM7ZagSDjd",
+	"AHDasDDivN8SBDmwhjRhc5wwmgsTNHqvze7uVgHFC4hWyFte5NlwoYp8nMcyOz/TN66ULi+ZkNNcClaK",
+	"yVILzb6Uiv19fStKqRJGeU8sv1MTVi4L5LZj78RUPYHT8oqX5nyiT9kvtBDkFMNcyzGe/M2dscSCPbu4",
+	"YCkOum1vaqtJkTRuAtQpMjMPrdGm7E8bOFrKrBABlo0XxdsJuKldVEw/JpETKd4zUHShfctsU//1/u1P",
+	"bFSoEfuEp6gBu0bUxCn+7Oz2/LqXsAUf3+gB+xUbBqHkj59P2Ws+nsF3UFcLN0oYZxUvT6d/wNFWzd2T",
+	"8alfYH/phGlF3DUBoTLq8xSCLReF4uAJCHiA6Vcz/4s8TKMF9RAvnt1dLQpGt5y3SH8C36oZaSIYShfl",
+	"UooUCofN5u6C0JdMFFrssCSpqiE9T2TpKbtyCyAKG0rF6GuoTUd72q6EvceLQqJvSAIZ9Xf9kd94Ikzr",
+	"4tgAmxROhs70xL2oMVWZT3O5k7sYr4KzzDIWAGvS7HHwN60nltc8NOCyAQlLIlem90xsriIvXb4EfFEx",
+	"qSzXaSYWpbrNbd0AEF06/tNgAdHL8cy4D/WRH9jMBIKZ5oJLzTJRiErcc6kIKjAiRosF1a7BAM1hNh4F",
+	"nI7QCXPbA6TEPueLhcgArb3X+em9K+o4hCZ7Y7eqL4rt+5BeFlXjqE+WDidovlh0OYDPwKmslfbAz8eT",
+	"abcD+FOPEnBMcuV6WC6l2wupX3/1/plzp7zT1BsVO9RhNyMXTY8HH+8iFW3OxYYD8TkJmoYeXvemjRpN",
+	"w/hUs2nUFa5tS9mhWR8hB6RuwTA+Jj27lVMgJxNwI3ABhlgNOlbFci6BHdVsLGEMR5/xRQ7KhICrMovM",
+	"+bOkNydUkLsTkG1fU8HpWFz3ej4T1cvyjK3VEma2u4ibq/577/PHjVAMhdr2gnnsoWfUBpABnubQ3abs",
+	"xwZmhrzblNqZWu28ldDVZci6vblDdF4wvssnk7du7t4x1OJnZ+d+dJOy7RwA+xss4JCH/lKVdC6Y8xvx",
+	"hHHgBdmo3gscfzfPYzhOK1zVaXQCNTsdum6jNbkilmL/ot9Pgoy5izw0Cv6diCyObxjq2yNRHsZU7x0l",
+	"08O2JM1md7hsl+sTND1ewnYGrqTZwiAqOKMcTqS60r5k/YHgxrrXdU6BlfZInPKwG/ruvWVO5bFaxztV",
+	"XdLKt8sVAnxLzN+5bB65Xey3LZxFtmVmArk65P7uxen9OVypO+ZffsEf7CTqIKEqmtt+DtrG+X4LGtHm",
+	"RLx3GII9zrK1oMQmnMNbjzMwVbKUjCvFFCDmpFmqVlKUZ2aKn51leSnGlSrX/6MUk3SDrqFJ1XHxbCsf",
+	"T5fzo7kjpOa2OpUUEsqlE/KdQrx0oXRumustilYbJL65u7O7JXqxxSl0mdh/qFjJDC8oALf5or+pEQlx",
+	"VwzwcwPCBYxvAtWOSSlEFt8HOsD+WrnPwuRYRY0ZCTMjNavUaQvkrfV25ueB9FQLg6K5Q6wI0KxR0SCU",
+	"6YtWoT7U29uLwjJk1fPPf2s//rBeiKs23rzVTEWDxj4VD6S30eKQ/4FAg5PznTEz+8auu0OOOP/KCRnW",
+	"Vosk72fTJrPMAm5i0b2MV/x0W2CZV1WZj5aV2JPb+k2lmf9t0lK3S589SROfArFIEUF78jxa1ltxY/9Z",
+	"h3C37YGt3eewB811eCmrLjW1wWRsAdXMueRTkTkMR+BvuDO1uVn0bcfLsqTdYCs6oPY6AdT5rtmdQkyq",
+	"oVpWW8BC2EjNZjwz+3yp1DzuKRXiVhQtN1qal6+T7NXMgJgbYT3RYcqABiixo4wFQt5mP7YsNJ17Elb6",
+	"vcTPsT82X/SdG3iQA+IVp+iJdkhpcKWKfJ9Cisb8j7hJd1JjB54g/OHh566dAsP7yzn6lWwrWYet20Bf",
+	"FliAm2v3+en5+emznWt22PbdQo71CflDro0zc986htZZ/gAFDfVnH6Iqo7EE351EL94tm6VQlhOuqWLx",
+	"h9dfBD4JXG06qj8c3gPbQXuJRDO5ZONC8JLOVJxpXhDewEEXHPv1jMdlUZqzsJro/QskdnuL4bRrhR+0",
+	"8uyA2IJmtBHWwRPcxcbxoJ1rdiMWlVmoxG2eCcKSuj2DNtOkp5cLUWrCEG6FRxS5FGTsWyAQ0dxs0Lw4",
+	"1bgoc14HlJ1fdDI6EgS8p0AzPd+/o1vWHLOhc0+DJ0anYD4Xb0Oy2GaBq2kV+/Ld96/Y06dPv3mC+ABf",
+	"Vbcmgqv6yvx1/Vj6bAcPGrXDoyRjCIaYXitUL+VZm4nujwzdnzB9Hw6QAG8DvzrdkuBXk3iG7k21IcQH",
+	"onVIKkxriKph5drwCXen/IpPqvYKuO3V61r8O/ae2nKneXnIL8zyYNwupA7vuNJv4yDfAsa13bwFjUsS",
+	"cVpUiZsSTwdM53+Ie7OUm15JkGSMJjeBXsky2mazaeVBdvldBb/H8FXUjZCx2Q+Hhq75jwelQQk2YbUv",
+	"5QMofSx1SxnE69/5GBLQnMSDuhc+zHkmhsa/aFFJMN1MJWU8E1CaQszolQfWqmVV5LeiXhSK0pmoG2R/",
+	"3MB2790Nmwe1cfSctijFJP89vlRgmc94xks+rkSpE9NxpRirqcz1ZiNHZTV8NvnwzWHUjWJ7NEH2qM2J",
+	"s+GdtAAwBw4ygWEyPeDEvRsIzE69XA6zqJQi4gQHNdvEH52yNxZTQXdhBa9Cwa+apXtyGMcl/fTF8/52",
+	"Fumkh7LCcYFJp4IH10DJWg5AZTP8buZMVAnncFFMTncCedonRPN3W12qGIK0deSQCDlGLmg/70jRsznL",
+	"7F/R8ixa7TtYcbP+Az5NbAOjL+ZLdyLJRcEWnOrJbP77lL3HUyQJrPJSYBpxk7Kw3ktSrCJWK9cArLtk",
+	"81zrXE69PD0eLyAddbqblEQV2d5351nW7d4RBzMlAqAsRTyfDjrF2Lc1eSXFwHIEQFh0zCXTHKpFKJHu",
+	"KNBtDwdHOmhiLS/nnWHbgui5zoxbY3I4qznli/yUgmCny7LYuVTDzaAfYiZkq3GjU3+FBfm29nzF80on",
+	"TEm2mql5QuxfZs9MqDzF7Z6FUjca5wssGJVdGBqVpYJnlr7Ov+xF/+LFyfnFyUX/w3l/0Df//T+d/YIW",
+	"UWEYOkH5bvMijTSjZEjhCMKrnQ/ToQBv3H32kE/PEHTd44v8ukdASE/uHH9yVa5pn2720Lntoed79NBG",
+	"5JBQ0ASFpvGImwomqls5znz76tCkCLodsUqfdog6I5ApPg9CTFM0MFKPXTyLb3uEgPq0Rwn+RpIWKMXs",
+	"raIdJ0YzpW6ifKt6q8iKuYCqvuBQCBU2U1HpS0AiDRgdfbvDE+4vjROpPoiR2X8njGddOkh7wEWyXJAY",
+	"jmC6yosC4mKdBW3zIpfTNtnfD64c3kroQ62N1ymF+lytu58zmkeg1ezmbsJv20fa4X0OOtrmVB157t/N",
+	"x64A7F5PuCs171bHnGNpqK203m1bPEcP1CzjXkKtgzkBlKOdTb1GbA/2g7EZp+hh9jmRMV4FhUNdwjVt",
+	"Tmc+Rdg0vd4lBrsoOsSlJqnfuqsfiTaBzMpWUWm4AmQqBuzCyuKyUlWAQzB+0VJmomQrvt6hUbsV3IRL",
+	"n9fKs+Xxey1Ay0W296JlXKNunCJ0jEVfCmdMgktzMHcDRmdHY0u9HFhRErADwLLYLgVVe6stuwbZeixg",
+	"jJa+Z7/Qr1pgAo7hzvqwYO/WX4XNvA5Duh/BoYs5x0l1Qk1EKqCPc3OZRraFPw9Cz5UVt3uu+u2k2OL3",
+	"ajsniLnCvXauWbbcIy5WCr1QUrfsjcCGUVvQcFHxONtz9vf828ShIMFdRkv8Qttlo2XR+XeXVRTGqhY2",
+	"4Kwi5o9Oge7uq46dOoFSJ6+WLZUkP3z48DPDCyL908aXqm6G85Z1tlByumnF5icdmFRhYXJm7cLjlsiw",
+	"wWykd4fcGl1yiOBbc4F6mDBcdGxjUt88Swdtq4ijqiHTRsWpXPNRq346bcoIvTVLe2wNpMYdsHcftld/",
+	"5sQKv0+FKx1i3FvtjP2FpVMxxhkYhd21BXd54Hm/v8VLjt3xxbO93+CYPnEpqrwUwzYH8rtSLTCTCBB3",
+	"s5CtVGTZDpOkCkR72u4I5ZJYEYKXXAaVMhD0cHSH4E2CFGz8SeSS1eTDnnUI8rZZ6zv0SfZTbHsrhXWw",
+	"11ghaGYzxK4p8V/aiA0iWmwWthOFw2s8txHuZZZPZ6IM4AObio82LN9PoqBN3jIPssAr3Gn+y8Uwxuz9",
+	"wa6NDf0upMUJBhnierhhb3+JuDLf9uHDmd7Il9zGOXxqXHAjAYx71Kgd+ynd8eO21typvD8awXlLKCeN",
+	"EZxGzqR2wL7nYrmj1grbYC86UDu2r6GtrYArkBzR0hYWFZrdf77+wM5wiNoa9Sdbhmkpa2Ys2KyqFpCb",
+	"KIXWTC0rnWewlizK/JZXZkpVQCKZsKUszDWwWAP83yw+RaFWmrjJGnm0bmtlhFLFtHWL4bd5UOgppQOK",
+	"6FvvCDLpRJDteI94Wea3JFZYzUohWMbXtVyI3dWTnr2Rp8WLe1Liplh/Xwrxx75lSvEUq1ntzDeYviAg",
+	"wEhMc1m3OdvgOcbjQXV2hfil2dK0ucyNA84RqSejjfd2+fVWuUkv0xCE9i8G/X6vri7cP7n4+Gv/5JuP",
+	"g1/7J8/xn//RLtXWnIJY3s/XGAtNHCkpcUEG+eTUtKdRgdV/cY8G/RHl9CTI3R+ObkGwN1c/XQH8fMSb",
+	"THqvl2Z4z74VZZE3SCJePNtvRoBpJDWdCmhhdHrM1o0ie1/NThXYQeLGZ7La0ldYXD/bUVwP/VPPRgX8",
+	"e5anC5iGCy6lyCg9vZFJWsoRlhRg/Y+9IdvZAqT87G2kq3pUgNQLmrZSN0JCXsD3xeePZmIgizvS/GHi",
+	"EBaHc9/EjZLxPc9Hs3Vbzal7eiwnvpmia2/iLnOyD0q2naxm61dRDaBfZutIbrUMWP8qSqqScz0DVkKs",
+	"Z4fLB9fyhKW2tWnCUgI8pgPG2UKUWjlD0sxbjzv90uWXcB9jLeaHlPsmQ8NqOrw4oHnNA5Zzu5//eymW",
+	"dK8JrNumRQsO4K/RengrZKbKdEArD7WLwNGc4U9sy/DiLzSD37uaPrw70MGbm+OBZEj4APOJhZUPUWOM",
+	"IgAObM4XiwKzBhAKG98kTIsKIQDmVvRnNRPXklHdyBea4c3w4aUqxFBNJi0vUnsc/k7AngNdqJCfyAwF",
+	"sk5c0g0pYYrt9c8Gnl7gygHWFXMpaapXcBOA4ECzxkoaV7hLq2ZcA+RuavbpSrluRbU6dwdLEObQ68jz",
+	"THvHimuGP1hTEA9SCHgnIUtVzE1zjE0iMFZNJmbqBZ9kuV4sK5EFHy1KNSrEnIaN+sBXqJaqgOANbVwz",
+	"wcuMqUliOgwky4HBAusZVootSjWG6iuwnwSrI23Wi+pbjTNGA4tNACs2TeLV0HxZb4vp2RHERRUUnoM3",
+	"ZD6sXDfCWpwOLI8jUNuP1ZzykpcwVFWpiqFZwIXzr8I7F0rd4C1Pr+W1hBlP9bnWLUvMxJc5/stXDKRo",
+	"UMWI02R2LHeWIGHMJRsJNirVcjqrmLkQaQeAGJI0TaHweYAkTo4VyD618YG5xhxG0+Rawh8EdzHfoe46",
+	"NBELv4fmAj4eiwUNPE1hDELAJ7zg5Rz/IUqwIOjRoXE/pJkzKfuSM0jP55irIoRTRkZRLJ7U+SeD9dwi",
+	"wqnezrgC4GEa96a+UGGUFa5x5uySPnbJCVjnGyuPeRatFPafXqqKJmuoEFmfJf4DO0n8JzRH/AdgsRAM",
+	"BoPF+3sLC+mn0WSaNSbWYMzb1Acc6Wxqf9vhpn96bBNp7Ce92FD7nqORhvphXs7h/6KsbE/6YY4fC2jX",
+	"b8Wg7HAZYCv+nNSARy1ZGEgqC5lpD2CCbRV0nHlh4ZiJleswnQx//aZGZjbDhDV/g+hHTpofDkLYLZsz",
+	"gziejhZc8SDvDTX7SaiB5YvhHau983E6F3La6tAPy1LehwgliyOa83g6bxeEy6y5E4e8ukTa2wADEDow",
+	"CeyTLQ/CmdOxb83CuJop/4VphkvXIaFfqeGzHPn8cjkuloRSfMjubkOrQQKQz0XQeae7MGctk4NWGLBt",
+	"EUf7JWB3gJvFMhNNgMFqJvaYAe4cE61gVPM5+jec5mqU/KD74SfCudAmgEBaHMTqrKulMZJ6z0Zwa8Fp",
+	"qo3fYccS9stMYaGNPXrt/gW/iYRESSfBAQAJyGYaEdy95UiDt2wTTbwhF3vTStBIEpwzlTInFrS1FLzM",
+	"1K7L6Wnb/o1RWqdl6zdec3g2Ez+gloY/zeIMlDg3Yrlo21R+iVFr1NecU+sipiTXFPICzPl4lksRnEBS",
+	"lIbCQ5hZN9RK6ga1cHCStiHA+gv5l2zs6LTI+XdFlHL89agkaz/JN2zakFjeNzMQqGQxpAG5I6LwgCjE",
+	"R1WLC4IJGX8A9Tj0WofGdso8ayPHxKv8kQcIPytWzcD3P2UQnMf4AhztyE5gObPcYp32LQzTvqXW3GPn",
+	"mokia4cDWR4HWF8sV6vZ3n9TI/PBKlx/B80pin55QnKimNOC+Mqa4iG8Cnn87eESZv7OnsLzRl38o/lo",
+	"OidiRANb4XDcFz5UOLChF3c0iXqFu8bkB3NNDL86KfbGrzbLf+vD860wXdFHnyjQsqBa/1w7gbylrtFj",
+	"hYR1ewlKdJFht6ueVWKXqsrHbeKtq7wo0FcOddsgWTXhpfmf3eeRKNNGQQBOpQcAnCyEnWg2uGPDstZB",
+	"Ae2XCVlTA9OpKMYGq2nTnODmfDwXJ6VY8LykO2FkZpNSwYWdcjMIvbvTKFum100evqWsRGZ2t7AAe5s2",
+	"q/Hqh4TJ3kmJLL+nCz/TJt6ywKGjv5R2DXUj14RV4wi6/mUTtcSo2NxWrvCKjcRYBaKE1Up1HqpOq+Rb",
+	"01q3Gd99kTQ+wNCMenxjpsk2rNR0WjgS+g7k6o5d8QP9Mk6zTvfdNsdrzMv1PTSv4ArPxByM0umda/Zt",
+	"AGPX8mGvO6Ygoh3hAHUoomUeZv9hqswspLsUoP6lbQjxPvKsIPF7dxNrXet/clAREDF0iPhLVuZmWM0Y",
+	"w5HPZzaAPL4junMv/cgYZNIrBdHa5aCTFjK5Ifvsp1Pd662tWEmoJt2C6I4elcgYvi1zMYklQr0rIY0r",
+	"UVYDwt2n9ps0hOKEGn521UvsL8xwpB7y6OJ2iePKLWss75WLK8dUH/9v89H3A5/zykf1WlDnBwGW7++O",
+	"3cX5ue+iWu+hfwbmZpWR3Znf7rjmp2avdPnLFddeuF/Y+qykQbDt1o1YGMc2CXyhwy7QbXB5q8Ps7SAS",
+	"1GnT8Q+i7DGSG5IEtGAaAFlCpgadlEqpG1hmoVL4XlIU915XG4voXZbAvzfYHt06hNUl8b+GnhPSqXjD",
+	"Cj7E6hnTprUcD30tDron9ayG16+3uRifpFnKIQ4L1LagNEbwT9oKMM0xRDYuXU+L1NsYvgfmZ6il20Iz",
+	"BwGMt3mWR0KM0+PuiJtskevyI3XpEtyd+CQa8arGNkvhX7Mu2fSIJYp3It3sg+ONL+eQc7c2cK+pt02T",
+	"0krYW1O9dIc50oYmCnyZeRptx0VNH1gcIQ8KzGf2wArdx16DwqUqa0U3pis8qYB710v7dF6BRjVkNk5Z",
+	"3f4TOgSE7W0chPbCtfbvp47QpmhEW1Fd1Sg84MNbh+r6drQPpUM0U0U2JGHultAD2oC+BL1mqBlyFBdO",
+	"oo0QGyPhIBfBRhoGozIYrCs/zCvL7ehS+3ytEwrWuC/5YoHgiEC80fHHvHzxrN/fhVT32qZtlMQhau/5",
+	"86cvojJ2bUsBvgGElmxlPHwbJXK9i4NUD050Oy8HYYqNg3LArqapBJ3SxDOIKZmN/5KlulKLtImvv1Mc",
+	"oKEmV3CMbuoZhLEWi2Jtg5v3Ws1scCEY7059hRq3/8SdcLO7No4qCQt3eayncO97iSl1rlk+iZiGNXVg",
+	"HLDa7UUOql+5BsmRNalogbQuSa4dM24SeT98zI4304GaQvz9lGRfmrF5AtKxk0kSiFtT1AtetvnaGCJ0",
+	"cEKrCqkmEwv3ci65BZriCmRZfa6bDIuNoLCrNMDil3BRCuuHvOLLlxud9CRxl8OBdqpUFlYcfWn3zScJ",
+	"KtLZq722fNBdM667iMzhySfyRu+Wkg7a4DdATNbcG6qHJk2NEbuknrJ3JI03AdzeahBo5FmaFHOv1AH1",
+	"pOCl6RuzaQUk1oTfysS4MN83QIHw/uGd9XKBWvepTXmYCzWb8VvQj0MlW7YW1WGl98jpbY0g1ZziSwJ7",
+	"BjzYVW3j9rC7Spk/Ej+2ALIwBoulVQeSSKSzwI7t4yr7QY3f46XmeJVXs2EmFkJm3Ry9JPC3QNUHtmJM",
+	"F4AJ8LnIav5Z5LxxaQWBaosEhS4wM4AIwnudHLEOfLjNjS1jbQNF6Gbj0L84mEAK7PTbDieutsUeOgHx",
+	"Y8F0aBkrOvcG5BQhZA7z3PEyFaTaWJZ5tX5vLIO4vEu10rG0CUQUhLYKi5zRlThmhZpOMWL1Zfrz2/cf",
+	"2Bl9fUK/0emTU/YW8DRVtUBMce6gB9TV6iZHSmpu2sxSCJyc+MXFrAnAKYgaBejAO51oydKrZTVTZf4H",
+	"R6jlTPAM6AFspsksYxShcDtSxvVspHiZfaGZWkm24FNBi20uIVBimuWlB4fDH5SuTqBt3hj4Iv+7WNdY",
+	"8zbKRoDrEPrO0hGmo7Ia/p//9b8BMQLzE+NFvAypvEyP9T5/Bk91ElNRIcQ5++orvZZj/dVXDIswSCzK",
+	"kocitoWT4E+CCs6Y4uPX8quvaJX+6qtTduWW7ABMzXIJbKdBcvirr2i5++or4J4zt7E+/VdfJUQIhDhi",
+	"BB8K9tVXdIw1D/oZ8t0U8jRm4bTc+bWkBZQA6GFO2lxs8fDidz6uIMVt2fUIPg7446+++gn0f8ExyPTp",
+	"V1+x9BNfLD6nCUs/Ues/E4Lnk33G5xQR0lySJ8DxOHotPyDTMcN0m5fkK4VZPnNekFfiueg9I18JyXlM",
+	"xYnsWoJfB80OiDNzXQ3Ys/4zav0/cl3BiJYCTDMbsPS/F/k8r66X/f7FC/DPSQGQkny5Nm9mzqeIVfqc",
+	"XtpZci1T8wnhezgW4zgfBc9P5qkUTzO99YsFwiECc8xL4C5KAUr4CRFYZmdLmMU/JcwCoz6nAzPnrqV5",
+	"yW7ke0RdG6DyjBfCM6jUu5Y+vU2yVcpqoIP/kP5306y/Pe3roHfsfv43syS4khDsrGuJbTGvltJ1gJGi",
+	"8mesLJMpVXoQzwiteXJK3QU8loCoU1MgV7QdZxHr1pMHzVlOjTV3fv2BT9NLL69s7nwtNcEBgdnyzeTk",
+	"R16NZ2moVfzls/OLJ9hvWs0F5A3QjYIjmq5ESW17JxaC28F8fSvKNYMVGqPepg1vMjFfqErI8frk72Kd",
+	"ntJlkGOgeIxg5hHXMv2ZqhwuzXyelnyu2ajkcjzDHVuzdKwyUJ6Dh4O6jHkwH8+sfaLQk2Sp+fYfxpRT",
+	"CCBAdbRbnmFWmY0Am1CIiXEHvhVr5SAJ4Ec9u/iGokzvjNWdXMGEwIegA6qwhAGrBVANG4srmJpcS6TB",
+	"LG/zsbD7CgJkETQNI6XNBOAFQ5g4uHFUJpuE7ZyKSpsbAo4wfBdYJgQfz2xL/YvnNhk9qXv/dpWgjkQG",
+	"WLsQIO2pkmORxPm1MhEABEL+V9jXinwsiGWHNrWrBR/PxMnFaZ9qbnHX0YOzs9Vqdcrh61NVTs/ot/rs",
+	"H29evf7p/Wv4jdn28gryCt/Svuh86N45aYdJvsh7g97T0/7pUyzJnIHLcYbhkJNyKeHvaYzJ4d1SUkch",
+	"QopxfUPnEvOKpfs6wFpRlrzO4elEzN5kvUHPrK5X8HjzAGhVyeeiAtRGy9HZX3L2duKFNqPV49CuWtQH",
+	"Daom0g1uxr+XAorxaECc0j967R2ikqYFO5oLJtfrcCHMIRLyRUYmGJmLfh/LFWRF0lmwB4+hP89+I9y2",
+	"b/HWU4jtdUgffCaq/7Oxvu1+j1fv/4V+UdMfgp1NTaD7E3tcB4T7KcbqJpxkqGO3d+98RosdOsuuLNQY",
+	"jRtZHChI3nCQOO59X6hV76P5SWjZZ5/Kpfzcat9XMH21NV+0ErOcElsuxNtKwefDPEtRqxFRDGq6adX/",
+	"KbxR9x5iDGOj8AHf5BAd/t7sDhz6xfS4ZG52NPp8Y/5G4uoZuuDQNJp7xDJMU48ybe6ohmJe7fNwew33",
+	"R7CDgpfz9sUNPAVctLQveazhzxEBiAXTbsOn0DpV3J2yK8ngSRBeWAjJrG8Dbuf4RqpVIbKpyC5JIV/X",
+	"tTvGM7dFRJZJfIdDLpFXXhPY06yG7WxfHf01tTXSGRol7jaFDP9ai6Tp82MukGiYR1oiubUYP0uFqOzS",
+	"CF+efYL/fz4LRhRyyR2nMRl8y0y2RXoHm8vAlhmjPnXFubW56QlW88oedNY0HbWoKsij2HhgKcaqtLCf",
+	"xpRkrnYJSqBcbgaKllys254zsUvY2yDYGE4Y4xetIb4OLYnN9yt/+RX14X6zPjhSQFjko6t++VYhMfWO",
+	"+REwVzgKCfP+NmCEHP26UqXxAo17jWxQ+XRWfaGZlnyhZwriaXtMteC9oWT2cz1o50rUjjnd2/ZSGNWk",
+	"sTzef6YGr+ymU+uUFWV1MrfKtVv9mJVXM4afacRUjdZuhnyh2SrXdCLyAYEWH93c40d48o49HvYUaCOd",
+	"o0rB1C2G2WNbyYJDRdb/xVsI9dwxt5E5KhIfZReZ06hbi4QX0ujsRRfjHzasDq2LA5rSk8U+7SOnEp8J",
+	"ng0s6tszCSSMA+8XaMgWRcBEFnweXG1BCRAdME93tAjkmZmPXPbHuGe4EJt/1lfrmSgybLnLoJlegCJR",
+	"x2iB7PMjDt6iTOA20cX8FUDcnB086lruSmV6hIJEvENvKQkcElIG1epC5o4HBnR+x0JWAG2GsQ2Ii/rn",
+	"H4D0CYiL9lj9qXcsIqzTyn9++FnatvrPQV/s/lPKPIPmRmxONZb5s0/mf59xjhUiRrX2WgJ5E9inY9XR",
+	"CFzGEGheeYPetF5ruLUJoG4xfBO6KRt2/R206MB2XRvfZ1HkK7XvEKPxGtiD5tj62ALX9TQ7J/m5iBNM",
+	"dz/weRaauPU8m2u2KgESBqEMWjyDpZCIBsQi1yoTwNwDpkBxTWMo40JpEXBYENoIARFsJIRkK1EUIYnP",
+	"KfvSHoMhNgrHaK6R6caD5VSWEWUN91RJOaRwqnUCVDyqRO/bps8gg+ioqUBNCXz40yetJ2aaZgcOKtLW",
+	"hq6/JuFifclSM81S8HiCQzUVFQAKoQBzWYsqsWFIwXC5bXOPnF7Apn/0KwR1ex87VvVAbzjYukdQPt2U",
+	"p95FxNnWWAv0dm3t3jCLpfPtuuh3bBg0yUFyIVWQV+vWDqXve3ttTe/tr/6S7udxIxhmMhwtgrFzo4QQ",
+	"hiir3aFd5xfilgfri1nfsngAl4iFjjsy7YdNUVaHC93Skt9pk9tls+aHb77rhRuRHYIdUaTOd94a5lnN",
+	"lCNNA2AibWfemfdUMawq1XJUCOczsF+AhEdbuh0Hm1OVSPAWO+Mx2JGP58ObtpJ3bjlPkVLR7Ks2JrOn",
+	"6/3ogZddc+EBAi8tEwTMnJi6d6aOQHPNppLLaUswBeWB9rOgP9WmsljQlrJtY7Dk5ZhmPdSOgH3nRmmx",
+	"2BKJ+NFCLAQUsfDF4pRdMb2WY0KrYPXZkC8WqRPFshIE0UP8YvGoUz/L9aLg6yH5Mj+IolDetZnBn90n",
+	"/mLxWKftxaJ1si8WBzlmE3iMw4DVrcVO6DOAoW07W7+pqKZrqhMLyMME4S0vcz4qhGZTZXPFdLamwjPH",
+	"CDEphfBAbkRZ97+xommeNxPK4l15tiqnqqocPsths6WqhlS3JLLU1m+l9JFjl+KLBVUuxbYzOrnfwZhf",
+	"UclUt8M6DShiGM0jD7JwY+vbRjfp4AQuFj6/T34rodkAy4IDHfcK4YnHXFi3Tgzg/LScjq8/8GnbDemy",
+	"M7iG7ngYPzLa5Xs6eovFm+/eliiH8BGQSOOIEv8rx0Up2CQXRRZkFEAL9DIsVzG+2+aQYdHQnZbtCYD+",
+	"7rleb0K457woBG5kxD2rRK1yfZ/129ZEPbC39qe10leWd9zaqiPZ2rELnCFmGWoGiny8bnX2PtRgvitL",
+	"4CgqS8CMneBPFpAw5pqluRxOVDkGaGbL0nJFjfgZ23DcIQyf1DKa2BcHO4aak5vlD6ei6pBzlvAEx1hg",
+	"llVcflsAzjbYgWn4zH4NxAnao9q1qNU+QKIJ4qSFVhAArXHnAjpblbBYWTw8gkFVRRjuDNh51sJSxPFs",
+	"nkvN5nwdcRdSqYZjNZ8rW/Dla7ugMgsdbvRAbIkf1OVhKQ0FIc0IzPnatihmiT8vWyzxjkugnVi6N7hI",
+	"elINtSgmQ/upjYbDS6Ds/TyXMOR3MeS9/Nm/8Gzi67tPpsbCR/5t++nWukYAcGH5fL6sjOebUHGmyFwJ",
+	"XlCPiYUv8ePvK3riX/kEjO+w+xDsTg9HCY8STNE84ZirZ/Rs/cGerZeLQvFMZGy0lFkhNq3AbYXuSl6O",
+	"Z/ktWmle6WtZqDEvGPJXY5G1vRusrsbOHd8A3RTLJxDYX2gBTEGYVbmWcKrKxO/m/lk+pXIG3KrHMzG+",
+	"EdkgpOucCKhnZuYeVHxhv7uWt7zIQWvZajCYtRXGTvu6BrcdXEtYsie5mSFFbk4bMmNjVSznEigh4RSH",
+	"gzbM8eYpvLHE2oOSS01IdYhIYIGELRkzJ5ZSYLmk9uyD86WuQJhhmRfVKXvVqOi08ga4OFzLUiwhOyVy",
+	"Kt659Im9TCW1kmHHPY8vCOUQH3wNdnBuCiqz7Y/N7uc30LUciwxwYjjEOJJUsNG4gpwsUp7Bh3x50e8/",
+	"gUfNicUVXWZ2JUmy0t7RVtpJsQpbiB/YxrkMHLhotCzYZCMnggx8IVTSgJBRVq6H5VL+zewpKZQIhYgr",
+	"3HMRH0gpVFqQqbGk0ZLlk4kohTQeBnFC1js0lyyln1Ltk/nEZnFTbOW1rBf4kzQZXQSSTkjdNrFP8C8P",
+	"DcUnwNtd0fQLaoAhxcnZNDcDCjLlqlyD/zAKJjOVsQ8w6gHTmeY3BdnmpjfIyO3rVcbcbC0Yr3zvwzAh",
+	"jtK8HXxqCyctNz/cghqdjot86OrGRsAm26jiR2KeAMvN9Y3Gsrgvv3397sMPwx/f/DR89Y83w3+9fvf+",
+	"zdufnoSFXj70Yp6klhWsBVEn/v1aju9y1PyuXAOGP3nQWCIusENcH3uDnp7xi+cvBt9MXr7I+i/PX758",
+	"Nv46e/H8G34xEZz3x8+f86x//pw/HU2eTc5HF6P+6OXFxTg7f569GJ8/H/Un/T7vv+wlvWBIeoNe//Qc",
+	"qpp8rNVBIHC9J1E0el+s5QWpv3rDXvSf9p9ycXEx+uably9fnI/G4uno4uXk6VMhxucj8fXzl/zi/On4",
+	"5YvxN0/H/a9fZCPxzeT585fj8/Px188vMGPVbXs3I/lIviQ+WhvXIOJZ/ESblhQrD3jjLCuh1AmpacG9",
+	"OGS4dnuTroJV9iDO7VqO6/XTu1xYoirfcmZXxO8RwghDRwXlTvCgVGO1jCZvvqfnHdEK8BHmeW2nCXrp",
+	"g/qSlvP9oX3JXzAWbmXcsCwGgiVMqkC1MDw3A/gzdnYnUkmoD+NFKXi2BuDmKfu5APox8ADRecrKfFKx",
+	"qYLy6XC3pk3OntwHSIUzN6esEUBh5loUt8RZy0jrx5zjxyJBpzRFem9Qp6gUS80F5g+YtukKFErTU0Zq",
+	"lsZR5WtfQTkulGmjvskXNqQ/V3OzFxonA7Z5aNFvyznFmtSkxlyzhrAXq1b5OOhZlCxl1pM2/iz8GMqd",
+	"6VNkHItmwbPMWf+jpsGoLxuo00Au00FYvy2Mc/59mWfADOfGxP30/OTiRfDTzjsE9sIj5c9oCLauDIdY",
+	"GPA5HQMJtHicfcJ/bE2seRlKW+sNOimIMbYnjY2oWMQk3wGhVGiV3bJSfqWxlFQH6C5sTCBHeZxldLeb",
+	"iJ3hQTp+kELJ7yPEVDEo4A8gNnlThJuKPcETGRWspgMn/ONwk7wU16CyWOHR3odX3SV4isL1D+KcRBJE",
+	"jEgKnozFuqfsDRywr2VwwnZFB3lllTFRkdocQvwp34V6oWjTHRshQMxyaQ6wuQZ+BjzjwHkS4q1YINY4",
+	"AsLJ5W1Y6eCCE/SqtJNBTJEhm5FLJ7uUA88xYJGw0fpakumydFGq+aJKLxkqmCeOch+iUZ5MyYYOCBlV",
+	"5lmG7Dj+omuZKRdnXod5t1CpA1jhgHIKmBFEhQ3CQmp68K9aVBUEVOCHH7/8/1V8ekYw2zM3pc+0qJDs",
+	"74lPoGB+79pcu2ZfpjdiUaVPThnk5p00q8xQkpW4Fuhcy35Srov9VIdbg2nZ+E8gUkg058C3M2BE1kJc",
+	"FghCNmPApdfXPERU4JS9F/i619KzoIBP46go6lwkvn8s43ODnORaposStnJg1ByS9OcTL8IKjcpUAMoG",
+	"ApPRmkm1ajvfvrELyD0OuZvLceOdhTvQuNAQCM5mrFIO14vJQ49+sV2zF2fDAWpp8O3tdB2qgLZxDsTQ",
+	"rj9Cdsi5qMp8bBmON6h+V2Jk/jcTxXx4y4ul+VGvFNAePWBPYedxWl9YzXMyVuWiF9Kpmj4DerJB72qm",
+	"gB0LVwUo68Qvxlya3etzUNtNmwz9PS3USPy+z+nZ2sgjnaD949uOrL84klzYLMwMxnr8jcMEHrKJ4PJg",
+	"wKSApjDcF1dWAYg2SI2C89Z1sFUJG54XJJbynQdg/1ZfNGAvUKgBZBdla9bmarH42T7nToMXzBx8Kkj9",
+	"hLL4fgL8+jHpCTlFSfyb9a0opeolPbOdm5lF7TiT6mRR5rd5IaYiO63UvPDLQe27gMvNzKjxjJfVPhZt",
+	"X37ddiK/8pI1Bz2R21e1GwGN3sKcZGG/hcoucDN0deDTesPKLP5tS6YwyBkAp5ka32AihDfzBMAZR8Rh",
+	"aoKzz7UpboDv7PP/ynlDeondiUPb20fMHDpA40OHewiW68wFKuhsjidIhZAmiwSDAhfzScDLs5JEoJgw",
+	"8ftYLJAeOHBxkfsQbczegFJ8ZroS+yKkziD05xg8Ay9+PFMQQAE/ngdAb/jWvgAkptpLf9853fDHC5ng",
+	"25qRHRXZNtGYj4lbnp92Xh/pDR9pw7f920aCZFNe3PJSU1jw4IHyHQ0J8m+HmMhoXME8grjj2Fi9nRq7",
+	"YjYOxtypuAFZr2puhLsBUI0CDs7sgTVqSU+uV09xmjHQuGWagxq4uQElUpFbgbyoM/Iv1/S/eCWFfZHd",
+	"e0LQ2YcuqwAmbYdpP9aG0GZ9Z5/sP7dGDYFaxAe5xXxR8ErYWnZjTjZ7n5o/hqO1O09adkZRFHpACQIw",
+	"vxwoQqUC+IQj2g15uwDbOW0h5nJIejuK98QZH9/M2hYnOwIuFjVVkgA1kG6pNM7QQyL4/UO3WdxOPL+9",
+	"CwaF3DqCaz1VSNixlDqv8ltx6WJ9UwAiIQXo0o50Cz43GOQ/w1A9fj1AtwE8aqw76K8dsWm3XpgDRwvw",
+	"F9mBifj3VC6VPOWLxalbqU6vl/3+07FZe+FfIgVMcGha1uLC2BwEECGQucq1GDDizdKCFyJL6P+sUrUw",
+	"BPGh34i118HLNVtqCmGiFgcw0RJP808+pOmWshFKrF66aK9V5AAV/RqFTiDEZ1wVnO7eF8aJ1RbS3owW",
+	"NqfMI9RfuEFxbFLwEr1BTyxPgMKGF3sVXNjXeTygced13BK3QDT3MVcKs392WSiMdzAq1EifzXOtITr5",
+	"qeUE6b3SILBVQ3o6rRqcaWsRiSp8n8vsR3zUt+a5j1zaCa033XEoJFb3+JZ5/e+oAQ9s0rUBaLFpN7KK",
+	"YIeJJ2nMUFHY/AE9D8JeB6gO1zcOCUpgZQuytcjHLQb8CVv8eSeV5vsfrk4unr+wbzBaV0K38AgRHq4j",
+	"k9DX51BXV4nS3Ol/kkn92j/5hp9MPn568ezzf/TiBJuxvfO9mUVWohWA1SXjbMHHNxtp3S+0A4KjnpIF",
+	"g0KUJwR6eya4F8/Yj/m3hPs2XRBEZfzM9ugY0zE2rfueTwTo+wDNfktFi7GuzkUsalyJ6gTZnut27FR6",
+	"RzkkTTY78EGnDrxVy5QxdvgAEY+dTQCqMbMEH2JS/hNmHtgbGlV8CjaUb9pjGwgt0UIQ8Amvt5NxNVNg",
+	"xdPE1pgiYl6tpDFVh0IAMwXMIOw6Bemux6PY32Lj3tu2/ZWDF/V32R2/sB2cAFr/KDFtGvvACXDKSKGt",
+	"jMdCb6OwpOIWVuQSVjjSVCrUNJcn5kOd4hIImkKoK0ZWU62URbETAgCkRq4lySshvB6epW3owcxNgjtN",
+	"VOleIvHyNg2RpGsJKknsy3RcKq2HOq9E6g8YTxJk8AMJCdD2a8g9fZnmEsSnxBDeKb2W/sfk8pPWFEID",
+	"QYTy/BkQdib051Ok77QRgqW2Kqkr0FBRCyFBYx1voUpEKNyqG3N+AexyTTwFFVeAoIMejQF87LdrOQZF",
+	"O8+ahicr+FkLXgEDpHUrvU8poxl4s/iviqH9tLuHVWvFI+EGfxTxbDgQKrmJ0jgsvAJlkldYQRELyq2M",
+	"FaRSncBC76W0eETG/3NizgMnr1DTa5vI2fbb3P1cQpJrmGMOVhA1DTTV4qtFbHM5+0T/2hq5TMfLshSy",
+	"Sk0v63ClooVK32gMP8mMTuFY92S66XJTWQvgVaWgMp1wzmCWCwkbWZ7B0kSBBFVCAZrZPc3GZ1apNRJB",
+	"J1DoRnMT5lguCQesMVRC5XWoftBkOEQtUZzuMEFhhQRxn7waOCSbRvQYeST+l5GKaDZB/l+7euI6G5vj",
+	"r2UWmeBdIKC2xxydaM3qt1qpC5PQmu6W6Y1BTWoAcZe4PLKN16xaLRHciMPrjfwLbZvRsjPu5ZfUB8FB",
+	"T23acUd2iXKxnjgrsXh2c7AAcVr4y1aZRD0rm/Hal+0T6Czi1JLUrkAWM5euooxaEiOZpAzqnupB7Q2w",
+	"TwU20O5UoVs3JHNnogP9i3FaQtOPyWlpcQVHgV60ZGbbXNFvrQluCrv6s/cXGzxGUyDO9cHteQRNMWAc",
+	"IPeZU5Ar4Yiujedc5RM+rrzyxdriI5JGGS0VCG9xwO42MQ8ZXIOiQ+JHq0Mtf4Vqwz0iZeZl9nLfLo5i",
+	"960AAzSvQ1grPK6GGTdGFT9yw0PPPsH/25lYESu94jkJYHoiHYCxedpOWMpcUAzbgRmHaGoOWrq3gf3C",
+	"91jR/kX1rMdf2FrDKebLA6p5jajT7petgyY3tntrB2cof7x/rYm/aduqeEUl3IwzXSmgdUQzsdnrSS5z",
+	"PdsU29lco6CNd7Og3Qz2Fw9oGwlRwDrRabOe2344COAIbtxqOmgAxU3r9P8p2E6T2gFClTdMyY2KmEDa",
+	"c87XTAtMR+YlA9iwT/LM1Eq2eYXFzV88yrYsbnbH1kzHM/f6+oDeSu2+UTh6K10zVFsyzqxosPFjIcNd",
+	"5Ldic6gneVGJkhWi0mzBtba0F67e9VqG1mDu7m6tBy6b8LzfJ5nZoPaHxHHVSg4omw73cy2jSBzcFAuw",
+	"jInZyp91sxyJno7Nx/w4mKY58VrLNPcW5kelWk5nGxkrRNNhKA2ce9wNLxGCgC4bsNn8iptgOA6tBVRT",
+	"ARb/ZM/SJHobC9ezBQ+2oIgqplqLltjda5auZVi0xLbVLDVNBNlAXB0FWEx78ZL1RYubey/zyf8Hi52w",
+	"4zd9aVRktqnI1uqiz8Fw9AY9RKfsET1dFjePBLkAi2mtIQoK+y5DlxaSnTSulHS7OHqTPmysE5cYBnRL",
+	"0kLIzJKM3hfDpzwOPpeot5374sB40ZJpnfEOi5vdcg155VTaYSk23h5sHkga5id+m6sQPynA/H9wa9kc",
+	"moN68uGN27boraJ9jXsAwDjPWpAII9uJB1Q0AqUfffYJ/v/5DMU4u8HSCeKDwAFaUun3CQOBW0uJMebS",
+	"7Gq3oswnEG2eTApMh41EWc1O4It1ShmwQACUqKoQNThfVpz42UDmHbd32MKvfn5zGXix7uegxZRXlZA2",
+	"NI+aR2349lfmV++oD3aMHeqc47U2XD7Lp2ZvRIbGVhFf43oMtfh3XF6on3i8Qy6rF896MJD5fDmHL2kY",
+	"c1mJqfGBuwcRj0rMGPbcQcODdFOz2IEP570Zszlbw0O92IOQSXC6O9ezE7ityGicOwXsGxkoVU5TWEO9",
+	"tq1aSauwBTL+zl+GyQ+ECKFCfn0RgB8eYRUwHuaOABJEh/62KNVCaZGlBHO0NSNIhFfjF+EsE+PcZlyi",
+	"0w0ee3ClsICNFdYHe9xom5L2+wNkDpqPLoVFXcHowpBTFQmr1FSAM42EfWQGaVsr7a0O2MojJDhwUP+a",
+	"GQ5s+zFTHNTxR8pxjN2E8jrGakVOIH0Je72cis+dNnkiAXPln2IyEWM6qWdqvARuLASMEFpwIdSicBRe",
+	"SJ26KLh0y7ZdEyg40ELLjkPRO/pgt3mNRGVyOG9xbF+oMTR7S4HAfVzotzmqZ2O+0Es8PLYy6dM1dvlW",
+	"UpwgHRoESSrFRiXw8ThqfRz24KTsCNo4++79+9dMyFtRqIVImM6nDpDg97ws1yA3YcsqZM26uGbTkstK",
+	"ZFDWgV5fnhFZHKKQE1c6pMW4FNUp+xe4jSy1z05tQT7j8Bho7Vot2SKHygtyN93iZ3vh5ORGrNMnlyyF",
+	"90+9wgBWkCTGZFUmMtjUSsHhLMee9Z8hPTzeJt3QlkxoE6S3dJ0nVeVet8X4aQyPaf30iDbzx68PZv9w",
+	"YEDLICMD+lmCn7g+Usvq+DPELUD7Z0iCW7diGD1w2iLXq6AWN5xJSIEE3hSTajWwcgE0uzz59tqTZGoh",
+	"5Cm7Ik5eSiuXG7IF+JghvnKWJsbhMHMHYNz2mdjMyw0Ttf6bVG6xrikiVEPnBJ5ey5QXWqVwZSZseLDm",
+	"BlG4IgxHuw9rtGBUZ0rBnLG6dfpu47FYVFyOCc/uiK5pT4ENpqI5S4RdeTWLl46adj5uWhzeDxh3YaB7",
+	"SY/G6wiswCRbWCgAmWEPwWBeIeFQx/XiOzKER4JQdtmsE7LBw8gUkrgDD24u15axDqZjXrmivmaKfovb",
+	"dWZ+s3V3BmN2e0mllC1JNP7oKXsP259G7iAIL5YompLhnoQKZ17TjNoYjcv9bNpyxF3G3P899WmbPEfB",
+	"5QGlboCX2foVRLV2/C3FvMRZVQqxe2BzFBzQM75AcmSMbiHt0oDNVYbsfSWblmq50LbmCpGOavSbGFeN",
+	"D3lVlfloWdGqF2wbAPQ0iyTSGHrjCc0GsvSS/WoXUspyma6qp7jMaD5xTP1WISJqpNsMMe7zmJt/MD14",
+	"ZHOEZ7TYohnBI9siYoHhSQ9glkCedUJEk+Io/s73UR83EzJHQLSj0rKl0+YzOCNSuJcaZwWeMFaW26Om",
+	"C1FQdASd6qd9KIIYUCBaLNALqow3GRw5nYgGwfIg0SqkrR8KKIXsw+pOWZGDnOUanRpSUiD2vy80my55",
+	"mZU8LzwkolJLkDSBcPOpd5iwP9LIiUAqUiiiPks2nDd/XiK/kuaTP0F9EVVPfks9G/DHPSJ39NEcHEc6",
+	"jYLSMNxCVkwKAdDvBHxmMyK2CAFsKh/fiIo9+/r8vLsThGR0tl//lK4QTTzrtPhjODX6ILEmESxskP8H",
+	"S3YznZz+WyEzoHWV6xbXCDWUzj7hPzpGpBBp616shcwuoWQlEOZCXRicMXQIhiAaNAnqK8D0AMQmpywE",
+	"TOKSEAAlCYdFrNkU2e+AyjXneotP/6sjJulF2tzxw4lSUOzM9tv9QJPYar9dNszvLMsnk5026ASxyBDV",
+	"hKWVSs12ksCeYpZmOCIE1CNmguA+di3RwrCOyFEAB5lKOh0TGamVXGJeuuj0Wn4niCMbyjstA0pg7fC5",
+	"d/U8Wi92Is4nk7uKw5nfflDHNTbzjHaKAifodIkoe5trC9WlDoLCVPMFFGCt1BHE33aZ5rTki1m3tDyX",
+	"2Uj97pY5/7wEbRfWSdwcySEqhTW6gCbeRqjILAMkHsTvHD7QqV05Fpv51tXvP+FN9qex5itIaB3T0LBp",
+	"LZYGI3DAw0Ee7la6RsZpBgevOLhdkfO6VXfSsrvn2pcJ57YsmI+tECvowUFdcwAKAtxVNNfrnvyX1p+k",
+	"t+igQGnf9/CkgeOgK7uX1lMhE1BZyfzfS+GRsZHKPoRt2td91JODBzdWOURNp6rINonT9xzBx3LebY+2",
+	"uU70/UFCmBlkVvwYRiurnTWdfbL/3O2IQ1Goa2psrfdPPfpkfIi+tI7ols7ce2mmezWIOkEbq3UAXi9y",
+	"rTI8Y6GKFs3iXbDMJuIgtkZ/B4++HxrnPmW/+EIWOTMuuNatlb7my86YFHixV/CTzzFweCh+AyflhFVK",
+	"tT9baaChiqD3iO6OUDgjpQrB5V8OBwP9dUwYjCAzPtie6OZCKDXYiocWt1bwozVWjzxUxFlJDhrtlgMv",
+	"wQ0MBOeOi2XKKV4PxDQlSuOW1yCOs0ahIuoDG3ykm2M5Sgr/Sz1wgeYuxi/0DSIQkmtp/k5BGTZXMh3A",
+	"tcilLoTEhAIeK5cLVimIRAKuUUnHmVCKoFZloopCrZrFoTzoBC3KW6DfkJVtM0pBKSxMAR2x0fpa5pUW",
+	"xQRB+bmPy+RIwkDIWHYl8S7BW2BE57clwDfwOtDZFdpWrtEBRDJesUJwXVHq5KLP9MCCNZhZqCeczoDY",
+	"ftPZIBm9mgmJEkn0DjqXY+FOyObouFZL01ljJaUYU6Y0/QfX1clr85OTN9+l0BAYnlzrULzqWk5F5T4A",
+	"DUBL6lPe5mNBpD62WTjoE3Nyn+dyWQlLW7FWyxKpN66lJ+/x4WsQBkZNvUuApmJbTd/AoP4EvafZSFQr",
+	"YxDmyKomeFtrcKWojaN5HStXzfUNdIWCzQPFwGwNoLNRO7A4jAQkwmFzSFBz0ylQPE8U8ahS98PhHC3N",
+	"Y8XN5WMugS3axsZddIS4Kc3kotdqA3G/xsndBb5NPRBDb1+yvpVt9DFUpM+yJ+Mbsai2grwPB/BucBOY",
+	"dgWpPiyEIVV2qVZMyUtjZEpO8SAv7bC1Ndf8cigbANgum1qXhiHsAPZ0Qpmxglemi+NttOKcZDZBz6Ox",
+	"hf3fkN/qsxTHdCh+XxiPPn3i2HOg1M/Zr7PJVtSrWRpq/eFGLeMVAuZ6HfC2V1SRt3UxbR0XWJgP7WrA",
+	"DPl7LjPdzWXbgbYO2GBzgAZiAWlQK5S0QNubkwYCaXthmzs7VZs7fO6KBwpet60VN0Y1FvmtyHZNpGaF",
+	"YG2rqL1NQAv6a//km4+fzpPzl210oEdz7aBp93bt6JfQZwFlpzu19/JswL4Gx0dWA4+/d1ov1zLjFR+w",
+	"T9c9Lf593Rt8nVzjonndG7xIrnt5dt0bXPfEbTV8MTkfX/fM9xV85hRk+x/OrYIsfH+TS/xV5Hnme+OB",
+	"XfcGn6575F/0Bk8/f4ZtZAsd1BYv9hbDqqo+vauZmF8SfWDFQxeISwb9f7BCFWUcTLNENNZbH9oJfGDa",
+	"GNEFzuU4z3Z7wRBE50sN0SJt/C3u/esB44Uo0Tc2Hq/pfwINI2sUvQzuCOYjSpMlSI4IJWGALrTlY1id",
+	"xX4mDLlZ/RVm9wA5g02GjN0lIP3MSUx7dDpMZGhTm3Pwxr12F/9ALQT48poaXKzxkRl82LaMmV/FTOqv",
+	"ehq0fXbMA6EzxyNVRuTBuLvIDRhvcz6cfbL/3B0GC43SGSG1/6Lft9OjeZ6LRsxsL/ceYCS/ExXPi7a4",
+	"mX2lw8XNfDfFun/HTPR7dXCfluq4POzEAxbIhfrNOzNwocQkrcLdi6Vxkbqj2OvW6Fq9WbmX8e3onQWx",
+	"z/uWn7mmHKH+jDovKEDb1gBMaq1UCdVTYnyDQQTTqLbmzAQvqlnn9vwAl/9LlFk+rnY3yPNzjqDAuWKV",
+	"Ypzg/hZlQmgCp+zleZDz0sunYmjHnBJS3Lua3KHBE/zNcOeMvThxTuza2XaMt80au2oA8p7EIqg8MP2f",
+	"ML00V2qW2ioEYH9O0UtIL1nK5Rohdcb7AQVqZJtqfQXzBGOYLSb89KLG3v8rP/lj+PG//Udvb7t2050w",
+	"UAuOfC67hoUiUW2mh7e51whQrAMhjpziLBCXskFMXi/6sFPUnHcJvPqfimVLXLNgWSYCoPTl1y/6sxR7",
+	"3x8FLp7NWl4HzuhbhuP8RYeO/2AhCQOzjKXm1ukl/BMnapo4CZ6lxI/W6FzgVdCIdZoEpTG1btHK+Hrk",
+	"jxA1UtCX1tk1ruclS3EOpeS9tNqhVmW194pmftPJd+Qj0SkZ8+dyMuElj+tj2mhEjRPKFzXaCPsBvc4t",
+	"iYgdMq0ylMlyUh9lkIRMvM9pS8M1wh5Rk99GYXC9/EIzIUtVzAEcab5z8vtI+gKRdeiCSp2yN4QlKwXu",
+	"i8LJHVug0Cl7O7GskeMbnbAUVEYwPJ7eLEeilKISOiXealGKy+CUh4iX2nV0aBRulRqrTAB8F4sT4EFf",
+	"aHtq1K10XGNAL7w3lxMccotMrB2RPxFRKrRr6HXm0YNt6M7vkpwP4RFJzw2284dN70Bh2HgfMS7qrUeC",
+	"T7hIZNvJBb6+ZKn1LoZ5lhLlG1QF2F44EBsTyMr7qdqacLQLgTlcwr+20ta/E4gtDg4TGNsvciiEnpSC",
+	"3kdiHiUDNk4dMtywNxUr6T42jaKo6tpXMOgcJpgilPNGHWmgqReQ+mXC9SOyXUJVM/hfwRdWoa9+04sL",
+	"LIgAqFs5F1lqH5LSR6nNJnk2HziWRCbw96qciuquE/gVPi+2r7Vw1wd9MFHlVFWVOEjtGr7HLkNK2uN0",
+	"GIVm6esPfGrtHd1PF18DJ+jnqw+vftjK6es789hb/Y5J/Pgqm7tGY8/tAn9Z12kHLsGNESVeHGJeFI4K",
+	"3+yjoOWQYEQZnHGQS7IlC47zsTGhd5I8ej2YQtuqImLDnAsuoZTvlF0FMV2im/R16Agp9qq+epVXUAul",
+	"JhOqBcRCeEmFFnHhTKBYmCO5BJ5Kf/d0owQ6gGstL5hvErBWaIpAW6ffNiO2fvxzkd3HATiEVKZV6Rgq",
+	"O/pUFD7EJrlHDys1nZJk+FxUZT7WlAP8vJ0Acq9JiT3y0GSPf/4V4ZWt2BNMi6oCO7MRyX23/jMqRdqa",
+	"eaFrPLGei/xUte0Yyk5gNahnQVqB2Fdjyyh8PLlUeEQrRroofDHWMQTVg66Ljs8di203F/Dtw3v2Cf/x",
+	"+axc3oVrZON5SSum2wopjyviWouExvHLQwbGu/NPqwnmBlNsxLBcSoB5YMTVdA/jNq3nym3pdRCJFico",
+	"CQjmIqv7u6W8si/9eEc7f0a7FeVIadOHpuP3WJvxLd4t5SMJYPxi6fFa1mdPr3eAtPYS+OidtUbKRmNT",
+	"jnbREyylbicytBTkEE6BUL+vwauUSixsMB9XokQiqgGbq1J4Oa0Eo7alKqyA/UiRLmrCpGJaFJMTezWV",
+	"V1Fh2ignsb0PNaClc1XMGcBxbrmCd4+nwlw/Ab3gqUsJfn8uhxNVjkXaUnpFa8kVtQrrmI8spx8+qY37",
+	"A749YFEVMVIoS6EU1Mh32a8P4tPHhHzfIdWG9pJyWlRwQLbVVLj8JUirYda2sTsE0JIHiRJniIQHjYi4",
+	"kaIlR5XVOV+fsncb/FBSDcdqPjdrsSpEQDGAZm26yuK4yNFAAotCIBEVnBVMf8+546tqEQFut717usy6",
+	"N7hIelINzYwb2k/ttgYvAkJDpiP2kBqqN/TxFOcfdv7w9f2nT8vifA++tegEizodIDxBXoIV2vLIXSLO",
+	"8BS1GqHywGkOAbAAauwm2FIi29prB98yKzagf6yqBWp9BV1kVvom0VmjYhaYeSDTh2pgAeqedC/MVUjd",
+	"Q02xpDuwDpjVobklITbc/c6e+/HjdTsP2p8h+O3Yh3+1/x7mGVAdT4f989+yi9+//vc3f5QvV09vn9+8",
+	"mD+T/Wo640ckTTNvcyDaNOpfy56mH2k5aTajVVlhJMZ0oBB+Qh2ST81iCHetKtv9ve1Fcr/YQzKchM0Q",
+	"1gGGbKKWEga1zhniGATNT2BP5pKw666u3rEIwRHFQtGhPQNzHnF8BBQgYwtRaiKtT5AtJChsEL8vCp57",
+	"VhLkAyqXhaU81GY3F/gOZqudYH2TWaLNVl2cgMyoVlDjAb+f5FSnD9hNQDByaQuuLq2jQek+SYRi5h2m",
+	"WLRk3GCQlQj4klx0EPKDLT5mS/VgFDAegkMtHGkr9shevb/wypFnFLx0Kw+KK+8nulOJlnIwj7cepybr",
+	"o/PBynNxYWj1SC7vtil6BjPpmPv+txjzdZFimCkTVa54mdUCzBTTrsnFVMoR/Zppo6FMjai2fC1q8yjG",
+	"WToSUy6HvEqR0cwXqqQwQ+AbuzY4rwGK7iIxdOu2TJUATmwM5Gnm9x7l1hPjnwmZxSfhlb75XpV2Ht59",
+	"P3aTbQAqnZ/3KrP9/5uHAgHRwwYp4OFXpvdbN7dgB/B4j0qhzfCDzMofOHnN9BxrjmRPWGLV2XN2gI2j",
+	"TqErpnM5LcTJUgtiDbIxB4TqEc0HkUjqBogjZOc7ZSmxSmqXxh2b/rLGbj7wt3Nlgbj7DFx5Y64ZAuZs",
+	"8VfpfpVrpmfLysm22wkMK50CIUY6Umu2lGNRVjyX7eiP17aLH9UFtp3mpknHYh7b+EeCY7jnI61o2z6I",
+	"NpUgAxUsZofEXrhJQs/ZZ4JNSiH+ENsyMa60zadc0FWjL8w5kC8WdnUmlm5YouuuIqU9c8kgUtdeoAIP",
+	"+Z4adkQPBh9hntk2btQ7B03O0D0fKhgXXfB+gWQ0p7aEo2K8bx9ECAJrl7jOYKqiKAXP1gAPPWU/F9z4",
+	"75DKIMECWOqniilizbJnHePAj0QgngCRgLk5Fo3AK55rUSDvOy6D+IS3EBgEny7Fqm/0LxRLzQXmDzhZ",
+	"pCshboq1L6BVE5bxdVB7UCjTRn2TL+ziPFcwc4yn6GMTvy3ni8TSyBm79VJeGsj8V/k46D8qk3ZqohYn",
+	"i9XudHoC5EHUacmyms0/Lksp9mdvQEWGFyf98w99W2QYko1+W/DxDfu+zDNuziluXNxPz08uXgQ/7bym",
+	"Yy880oJOQ7B1PTgI4Akt527xRFpCzj7hP7ZC6X6pJwxBwkZa7k7yrDcD5rFkImBSmpbaDTbm1xlCthym",
+	"/nOO/PR09wdYUHcDxbFjHN1cZPC2Exk6or2duAddcbO8mCXWRXlRvt4sPYjzd2EsC4+2vJubbIccSfdC",
+	"Gk4dsGZC0sRimGrgC4jXYCO3594s7+H/PeyFDnRet704feEDRByoMGubbd1iGZYnx8RdGyubWF4NghoR",
+	"pGex8coRBz8AD0C5hPDbKmHu4ik3H9Z+MlUqo+rhpbyRxvelC/KCeFxj9vKDrS87mqXQE1pMBV/poMo/",
+	"fjoe3efbahtns1xXqlx3sRGi5DSO1MCL4PrYDXdh1iAuXM1sMSHxADg6WndAvrrlecFHeQFE5MTZOgPi",
+	"MVzy0FLAgXOlKWRmA/zYZZKCpBX+io6+UuRw5kARn9JVbrSqraFF/EC9syOG+z1GF6E0HqEMZCcI1TFe",
+	"qD3bp0CZnV66GrFnfWTuh/wXrq1H5l/5J5B2m+ZutFW2K0JCuw/w9B/UCjWaFxwrwRFdsjBbR3uVX1np",
+	"OOfLi37Sm/PfkSvovN/vB9RB5xHqoI9HX0WszbQtJvj1QQPebs31W86K64ddT4LKm23l4IhQhosdSG+x",
+	"8FDNW14sxWVA4Q0fNDm7414FNOCoGQ54Qism13z76CD9yjXlMeE9VLLHpFg1KU2wcQMKGOWSpTjEWBWn",
+	"BWhp2q+WUosqZVPFRuZ0iXXZeWnXLAqHmqUdavzWUQT9ZQw2b7m5wybG9oL3gWXdEQ2fdCDzXr9byvud",
+	"1KGrzPDOVVWp3sekh/0aLYbbI11v3v2xQPC75xtD2kiCjxgHVJWEzBqJR52Mouo+D1vWVFfV0EpNjn/Z",
+	"gliEB5vzmrDMktpyGUxcuUn67et3H34Y/vj6w7s3r95TcZQrAf65BPinWGoQrmK4y5+yK4at8dRFWsCD",
+	"sdIiCXXlQbJwjPr9SJspylzoS+JDs1tBDaNPxA1gs+iX2MQUvg7ewgaYjWuHW8lzSxXJvkzx9AV5FsuJ",
+	"8GTAFqUaC61VmbC5mKtynbAs1zeJK9nXbaHnH6n/u6Twffsgihj01c5cPvzv/hwi1ILKhWUdAZ21C9VO",
+	"KeLgxYdsha07gCd7xqgqzCHQKCNLaqvruynzLaRx8X4NUPxwI7PudWUgRC5Y6CLwSEPyO3I7bLzEvpVS",
+	"MFHSUoyFrLYIk4+b0IyQ7dI5rC/6u5ku/xSUBSF8vxJznAXU9YgJ6yW9eqz3wnPRmV4yc0qLcjt+7SaX",
+	"5ropX4IwtC/i+vdSLE3PzIGlyfUzfDws0ErBBBAox0u5/UE4no07fII//nYNT7nufTbXoeEF8wMMw8yI",
+	"z90BtLiOHJPJAd/HVQ8F+k4HzVX5Rc7uLo8YwaDd8ewT/qObWBa9QXzbiR0rcOyOeaygJ7Smik2DD8jY",
+	"vzGGjxUax/feFhpvjvDZQuXbCBqvGFzQIF92NbblkjbBSxh6jBzpAOm/lAQlouJhXYkFcoDjg8HJNCfX",
+	"Sk0xh51LIGrCjeLfS14wXEoSDDw5QvRvvu6ba//54dUp+9nfCwh7uWaFklPzf+K+3eqO4M87+STUausH",
+	"1LiGI3GqDLKxYZjq2KGoRisdbIwa+xjxKfNEHEMMd5rhTZDrc6xkBgd8txs+fdHvt1G0iQ3qXtzmL158",
+	"/fLZzjjVn3vj37LRd9+D77GTGos55naKJnkk5s1gPUELQ1/kT7sKA8faMeF2PzmISQNXVEeckNqkg16X",
+	"Qi+RxuaOWJRT9kEhEZ0rOEQ+OYdPQSYpruOhoZ/NxX+GepGa4CsR7OXyVugqn/IK0nPEybqnuqt5wcct",
+	"0NjJgHD/SQlveccIjbG1+XaN83evr7778XUY7P4yxZ+lZluZi4pnvOKnlZoXTxKKZ3kt1kkzv34t8yph",
+	"pXFUyrCiy3qyzWirpQxCRlH2PhJZv5YIROSapV9qwQuRPUkHFqtalaoA9WhhuUyghgJ0DUnWXHj4ACIA",
+	"riW+duKKK+HxaYgMD1IVhJEiPXTMHD67uLiW1FNDqaqhfeXUosE0q8R8YbwZNuF5oUHqw3T5Dx9+/IeF",
+	"IuBw6ITpal2YI5JxC4AyCjiBzEyZ86mgghNgi8jlDbpns6paJNfS/E+j+EdeVAq9EmMiUD6XZ1NRafZl",
+	"er3s95+O5VLJE/OySw0fiNTlQYv8xtazUrDsWtKvRqKsZvWfPUmAGldZAdMfRTnnecaynE9LPscWIme8",
+	"HShXPCKoWddSWlwIZOjTLL8lXZnU/PQEL/vbdU9e93aUSr9DUz/ilKcntJV28qk4aA7eT8zHOsGWYi6y",
+	"nG/nPrliwWXgqFsxmCB8luU1nnlgkcDtMq8gMSIynzIHhG5l5k7lCiWhGMcRZ8xrEdhKEEmyWXgQsMGl",
+	"2ZHBW5JjH6918U97e6zPnpvjTRVc4thOcPUq8+lUlCwNXjRtOwS9C/usW22VI5Oto5E7s9XvL/sSPPgI",
+	"hM5BFwSkzn+BOCFpNEGoEO0DDj/2j6Ga9AZPk56tJWo/ZFDpUvSap+4aAXSO7i3PVmJkI5HlPNt+OCnF",
+	"rSgr4+jQoOMQASXlQmS9Pc4swXAd88wSLiZHOrmsIqvOaE2xe1p/PFwMne6HXlEJgbdDyo6Pb5INceim",
+	"Xr6nGcmNV3BL5Q2nLeuSffJRd0h8yDYmKdcFBz2wtkAbH2l0zz7Zf7ZHfb2jq5aVo+6NOLqXNisVesvm",
+	"qhuBgiek4R3zjeyAPMSgtzlGDst7uBixveUDYag3HR56fE2G4RKKPcY3acJSmrYpcuW7J7UwfZXhKB1B",
+	"BKNuosv5UaMlAYC/Adq30BerflcpX6tC4G2Mb8Th/KbhB41m/OUjA9gnjNuw0F0CBKrYsRmNSsFvTqYF",
+	"13jOQzJiTzu0DfT/hWU3JnIEkUH22kcRGg68WccGtooVWLgSUvw0R+qEjgz4bzwXKM9aiucCICsEbO6E",
+	"Lg8ZlO3VKIhtbq9k0JIvtK1avXRQXag/yJTQOwoA30FPHtorhVEsxYLnAB2gBDSMyXBKksqAJLYLRkAi",
+	"fkK/S3qeRNyH4vLxjaCAW0IJk0FUqc18TX08HBmz45nxQDGhUf/Jhf8JRRB6g96nT+xULpU8zTP2+bNt",
+	"1B4OatDBWx0LVYgjEVQG1HE1a6qXUVjbelinA2to9XZuFYc3d5OMUFWWmT8JGFIIrQZQRzvLliDbBhPT",
+	"ghHhUE1BOnOE96E+2z8DyzsGc4gUlOnsjhxA5PTworJhNXR6C4wK6M17gs739pn4nnrkcHMxE+OCB7vy",
+	"nGeiMeGy0XDBtV6pMjMbO2gYuk3cjIv7J06iQJzJrN3w4a+frGRPYzIv8l7So37vDc7N9uX+uth/JmEH",
+	"bZtLZFTHmU1088f01LXkCz1T1RbvHDmDE0YszomXQkTYJKnU1MrV2IrrpMZa0TTfLyy/dRKUNDV4A1HT",
+	"JORKjUbFY2cFrHtLCcQ/xELfFFnKJkEVCHFA0KrQElh9bzupg95blRsHmI+AOAKrWFpT4bzaPw9+TIfN",
+	"ved2j830NNJWHFZnr3FzYLFithsefkqcZflksn03IZCrdnPEzgh/CjfG7aIwyHHkxM2jh9Xv8snEDoTu",
+	"YnGCl0Vu9oO8HblqTH7roeoeGAxe0cO7mn2l/pxmb3q+lYGHBu/S8ywQIMm6x+AZH2A+vFLzBQTjgylR",
+	"IUlaPn9wnwqldjrg9eJZTQrghWwiecUWM5Bfmal5HMoH8kfHjNTgA9qAfObLg5Z9NaSj/MBCQjKXjzCm",
+	"Z9bfPWYExBYXBUbR0M0K7ANzo5kICZwaDsO4WOoKCJVuRCgZNCCu6s08eK4t/+iNWEOgZSSKXNwKeuZK",
+	"OScMvQ5V3gSZMttJKFREF3ryJ2SVMj+qZoXQ+n4cUhAMAH8nYAZqp38KNcIeE9Tyl6F8gg57pTLRTnoI",
+	"klJHoHpCw7YF1ZsWvU+givJbWwJVVSlsBIpgFwCOykLvGdiw273nllW5Ep1cYPP8iBvHvnz3/Sv29OnT",
+	"b56Q8nywMJjptCYkcM2RCPRdu7nR22zgQz4Xb0s7a47sVpj++lCKVnsz/XRQoASyiED3P+aR0rRil/Ns",
+	"luQFr2aa2KIzYB2jdHFi2WbATNAokQkgQEFg8ByCvYFHbQ6ixEwLcgXv8cdhcTKovWF5coxc2rjfXSz9",
+	"qmnTdZN2xnxnl3wfO4565po3fPLdU6nhmv+pptLd3POKJpq2Wp7QLYd01I0T4RwF7/fSTHyMuRf6dtH5",
+	"B7Tw1lJdaAbnY+W7EyMlULntHJYQhxRorQGDNJRxA6TBHYQ5FGuEZa/A8WaWKKjmy4TnacZzlNmptOW2",
+	"N8+17ZzzNQKDLEsNhvB1bJKPcWwyJ3Q8EiAjCSvGwLlpWWpF09E5KwXS3jppuASScc53I4pRMrb/l72v",
+	"4W3jxtb+KwO9L9AE79iWvUmayljg9bbJNt1us0iyG+DWuRKloSTWI1JLjuxqgwL319wfdn/JBc8HyZFn",
+	"ZCkZxcnuAgXqSBoOPw4PD8/H87R5X0Fa/8ZrcIcaCTAb0dbETJE5Hp0L075bS0gVasyAOtuA2/joKoZP",
+	"QKSczlurTzak0USH/cGS/z+nXb26G7IDcDqjF230x2dvMnp2RO6J9qzR1/iOw4eD6UV3uRh1AVdnzIqE",
+	"cp4OII7rnkb1iZ0plbRWTI1dQP6w3C9SxVKOMsgCmSRFBeKDOka3VyNG030W35vidWJ8C9Qn4Q80x6wm",
+	"QifZ5C2K7w0P8DWO74DCVH/V1ggO9KVTvRBezhN6j9b2plDtknF1URRWOiddDGsCXxgmv5vJ1XF2UVVW",
+	"jQGuAYQryczCczIYV8lttpbFABhiD0ZHR1jncuSkdEeEcxgaHz3M2SDfCOy0hGLq6/7pJGyLs7CSHaIT",
+	"bmx8sSlr91V9BpMwXZUxx+0DBPJOELvX0iogBQJXN5aBYXicyjHMNOowUdUYg453UEmtMHGfRU72h8jl",
+	"FhCzBHQApuyAhlK6JklSoj975qL4smV2pb1G7IYEdf8Ot7nWn+OVFrQ1E1pjtUT2ixnDzJdyWhE+KOp5",
+	"K5RjDgR6w1cum0o9kQN8fKY4DRHRQgHLC4kaic4AWcIIuMgE3No10HodZ28D0KzvRamuvdhh6mfAJser",
+	"GGwAWeTkAIdoPbQ2VHq4cnIUSfgnxhbo50FKstlXwImi4CqJPeBrHk0IpsygC1I1HiV/hVW9dZp8vsmU",
+	"exxHeZiOcJ53BHwdGtz9bGrbcWohS6XbHdkvyIEQY+sMCefy4OGBA4KZwSiDcZHfrl4KwKhY+oCFD7X8",
+	"lBCB2kxPOcdcT6OnahZzX/DV18IqMS4j2pVYLvNMTbO1WYG7wkpRcMHlcfZMV4DogUZUAq0EaBKZq6wU",
+	"C9yqmEbGJhZ+4/dbafRM2iSD7PVkLouVN9950IRYy5XUVqIiMKuq1WzntdhX/p/5fv9J6cL1Wkqr2KBh",
+	"bljl0roNY2OCeDtCUwOm1IchXlFVjHLMbAbOZXutJjIrVLEFccvYrl4fvNbclTrWx6eA8aj34xaUx4Fh",
+	"O9D1L2krQPyU7JGWIj9bSNvs4+qhPdPLA8ZY+MCUhf+jGWPsSzL2aGve7Q6rKPfM/7rbOrIgKpW5v1su",
+	"jewExfVoKlS5su2nx3PgREvcJvRA9iByu+fBKvE6N6mHo9PiYY68ZgmgKZW/k7a34E4CBa+RkE3qjAvl",
+	"b2RZco6/LrJSucrV3eYxbjUIVeel8p2dANABbgtAOPLKc0RDGIWMI/8BxcigbzRE3wayrFZzobOzvN/v",
+	"hw23ISkwuJar9h9gqp/TTN/hxv4Ricg2JCYB7vuS8yLrM9FGMULTfys8EhI9unUTbDSf+DXH1lx9Yg/1",
+	"zbz9Uv/sWto18dSHEzhiSjDBiT+Mq9Vi7G0Zcy0tYDmBm7Zy6HoMBiCi5lmgQkWLL0KUwtys9BgJg5ph",
+	"49/O17F+6mBS83a+bq8EhMjVeabhOsV6Q6Ha6EJO3tZRxqmqDNOkFKBzI/LuJxYTXsFDZp29oXhlYQzy",
+	"CMgNAfSWOV1H4xQNLvWlPspGS2uu4T4xGmRjr1tAiW342oE5O3TzHB7E6Gd4KmFQfQCCjrmiOnJ8P8yQ",
+	"CxdvFOfpSy51hrWuCasgPIOvsqYsveIOL6sxfXKgH3jEYzfycJCJWpmafxcSZFXI+pHQ0jB0s8YtaVUR",
+	"jhB9Hm6ZI2puRKekbxGwWYFGBC/oCZwMncjE2cvqi/UnXPvnwgX04GUptO+Bb5U/Y/pwYMXBvVNPrLzx",
+	"p8yYisdFFQYcCfBwaL5RYWUsmE82DCQLhhA4UkZQRQ22g/UQeFdL0K1z7m1olDO0uReFkbgfMZyN9T28",
+	"NZU7zl4RCTosxKP+N761kTZDamgYJtzfoMB/PmQM9VG4NmIwm42FyiTg7ChGMAXDFUCGjwYUvieELjkl",
+	"SGoSgehudbKiUkRVJ+kdkCSFnQK9TzYfIpKoKs9k6WQmfxWTapNTmWGR/fuzylCTi7TGX0sJtp3hTYPa",
+	"NEIAV3KZ0NHjWHGxRoO4KLx8G8BNTgR84ds7yGACr99lAEIE8gNsByZby2oQ7rtmOk1Is/L4uU7x7mvI",
+	"BTwwbNi3SoO3DNtC0kOJpSm7XQo7dVt6stFcOC8gUhd+HCMUTlXKJO0CmkJRxH4kQ6EwUWguTMnQTKck",
+	"cMkI4Xn/jo3WsTFSYTJVtLyBs/Ahp3ulPxyyr2BQp6/xu9O/DnHGQ+fOs7Gp5lGZtRJyzYFvtZTOZal+",
+	"xo66tZ4MKfW3pm8nZpkY1KnfiHQE+StjBTCnL6NY3zSUCLN+wCo7VjOYixBwrgE8H5Oaa9WGvlHuxqYQ",
+	"nJ15/QFrMazM0A8qoHPF18Hx5N/J5xRIH84D+tKGduXXy650mtDzUsvILx0rcofWlAjyTnhhwV9XyIIp",
+	"JkGt1+EDI1tZqHVEh5dXDMZLLVc6Gx0ORDnET6l34HQjVHPmqt507aHIYYtAgnic/WSYLB4EGIn3BnQC",
+	"U6AJAuLBTWcrl0CrAN11oFwiDyJ2caWHaKXw/DEnQBUgDW2F6xsr7Gbq2q+Rzkb0bB6z030HyXvp5t4q",
+	"VnDD9MMBQgB2aWrET5sSbQu7LEk8/dLkXKUEg4562U8bokgFL+v5hsjySZwZML+YxgknjhLa4ZDVa6T/",
+	"IMsLjnlwWeJq8zEFJ0MsBKybNV7G4CgMe3y0/XEMZBDkRIqUFU5gLMdH2wJ67W0WMitUQGPAeGxSwWL9",
+	"pMXvQQ44RzWKAx09UtjC3MC+QebD5sMl/HAoynI0uK3OaI/z8QrKegdtf0vVwyShkjdasj72PRsau5wL",
+	"7WJXNw9mkXndkVX+um9q1EB5YPYC6xVmKrC4jCE2U0RdjkEhHjGsRzCjG/R9MnE8fNhq2iT5LoFYMVPV",
+	"rcZiI6lFgodMnCx0uoQdq6WN9tGcCdJvYTr47cw/p5yxEW04WU69qPspuZZWTZWswUbmWWX5o5AMvyKf",
+	"UfQ+kUkH2G8A7FiJK5AFP8FNIqDN0K0m89gbuGFvYIyAzTT1N+14vJ+dwQaj54buSt5sPBy2zlRVtytu",
+	"ANoRQbn9v4f+FjNiUQ4hwPQ8gEzsvHbsUGzQb0Mvcpc6rjFmh4Kxb1JyarDQOeDnj8hYExR8JS6/1KOF",
+	"WA/xn6OY1scGozPQ/4vNJCrlkjNnOiWtSJR5KOHeEk6HFbw+Dtq/1HRWKGQxXsrivLYgyZnG6wNJ8dSh",
+	"yIeEdR3CumRHwx56gLNcE/pEq4z86GsqJr+17aHnjVsQF8hrcbLPAdImWRmXjSX6LeEehFeFZM4e4hkO",
+	"dyqIptkFZOLS36FeKm4uKLfPXvpVvlFObhzCUVy9YTMMTVJPR9JaY90odbz6+wq4PbD3x9lPRDY4Il5r",
+	"mJVLrevEh42nHLwNIY1TQUetCloJfgF+o/Yarre0qvcKShzfADQtS5Xgq+BNBbxkoK96g96j3WGJeXh7",
+	"FXyddeeA49lt8cLFQEBgmQCOgE78tH63ZzHYkPjZnvt/YmD8Sq63Yw4tV+NSTbK5gGRNptmU6/C3sbOA",
+	"h8sOt+PsIlrOS4WwaFmh3FJUWAmJXg20Y+kUH4tmkvMflav+5Lu5C4Rn7JlX8iu7NK41oEhf71xv8ie5",
+	"/gs9clhvv39RS7jtDc1+nmGAseNUKlrtK5xulpeLyUQ6RxJTmpnSR4B8DD7UVg+o/0kExcsK4eZjI2zB",
+	"iFMTUZb+nvgCi14d2lNelPxp/6QfaBTwqkGVD2RiEeuwb2f0f0Zs+Y2tuXHSuqwwaBVLTUFDYJu6Ji4L",
+	"35gDSwdo9sP9vDJXkmLy+DU5awtKO1H6ql2T/ujn5Uelrw6QxNNdCWrsZYtwwSC7KzsFIYBpLM3MZYKX",
+	"qF5z3iBg3rAwRbtuek5HJPwaYtDnfpnh8rwAd+hVY7EBTMCfqfED7uHae9rUv8CK8NLMMoX0S4/Otp0+",
+	"S5zq/7dfV+ICNfWCKo64sogu5aAqve3mtwQkxNly9BFyIScrq6p1b/Dzu816CINo8TQL7G0K6qJNTLZg",
+	"6aeoEGICDoFUYUys9FctJcoc/fl2lgf7zMtOYQJgBEUM0NIvjLHxdPmDtBVg47VEr/8sD0sF1VpEjnq1",
+	"kxCeyV5kYtG+BMgK1Y5Hjr9AAYspTyJAEKDPTodVihmWxy28RsxD9eWmT+MY7s6nodk90ElPrbOPTtls",
+	"ZgWyRd1a67Y450UB0YKweoHvE5oasGuTFhUdg7DZmN7RP6A0agAyF3OghgBWEgTnbD1wcR7v9eJCdxRK",
+	"4UtTBuGucjQGxC4/CQgWb0VlbG8PCiM/wnsCq6DpbVEyKD5dSONFUXiFwIu5TdGcvMc/fkNRLCXCUNR7",
+	"951y6F5OtT94l+W1YdQWONYcuXdUBfDkGHoymvK9jxtwb/2lPYjdxsw/araCowakUFw3aLPgR9w2bftu",
+	"CxzWRgKFsTO30ynrf5iAcoYDFu3/Zl3+0jd+QD370s623aJ8lzstQYE5YOMgTsE+CjXCFenC2K9cVkkt",
+	"WLF6uU2v0JAzKIoFY1KAvPt/fsUkOSDl3rQxLlSOKxd4JpBdGTTxcfYTxbQRYRVcStXU2MWoXQG/tLN7",
+	"1b4w2ACCS6pXaVVJoFLfXUzuScP+JG/8FLbLZ1hWuphSir8fdndXNG+RzdoU79KUarI+snJp7BZg25da",
+	"ZvibGHrER7F2gXJcQYznCdwAlkRw2oQ/Tb0ynonrNE+G8wI0Rbdou3EU700aYLTSrcqqocChNhBiKs8e",
+	"3Mzw86un7liZh+S4XWmItrXyyvwFnnlFc7I7sQzrhhBQrGHWt3mpYrZzY/r/Wb+/a9p96AW76SLt93K5",
+	"Y2/EctllT1BX4kq2vBG/bXvpk0cf8E4ZFSysv5Ihs2Yjk2K2ErawwBjWWhhR7O5BRMl5rQq5WzdpD+3G",
+	"DY8/bi0T6e+7PPGteFC0igR8u+ccoPHwxVVDpFv/7hscqc28vqiUfcg5Agfg3WGhxhhuEGHOLKM3NwcE",
+	"rJwpV9n1EZrI7S5etlXc3NjqqFTXUJ9xxWHi5cormAjfAzWT3Djf+9fZy29fZJNSQXbEi4r8sQE1KTbH",
+	"gItoSHtDHlSV/HWprHT+Wbfdwjknf82VlEvf7blw83bT5hV19I3vwf0aOcul37Bz4/XuQukVwHY86e/B",
+	"KZUM5Z4snfp0toHRkbUaImGwnB36olGcGIaMZbHN9OE6y5P39NdurPGcQReCCsJWaiom1W14lBaaIAxz",
+	"HpQlCF/RWhoAX3fKEcRjCjO9XDbdUW+z++BkgmkCR/R4Df4hyNVAznYB2300l2Vp/v+jUSuvT5zWDml9",
+	"bgvJCS3RHdg6os7G4vKYOkJgrdLKQRAel9YA+0lAUIqcOUuDuCmbJOChcbwQWk3BgWhKqF0BpayqTJSA",
+	"L+YMkreoGUB/8Zz7ZQb0FfaM4w9Io6s2eBQSrm95Fg4vx+FVraCq+H1nAr1ZzRHnDHJz3b+GnG+F17xw",
+	"IaleWOUCHLeysZA9pHw1ackkr2eQ0nYxNYNDB/J4pcqKkh4xBVXwfaJow9Yksdk/iOAffmMOa2C2QUwi",
+	"T8t0Kq3UE8l1W3yWObGQia4I2FwLynSadY02GUAICFcRboX/AkLvTc9JZOH9kkfYWrzGdr2aaYlecxwx",
+	"9HopnEND3ECoVpQlnWQuycRFexxwOeB+LydXkVQIT5M6JEMoQUNf5ZVcUx53HhkXb8N8XWlzA7lGDPvF",
+	"cHOUo5QtFWRDos2P1lkYDadaQ249JbWOJeS1aixKzhjCFgJUqGREg6n34KzffwjdoA8S4Mzs9EmTHroo",
+	"ClJDr0KPeh9xS1iKdWmEb1muf5hPvr9QL9Wj1Y+6/3vQcvDlG5SAtKVrXRwDn/gxR6ziBB1fn2KeQd7z",
+	"oiCqlZUo5ldyDcy4sjh7/Pj0m8GT6enkf/7rv/GHvUFvclbqfUjFXoOkAarMwg93p8vJJzSHg8jcCCpI",
+	"yURppSjWoFa7vSjtYprnaUlRWK9OcgaNTcqT0EsW7tvthnyLtnS8pP8qyjIMuFFXsp7crAf7tNoy7DOs",
+	"Gx1EU+GAWi5u7s9Ayf1bsyVQXSCtn6FiC53rTq/dbOg12rRYg7dVs+3MFO5yrg6SfGUP1Qn1Mt80XA4J",
+	"W5B55qSEQMztOoQIqcbDWGOgbAus1kVZplzj+912Xk4De26+w4/9dLWGE5SD4F5bBAHSaNI9xWhKjmiY",
+	"aE57eSwVaEFWanh9sgRQ7RPWh+NPvhnftaBqenNZLoaTubBVG0uBf3MHIamkvC10Z1uMJw7/49HA6kE4",
+	"hB5qey9+u3OM53v4+d8wwHtHB9hXTzi2LVE2QvfbA8b95TRhQ/+yokzc8bAFKdSU9yr5a3Uycde7t/Xt",
+	"67/dFaQiDdFZDCpSDyJUQVB5rfCMaKEc3ckakTraN6Hx0zsg1H5B3r64FqoU41IikgT2YxOHtkl3voLm",
+	"Eg6Fw612+ib/6jYccSIM7pZOGWctTiZVZNaCg1JWW5KWXiKn5A075pYrN5fFraoKcBStlt5IA6zX4PGL",
+	"Rz6ex6VCgDNRw0yJXGuZsJO5upahKJRTlSKtPbI5AdIrcK1hxfyAGGLDkLEYVlW3ERq8SU22t6tVMmlZ",
+	"HGcXRRHpgNLCWZVMA9ROAgrNeb0eXFgZ6jSvpFyiX9S1GdCpdNxrJBJDDhCMFGePnwy+mT59UvSfnj59",
+	"+mjydfHk8TfibCqF6E8ePxZF//Sx+N14+mh6Oj4b98dPz84mxenj4snk9PG4P+33Rf9pL+/5pe4Neu8v",
+	"U/P9sje43M2Av+zl4Ul4Sv6u/3v4MNr1l73Bz+9+8xNHUgKsJXr161AsiiePwLT/hxyO1xBXffT09Ox3",
+	"jx4/2T26mi7PfUVXayLSYmEzVXgHygM2fIxgXQfZ3NQYDar9BDXAx+QVuLl0XCVi5dI4VRmbUJ5TqkFd",
+	"seWMZKINFnPkjTkI7QkB6Rz/FcbwWdd5fUTE/Rwgb3BaVcIjGee685h8ZWBdP1Sm3teRD7amh/9kMsRT",
+	"AIMAPL/ZWCaF8wwk/oq8NVhtvgIwDlDX/mX+kFFVW4r4ps6+O1P8xS1IhNiTLgp5VDUvrLjZZYJvSXWT",
+	"h60237s62pouRu/ierotSNwIk8RLwmmxuNP/sFJlQd9ts+UOfAX+rC4QMOCD3hpwSg/E6GDDgrVv/7Dt",
+	"d8zLQbmvwZ05oQryqxJQSmNGAzx5+BtAq2+MJLu7dBwe0J1b/w5Jxn6/+K5X28ZhXU5+MeP2Tf1TIjgp",
+	"DB3Y6Ar84dt28w++7V1yr30nDuFk+MGMmQjhS1QOP5jxIfWDn/VOL6qwjHgr/FTii3Gv/YFik3bb7syY",
+	"rurwzi0pEUZphjxgMKJQJ7sQ62zlEMxHQWFRtcYL6HH2yncTDRIK3zBAkr8LN5m08IQMeu3zpRzZRTHm",
+	"HJ/sprDON7VNyLyk7MiGWPP2J2gprY7/DQzpUDJ9IwD9zEAIDzXmoM5NyAAYGwideDjn0SnhZJXAe6Yw",
+	"oEyTQQz0SgNMKpMgAtKCcFVEgQKmn238o6sPsbc4inCXOhVj+cUZZTX2ybuLB6KzcrymmEA3/JM1sRS2",
+	"nTQHoIhO3vv/7WZjAYxZuE0GgOsiKnD0zhp7RTBjVQvPu1z2DkrzKpftQVG57NDWgimBY6sdh2nfbeK7",
+	"H06tdJFOrKyQ2+4DG2w7rv5SCsgN1vKGl5VA2IDE2AX2B1hWQGKJiGXKZVdyWcWyDjmdyknFOsohyJqf",
+	"oonQE1n6RqKaAUQ5wu0MX8OsjuVM+V7BkVcZ04BCSJi6QTa5ixaUYWhvE10Y+MGG4etRggcbOuYqs3TN",
+	"h2tl1yTBXZ+s94FMNjPgUdfdHK+VXRPSOq5DfU2bS5JqIu6u1PIAEv76SkFZEPUMpAVvhpFVPOANM5+c",
+	"BHR3M0NQ1gg2jo9XESpcVed4wgboSv851Lr6D4zGXMMEYlFGKw5qnzD+EfCj28G3BwkoYwiDLJRz3hbc",
+	"dYdsbghtqiFgRopxKRGNE+9qMRMeIF0t0MdkhvhkIHyfkpzlDE2dMzqDXFZeAkIQL4n4AF6CKBs3mV+u",
+	"f++xxj32R5MRpT5KbyLRzdsrFvq1UPUuvJp1xL2Hv+b1SjFd/CZwlORvblKqAiuZYnfuv2imgMNefNG8",
+	"qH4IO/BkwUgPBOtT8TTujTkRq+OMlgglbqEqKaJM+C8Z9ZYAYLouvLz/gksqKR0qPSzE2vUG3/TzHuGs",
+	"bCL7cFaO2h1u4j7LMOHduCvvtwizreYSpffkPfx/axgn9BUNMdClXofW/Sh4QN0kcPkmKzBySDiEAQoy",
+	"JRgxyB1Gk3CnhyVD3UVcNjH3hJ5HjoSZMQXU2lHJGHZ+InQ83t0K5sLYc0CJLuTQtzBU1ShgFxEihgkA",
+	"dZwK6H+ee+0CfgBQtiizA8S/5xcyFpc1epbNhS5cu4OoZS9uJqY4Q92LboZ0+HlWKCsBzx8411p5FtMR",
+	"N9MtTkXpZIghjY0ppdCNWKyPtklMLCHv1GXUKtn7ajOY93DBu5HjuTFX25NPBfPpo3jNZJUEyIDcdfPA",
+	"2e90fsud+JLPZxrE3Sc0T3l3qAxx+lg6gLl227n8WgYFli1ENUErG3h6oQZXA3QmUWLS+uN5nX1bmlXx",
+	"DCl9Macq5ljhUc2Y741QUBfc30D048VokFxXorrlOz17KucGN7+qslKKa+m2QI/jS+4dwA+Wg23xYzSX",
+	"ezmlvB5TMWnvXcRZETPwDK9s2Rv05lW1dIOTExQYavp4YhYnkLK0B1Q5Tsc9mQa8GG1XFfz6kIbBTRCH",
+	"W1skVYMn7+mvO7I88FYayukh14NTKoJDHDHLJ+WqkA14f99B41FMdztjkr2DvevklMG+bJ+mfLuHFoge",
+	"a+sYoLgKWaprCTwgflKC2x++BIMGaYBWy0Z/besU9T+xfHbouN06z/spLOo7+5+8Lr+9St9SiigHYoCd",
+	"5zgbWVOJShL/14hwcNATi59x6Kft9gW02dnIykrZ2E5hDZXEeqsA7nx5KgYTYcFTFxIpuTD/OHumxbgE",
+	"7pog68Q6hA7ZGMBCFl5XYzA8R6fxOgIuK+eaI0l/hTytVLg+UMvX5jDo0j2NBr9qn7h+a1elnLLOdFLp",
+	"T5Gb/XXySRSh7fgnYzmBkkPCxEG7hpCegLFllxx9mp/v4jt3SQhJpPwAaSH1Pq2/zBSRjUHcbTHHOe00",
+	"6SNZKoyhHUYpt8gyKqr9gw0b+n6LdU+xq7mkDWCmyBtM855D9Uz0S/AhnD0YFVIUo4c5RiIsbNfAJWWl",
+	"WCSW2lSVvlvHGc5VUnOQqcKBT0JkVk6kfycxbMHpwBp6DokD3tCHwwc2LHIAXnD5b7/fz9CtoRZy46bZ",
+	"6F/wM/s5XAD8PH7YiYBj+OSMQunLZdG0K79nww3v/XDBh4gmmMKdmEhSF9w6sDnX7IA9TotK4t442P7S",
+	"cWMBJojSRTZiY3Gp9GyU8xXZ35zLksMYgm8J8pp51vCpr+KGuiXWb6SrOhXq+xOiF1Q+xWJz3qCPk1kB",
+	"3xEqjLGcmED32Zm0iczLSk3aWuVsvj55b8a/yEnVnrby7NdlKSB9QEc8XpGE5DB1I4c4L6IXi+wXMyaF",
+	"u+KCNgwIDyK9G9wpIYpiM1etFmMIdF9DwcncgMNXErADXUPRpL/FY5iVYUfllMz1a5VZjKBTTo3XXqVC",
+	"An9kKkE2F6M5paI0HIHFUN3fV3Ilk/vFs8WyWseArlf1kNmV3chm7oW38/VLmNuD3vbm63akAOGMZgAs",
+	"4rTHyz7MfTe8J+skig7N7pC1c7uvqqiTwn+EhJ2npPr1VltQUExcpQ4xsbj7d2c/hl+GWDTaHERw12jP",
+	"h8Y/rlKjweiPvTmEzU+Nf6HGPvX+kOngYfoPVDByk0hOQ4pD+PrkPf+5W0ZjJFet8zNmSDDrVcOI7t5z",
+	"WRbkbIm6AzhKm31mH0q8+VbsITmhKPRTCNBdeS5deuc6S6bkzseLYIOsnBA965HXMPvbq+krWrmU8A3R",
+	"Abi0ZmmcLCDQkwR7lUulsiz5h1kpKuI3DFzpeMwTaNSqjMm4xBHWVHKO/bgAxoH7u5dpUwGO08xKDl9d",
+	"TPzVslKTK1llj74+Pd09thIH9ZkTwXZCqISDhdsMAw/ckYHcKveYnnkgkX+NfNRsvi2MRQEV7sqFKltM",
+	"GzeQ5pEJNiLAFnZiKrOlUbqCmGWNn1r5a5pWgESBxE7sJG0MSMIwu+VCvvekQry8xQRbY8OUdOIkhoY/",
+	"TKzQd9B6Aqehb7y/I935CP43dPLvo3ggJ9CARY5RhngJgwLqS/3TCsnugEBfm2wmlg5ghaHqn3PZJ0Zr",
+	"OWEw7dGPwlVHcLM8evHdCOMU7lKzuAK3gkzkt7pR4BMLzOyJU5smvm5UAMaxxMAc/nYkdTGKZE4YxpHM",
+	"gZsRzxwUDMnajy61FLZU0mYPCJAayN4fnuOEhIuhNviOyBhFUxBH35huCz5FFj26be/iaycnEUItZHM1",
+	"m0tLK9ZKJ8Jr3JwD1M97yN4D1DgVIHgslFaL1QK+pFuL0pWcMcFI280sVDUlK3UjHDtDi/PMVdboGbpF",
+	"dSp/ofdzKQpIB6Du16SmNoSlqCpp/TP/+XP/6Jt370/z06e//d9eI9zkHcYamOjQ6yP099aOz54qBtnX",
+	"lxp+MCD2/0JUYpC9v+w5+ffL3uDr/LInKkBNOeufPTk6PT0667857Q/6/r//ABSVK6URVwVa8J+MTbG+",
+	"7A3e80eDSyJoz8RSIfKKvwPBF6TBL3u//QYiFWdic7y3FBlKGPmcRCVCnAiIRGty2IUqew7A+Ikqy0p1",
+	"LbMHSBl9BBkEKMkPP5XBObVS/kMemWtprSrkgU7g50zWha9L04Kmxk68rrzJ6VKDegx/51XSObtK56aE",
+	"UgaBKvs4g50vMG18Idb5Bl7DZC4Ukyw6yq/cqEqAgoOpNf+QesQ+Hn530r0mVfWSZuw5/PpebVh0VfUG",
+	"van6lVS/WVWhvG8Chbx7WrI4LB7kXtbsl3nh+1FW6cas5tasZpjLhgJBKY8khXsYIR9YLLfTxnolK/CS",
+	"b5YDcXmNP2UKqVVzMVpZeksX6PAhZVZLjPGTEoRYoIU3FACXjNgV2UVTAZ1fcKVXcLEEI6ACU3opi4Z9",
+	"d7NpLLjVZM5uyo5L5P7JrO0DlMlx7JcqeJT+MGP7Zr5uD4NsUJncEcHYKFBf6XFpJleusY737Txd4n/m",
+	"UEGinkLN3sxkG+hKHRgLdSL99z3MOB/8/M4buVTQAP98l/fQdsGXxEzVwcnJ6dnXx/3j/vHp4OnX/T5s",
+	"H+rk7UQdQ3T4sNwDYLjNIy85FzIxPqLLsyu5BncnGcOUAn/bBn9LhoabK6+KBgD0PoVUNN8gU8SMV6os",
+	"XB7oRtKmG/GG37KOsyvtBkkNPeU76OWqgvYYoRSKQjgSQE23hxK+R8wF8qoMUrc2+IVz/iqPLricIjhp",
+	"50EamnpvIPGOUCnNqhowFFLtYSmrLXMKtR2DTJTSIup0nAU2Ovwqrqr6fMLP25rFTD6/UDHFhKJQUPwH",
+	"h0PImg+N0k3xt3e//W8AAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

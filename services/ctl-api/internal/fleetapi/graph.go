@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/pkg/drawing"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
@@ -107,6 +108,7 @@ func graphOf(app *appconfig.App, at places, drawing string) apigen.Graph {
 		out.Edges = append(out.Edges, edge)
 	}
 	out.Layers = append(out.Layers, g.Layers()...)
+	out.Layout = layoutOf(out)
 	switch drawing {
 	case "text":
 		out.Drawing = g.Tree()
@@ -114,6 +116,42 @@ func graphOf(app *appconfig.App, at places, drawing string) apigen.Graph {
 		out.Drawing = g.DOT()
 	case "mermaid":
 		out.Drawing = g.Mermaid()
+	}
+	return out
+}
+
+// layoutOf places the nodes. That the sandbox comes before a component goes without saying
+// where the component needs another one.
+func layoutOf(g apigen.Graph) apigen.GraphLayout {
+	names, needs := make([]string, len(g.Nodes)), map[string]bool{}
+	for i, n := range g.Nodes {
+		names[i] = string(n.Kind) + " " + n.Name // a component may be called sandbox too
+	}
+	ordered := func(e apigen.GraphEdge) bool { return e.Reasons[0].Kind == apigen.GraphReasonKindOrder }
+	for _, e := range g.Edges {
+		needs[e.From] = needs[e.From] || !ordered(e)
+	}
+	edges := make([]drawing.Edge, len(g.Edges))
+	for i, e := range g.Edges {
+		from, to := string(apigen.GraphNodeKindComponent)+" "+e.From, string(apigen.GraphNodeKindComponent)+" "+e.To
+		if ordered(e) {
+			to = string(apigen.GraphNodeKindSandbox) + " " + e.To
+		}
+		if !ordered(e) || !needs[e.From] {
+			edges[i] = drawing.Edge{From: from, To: to}
+		}
+	}
+	l := drawing.Lay(names, edges)
+	out := apigen.GraphLayout{Width: l.Width, Height: l.Height, Boxes: []apigen.GraphBox{}, Lines: [][]apigen.GraphPoint{}}
+	for _, b := range l.Nodes {
+		out.Boxes = append(out.Boxes, apigen.GraphBox{X: b.X, Y: b.Y, Width: b.Width, Height: b.Height})
+	}
+	for _, points := range l.Lines {
+		way := []apigen.GraphPoint{}
+		for _, p := range points {
+			way = append(way, apigen.GraphPoint(p))
+		}
+		out.Lines = append(out.Lines, way)
 	}
 	return out
 }

@@ -44,6 +44,9 @@ func HandoverAtRest(org, install string) seal.Purpose {
 	return atRest(org, install, "stack_versions", "handover")
 }
 
+// LoginState is what a browser keeps of a login at an identity provider.
+func LoginState(org string) seal.Purpose { return atRest(org, "login", "oidc") }
+
 func atRest(org, row string, path ...string) seal.Purpose {
 	return seal.Purpose{OrgID: org, Kind: seal.KindAtRest, Resource: row, Path: seal.Path(path...)}
 }

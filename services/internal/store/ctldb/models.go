@@ -768,17 +768,21 @@ type Step struct {
 }
 
 type Token struct {
-	ID         string
-	OrgID      string
-	AccountID  string
-	Name       string
-	Prefix     string
-	Hash       []byte
-	CreatedAt  time.Time
-	ExpiresAt  *time.Time
-	LastUsedAt *time.Time
-	RevokedAt  *time.Time
-	MadeWith   *string
+	ID          string
+	OrgID       string
+	AccountID   string
+	Name        string
+	Prefix      string
+	Hash        []byte
+	CreatedAt   time.Time
+	ExpiresAt   *time.Time
+	LastUsedAt  *time.Time
+	RevokedAt   *time.Time
+	MadeWith    *string
+	Kind        string
+	UserAgent   *string
+	IdleSeconds *int32
+	EndedAt     *time.Time
 }
 
 type Webhook struct {

@@ -11,7 +11,7 @@ import (
 )
 
 const getToken = `-- name: GetToken :one
-SELECT id, org_id, account_id, name, prefix, hash, created_at, expires_at, last_used_at, revoked_at, made_with FROM tokens WHERE id = $1
+SELECT id, org_id, account_id, name, prefix, hash, created_at, expires_at, last_used_at, revoked_at, made_with, kind, user_agent, idle_seconds, ended_at FROM tokens WHERE id = $1 AND kind = 'token'
 `
 
 func (q *Queries) GetToken(ctx context.Context, id string) (Token, error) {
@@ -29,6 +29,10 @@ func (q *Queries) GetToken(ctx context.Context, id string) (Token, error) {
 		&i.LastUsedAt,
 		&i.RevokedAt,
 		&i.MadeWith,
+		&i.Kind,
+		&i.UserAgent,
+		&i.IdleSeconds,
+		&i.EndedAt,
 	)
 	return i, err
 }
@@ -37,7 +41,7 @@ const insertToken = `-- name: InsertToken :one
 
 INSERT INTO tokens (id, org_id, account_id, name, prefix, hash, expires_at, made_with)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6, $7)
-RETURNING id, org_id, account_id, name, prefix, hash, created_at, expires_at, last_used_at, revoked_at, made_with
+RETURNING id, org_id, account_id, name, prefix, hash, created_at, expires_at, last_used_at, revoked_at, made_with, kind, user_agent, idle_seconds, ended_at
 `
 
 type InsertTokenParams struct {
@@ -74,14 +78,18 @@ func (q *Queries) InsertToken(ctx context.Context, arg InsertTokenParams) (Token
 		&i.LastUsedAt,
 		&i.RevokedAt,
 		&i.MadeWith,
+		&i.Kind,
+		&i.UserAgent,
+		&i.IdleSeconds,
+		&i.EndedAt,
 	)
 	return i, err
 }
 
 const listTokens = `-- name: ListTokens :many
-SELECT t.id, t.org_id, t.account_id, t.name, t.prefix, t.hash, t.created_at, t.expires_at, t.last_used_at, t.revoked_at, t.made_with, a.name AS account_name
+SELECT t.id, t.org_id, t.account_id, t.name, t.prefix, t.hash, t.created_at, t.expires_at, t.last_used_at, t.revoked_at, t.made_with, t.kind, t.user_agent, t.idle_seconds, t.ended_at, a.name AS account_name
 FROM tokens t JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
-WHERE ($1::text = '' OR t.account_id = $1) AND t.id > $2
+WHERE t.kind = 'token' AND ($1::text = '' OR t.account_id = $1) AND t.id > $2
 ORDER BY t.id LIMIT $3
 `
 
@@ -118,6 +126,10 @@ func (q *Queries) ListTokens(ctx context.Context, arg ListTokensParams) ([]ListT
 			&i.Token.LastUsedAt,
 			&i.Token.RevokedAt,
 			&i.Token.MadeWith,
+			&i.Token.Kind,
+			&i.Token.UserAgent,
+			&i.Token.IdleSeconds,
+			&i.Token.EndedAt,
 			&i.AccountName,
 		); err != nil {
 			return nil, err
@@ -130,13 +142,35 @@ func (q *Queries) ListTokens(ctx context.Context, arg ListTokensParams) ([]ListT
 	return items, nil
 }
 
+const lockGoodToken = `-- name: LockGoodToken :one
+SELECT t.account_id, t.expires_at
+FROM tokens t JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
+WHERE t.id = $1 AND t.revoked_at IS NULL AND t.ended_at IS NULL AND a.disabled_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+  AND (t.idle_seconds IS NULL OR t.last_used_at > now() - make_interval(secs => t.idle_seconds))
+FOR SHARE OF t
+`
+
+type LockGoodTokenRow struct {
+	AccountID string
+	ExpiresAt *time.Time
+}
+
+// A token or session that is good now, as it stays until the end of the transaction.
+func (q *Queries) LockGoodToken(ctx context.Context, id string) (LockGoodTokenRow, error) {
+	row := q.db.QueryRow(ctx, lockGoodToken, id)
+	var i LockGoodTokenRow
+	err := row.Scan(&i.AccountID, &i.ExpiresAt)
+	return i, err
+}
+
 const lockToken = `-- name: LockToken :one
-SELECT expires_at, revoked_at FROM tokens WHERE id = $1 FOR SHARE
+SELECT expires_at, revoked_at, ended_at FROM tokens WHERE id = $1 FOR SHARE
 `
 
 type LockTokenRow struct {
 	ExpiresAt *time.Time
 	RevokedAt *time.Time
+	EndedAt   *time.Time
 }
 
 // The token as it is now and stays until the end of the transaction: a
@@ -144,7 +178,7 @@ type LockTokenRow struct {
 func (q *Queries) LockToken(ctx context.Context, id string) (LockTokenRow, error) {
 	row := q.db.QueryRow(ctx, lockToken, id)
 	var i LockTokenRow
-	err := row.Scan(&i.ExpiresAt, &i.RevokedAt)
+	err := row.Scan(&i.ExpiresAt, &i.RevokedAt, &i.EndedAt)
 	return i, err
 }
 

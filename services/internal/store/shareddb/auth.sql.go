@@ -15,8 +15,9 @@ SELECT t.id AS token_id, t.expires_at, t.last_used_at, a.id AS account_id, a.nam
 FROM tokens t
 JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
 JOIN orgs o ON o.org_id = t.org_id
-WHERE t.hash = $1 AND t.revoked_at IS NULL AND a.disabled_at IS NULL
+WHERE t.hash = $1 AND t.revoked_at IS NULL AND t.ended_at IS NULL AND a.disabled_at IS NULL
   AND (t.expires_at IS NULL OR t.expires_at > now())
+  AND (t.idle_seconds IS NULL OR t.last_used_at > now() - make_interval(secs => t.idle_seconds))
 `
 
 type AuthenticateTokenRow struct {
@@ -30,7 +31,7 @@ type AuthenticateTokenRow struct {
 	OrgName     string
 }
 
-// The account behind a token that is good now.
+// The account behind a token, or behind a browser's session, that is good now.
 func (q *Queries) AuthenticateToken(ctx context.Context, hash []byte) (AuthenticateTokenRow, error) {
 	row := q.db.QueryRow(ctx, authenticateToken, hash)
 	var i AuthenticateTokenRow

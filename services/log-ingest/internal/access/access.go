@@ -1,5 +1,6 @@
 // Package access says who may use which route of log-ingest, and for which
-// stream. Two kinds of callers exist: accounts with a user token, who read; and
+// stream. Two kinds of callers exist: accounts with a user token, or
+// with the session of a browser that ctl-api sends on, who read; and
 // the attempt of a job with its log token, which appends to its one stream.
 package access
 
@@ -53,7 +54,7 @@ func NewAuthenticator(st *database.Store) *Authenticator {
 // the voiding of an attempt and its last append come one after the other.
 func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (auth.Principal, error) {
 	switch {
-	case auth.WellFormed(auth.TokenPrefix, bearer):
+	case auth.WellFormed(auth.TokenPrefix, bearer), auth.WellFormed(auth.BrowserPrefix, bearer):
 		return a.user(ctx, auth.Hash(bearer))
 	case auth.WellFormed(auth.LogPrefix, bearer):
 		return a.attempt(ctx, [sha256.Size]byte(auth.Hash(bearer)))

@@ -60,9 +60,23 @@ func (s server) GetStream(ctx context.Context, req apigen.GetStreamRequestObject
 	return apigen.GetStream200JSONResponse(streamOut(stream)), nil
 }
 
-// ListRecords answers a page.
+// ListRecords answers a page, or what a search finds.
 func (s server) ListRecords(ctx context.Context, req apigen.ListRecordsRequestObject) (apigen.ListRecordsResponseObject, error) {
-	page, more, err := s.streams.Records(ctx, org(ctx), req.Stream, streams.Page{After: *req.Params.After, Limit: *req.Params.Limit})
+	want := streams.Page{After: *req.Params.After, Limit: *req.Params.Limit}
+	if text := req.Params.Contains; text != nil {
+		want.Contains = *text
+	}
+	if level := req.Params.Level; level != nil {
+		want.Level = streams.Level(*level)
+	}
+	var page []streams.Numbered
+	var next int64
+	var err error
+	if want.Wanted == (streams.Wanted{}) {
+		page, next, err = s.streams.Records(ctx, org(ctx), req.Stream, want)
+	} else {
+		page, next, err = s.streams.Find(ctx, org(ctx), req.Stream, want)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +84,8 @@ func (s server) ListRecords(ctx context.Context, req apigen.ListRecordsRequestOb
 	for i, r := range page {
 		out.Items[i] = recordOut(r)
 	}
-	if more {
-		out.Next = &page[len(page)-1].Seq
+	if next > 0 {
+		out.Next = &next
 	}
 	return apigen.ListRecords200JSONResponse(out), nil
 }
@@ -142,6 +156,10 @@ func recordOut(r streams.Numbered) apigen.Record {
 	}
 	if lost := r.LostLines(); lost > 0 {
 		out.LostLines = &lost
+	}
+	if level := streams.LevelOf(r.Record); level != streams.NoLevel {
+		said := apigen.Level(level)
+		out.Level = &said
 	}
 	return out
 }

@@ -41,6 +41,24 @@ func (e GapReason) Valid() bool {
 	}
 }
 
+// Defines values for Level.
+const (
+	LevelError   Level = "error"
+	LevelWarning Level = "warning"
+)
+
+// Valid indicates whether the value is a known member of the Level enum.
+func (e Level) Valid() bool {
+	switch e {
+	case LevelError:
+		return true
+	case LevelWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Source.
 const (
 	SourceAgent  Source = "agent"
@@ -182,6 +200,9 @@ type HeadProblem struct {
 	Type string `json:"type"`
 }
 
+// Level How bad the line says that it is, as far as its beginning tells it in the way of common tools (`Error:`, `ERROR`, `level=warn`, …). Absent when it does not.
+type Level string
+
 // Problem Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist.
 type Problem struct {
 	// Code What went wrong, stable across releases, lower_snake.
@@ -259,6 +280,9 @@ type Record struct {
 	// Continues The line was longer than 64 KiB and goes on in the next record.
 	Continues *bool `json:"continues,omitempty"`
 
+	// Level How bad the line says that it is, as far as its beginning tells it in the way of common tools (`Error:`, `ERROR`, `level=warn`, …). Absent when it does not.
+	Level *Level `json:"level,omitempty"`
+
 	// LostLines The record stands for this many lines that were dropped.
 	LostLines *int64 `json:"lost_lines,omitempty"`
 
@@ -285,7 +309,7 @@ type Record struct {
 type RecordPage struct {
 	Items []Record `json:"items"`
 
-	// Next The `after` of the next page; absent when there is no more for now.
+	// Next The `after` of the next page, or with which a search goes on; absent when there is no more for now.
 	Next *int64 `json:"next,omitempty"`
 }
 
@@ -343,6 +367,12 @@ type StreamID = string
 type ListRecordsParams struct {
 	// After Answer only records with a higher number than this.
 	After *AfterSeq `form:"after,omitempty" json:"after,omitempty"`
+
+	// Contains Only records whose text contains this, in any case and whatever its colours.
+	Contains *string `form:"contains,omitempty" json:"contains,omitempty"`
+
+	// Level Only records of this level.
+	Level *Level `form:"level,omitempty" json:"level,omitempty"`
 
 	// Limit How many records a page has at most.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
@@ -476,6 +506,22 @@ func (siw *ServerInterfaceWrapper) ListRecords(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "contains" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "contains", c.Request.URL.Query(), &params.Contains, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter contains: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "level" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "level", c.Request.URL.Query(), &params.Level, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter level: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -1146,81 +1192,86 @@ func (sh *strictHandler) TailStream(ctx *gin.Context, stream StreamID, params Ta
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"xHuNbhtHkv+rFOa/wF/SDimS+rBF4XBQvHHiO19iRF4csKFP05wpctqa6R53N0UztoA8xT3CPlie5FDV",
-	"PR8Uh7KS9WKBBBBnerrru35V1f4UpbqstELlbDT9FFXCiBIdGv51tXBorvED/Z2hTY2snNQqmkZXyq7R",
-	"gFbFBgym2mQW1tLlICCXyxwNqFU5RwMuFwpcLu0wiiNJn35YodlEcaREidE0EnRGFEc2zbEU/qSFWBUu",
-	"mo7iaKFNKVw0jaRy56dRHJVSyXJV8ku3qdC/wiWa6P4+jq6dQVG++ssuxa8y0AtwOYLlNQ09lXB5S45/",
-	"GcWRwQ8raTCLps6ssEsffhRlVYTFN6Px+2yUntw+o48q4Rwa2vV/6N3Po8HF1eBvYvDLu0/j+Hx0/6eo",
-	"odo6I9UyuieqDdpKK4ss9DdGzwss6c9UK4fK0Z+iqgqZCmLmuPIr/vzeEmefOqT9yeAimkb/77jV6rF/",
-	"a4/rffnEbdm8zRGIX7QO1sKC0g4smjvMLllic51twIqNhXW+GbKgw6506EuppM2ZyCyTtKUo3hhdoXGS",
-	"WFqIwmIcVZ1Hn6Jc+E96CFkpJdUSaAWwdTANhbAOCqkwBqkgx4/DbXmTrMVg8e7T+WmfmOOoEA5vDGYi",
-	"9Yd1DC1Q+MDEwWJq0MEcU1Ei3Cq9VrDOZYEdM2J5icKgyDY16VOm08IcF9rQYuGg1CUqB6XYgM31GqQb",
-	"zlRL5lzrAoUiOp12orjhHXYF9IP3qmDJjUwuYQQLbUA0VEmX65V/ya6360jio3eki9Ho2fjiYnJ2+ux0",
-	"dHEx/qKPtZ7x8xaxsVfqu+YjPX+PqSOevhMVR5ctE9jD4vd6DaVQmyBEYRBKaS2ZhMvRYC83D8kkKoWt",
-	"1dzdPsmMrirMkphFKJakllxkoDQYrUsQKgMrZAZWk6X56AaJxQ/JJST4sSLew9eexIXRpV8AWjHBFSnG",
-	"5SgNGCQXllp5faMiwf4cBSroid+xI7fWZq2PvV9k94FWAu/++zgIuk8v36PIdhXzx3zTOm0w23HRHZ4U",
-	"fnQ3ti+p0Alt2mABAq3mPaFcWVLU3dMM4IFEmkMfMVISRif4iqL4cRFNf35iVI0fX8eSvn+3G2RCMPcc",
-	"i8LqOtCi2Yoz1gmV2SER2iFye7dv79BsAI3RHCKQfxq9ckga4zTsY/nBTy9fwMXp2bMYkn2ZJTkcwhuj",
-	"l0aUFuZGqDQn805SnWFyCRXqqqC0ITJIMnRCFgn7TmKwxGyTDOFKgcw8Y3MstFpacBqE0uTH4FAJ5UBa",
-	"EAwm2HZuEbQKITPT6FMRfpQ2hMttQyVSdqXw3/Txmtx6bbRaxiS6eYEgUqOtBYMFCos2hkKv0dxYJW7Z",
-	"ptq8nmq1KGTq+szXs/rFU72wnSwx5sjsxbV9jFTWiaKAWSTSEmdRk0eYYdt3Ouu2J2heFQVQiCwQOKdZ",
-	"0r9QINWdKGRWZ/eY5cmojUxrIY11DIQclvaJAOKVY3OvaRPGiI0PuKT2PYJxGjINYk45SbqYzFt5LUvr",
-	"M+sDDeRaW2xshcBZDNrAynqnqEXHW+wXV2D7Rma7dL2UKgs+UWMfqXw400vbgEU0dzJ9oDiDH7Zx327g",
-	"dsKtbH+I+/7t2zfgF2xtezq66EtkTroCv7gT0b4mGL5N6YtHLNk/2LWkNcWfhHU1nRdC3SYeBd5KxRi6",
-	"jljShmCwfWTnwx60+wA+0NuaxUZqsXfsvhjdtcEd0n9UwfpjX4tIZ6EqRIq1Yjn2aUM/BSwIyAUti6qC",
-	"hS4yNMMnBhmfDYsQqggEzo2+RfVIVFkpNvSbW9z0qSPVxarsASwv+Hljm5xeU71SDjOPPMZbx5z02RDx",
-	"urvzG+HyWgIsjXDGtjS6YbGJCaKSQ6fLohdoS9Vz2GvK4eEAOuxRJsanfVyUaK1Y4nYNFqQKt7iBGVdx",
-	"tkpxFk0hkxls9ApKFKp5Jejdv/eRXWk6yvR4BPzH9Y8/QHgPUjnNXNRRg6xqW1DHUlUrZ48NLqVWX/SC",
-	"mq8+g/+J4ecuRqPSUKoV7okxjJjIKint1mX4+Sn8p/yGk/SScqturIpRlke6w96ipNDW7atJfPXIKNmD",
-	"FE54HFg7ON77CYGaAH2fiON7keKDMiiYFvm7R0txMKq4KYRyXeCDcDuePI0AvTIpfik5XvtVFFbxo9uv",
-	"lBCafGlJmYcDVNYSSkwwQ6iybavKsSh0byCXZS8MQtUpcRio1dLa3ngympwPxuPBZPR2PJqO6L/h2d+6",
-	"6smEwwEf8yVb9hg7LA2iCzLZb95vgldvm3gDSp6EToKj9AATtVchCZcwSW1H7AWVWOIliLllKBdkaJCy",
-	"ndJQUkFP5q30+o/UIZ6VPklcN2a2o0aDILxNcCOCTPsSElZrwuWmwVKY2wazUJVGgcpZLBbDTtFpXaZX",
-	"jhNthsZEccSb9JaevpO2qxXhHJaVe1iWnkx6nWe+cX0h41r+0uTehaHAHH5ZfKRlsbs92UGBDnvRnbQ5",
-	"ORZBSKpZKYS1v0LV3R/tUoPCYXYjttl8xAsoxfoDf9dHS1HZPYiZoqdve8RAudg6D9fhoEHuMB6NDp8M",
-	"378TVZ93eGj8SE9zh+iAvXtB9ZX3G58A6tqVlTtfycKj050N3+t572bkou/1HNY51wLe8Ki8cgjSNU5K",
-	"h5mVsm3TIDiAdcIQwGgd4QlNwZ7c9+Q+VWiBaMOJLq4bgG0L6Imtq5XaKw9PKHG4l935hpMIgSLSfbby",
-	"dedujZKLydn5P96E7S1+elwy0RWqJA7yKsUGUl3iJSS162y15LgFRz9RZQxZpAOxNIj2EpK00LZdXxuG",
-	"sHCnZUYi8IInMdDn9MYXmVs9OKInaj2X6g7etycePgzjtLiOhDXDtaXUUa+RcCdOBZffMbytmLObHhgH",
-	"pSsj3eaa3Nnbo6OCY1fOP6HIuFsqbskuqWY2wGvhIJkbd/Pbr39PDpsCl1KKNkuPS+hJhYYjj1aQUCk8",
-	"JeiQXFJZgIp3JnV4qdXn1HVze05Rn/PQTJfatWe913OvE45S7HgoDA+Egghy5yo/s5BqoXt6XiLNGxPQ",
-	"CxD1ORQ5cmG5n3R0RLT5aHR0NIRXAWR5t/U9R8xmyqNG8qDWED39QhYUYLCMmfuOt+NHkbpiA1ql3i20",
-	"ydDEM5XrNd4xSnVdJBZ7aBwaCxAipUK31uYWMolcy8/RrRHJYGfq6Ogl58jh0RFceSDgjLjDwsaUJshH",
-	"MfiIranidl/QLptjTN4wU0ecbo/gIMQbC3O5HJBehTqc0mmf/Xr4DGvi/PNMfR4MBvw/vTyFz1CgWral",
-	"I4E7Jtkfw8MO6+D8LD47Oefv4Tl85l7YPjwagxJKW0w1lQ9WqhRhfPFsBH99+8LvMIbP4OHkFMbggUwM",
-	"E/BIJoaTsG2zeFGIpaW1DYn7a55LmISK7mEVQ6AhWArvrIiRsGEMf337cvC8H7rTctLcT51ASvpL8oPR",
-	"YUKKOpnAL2h0kLZQ2Uwl+YE6hH+D6++vBpOz84P8QA3Gh/Dbr//rURKow2QIFJ85LrO1h/aw9PruxGtW",
-	"d2dCtM516ALXc4tUKArB1YrzKYilkLXBvW75ZlMXkpAUm3MuswwV26IKQvcJOpP2FuarbImMXlYWM1hV",
-	"M7U20qH3wyBgdn9SEEwuWWqsH85fto0Nqiny2gpypqTr6CcmO5cKkvHk+WlYFsrLKdhK6wIWq6JIfIwp",
-	"ZIrKcmYK096rSqQ5DibDURRHK1OEeGOnx8fr9Xoo+PVQm+Vx+NYev3714tsfrr/lb9ruXPQNGpdTBBxI",
-	"tURLWeEOjfUxakwrKduISkbT6GQ4Gp746WXOgfw44KTjT/6Pe3q4RLdv7u6VyP2TRjxxE2Nrc4u9A3eB",
-	"JMWIdY7cU+VSJpgAegERzudBwKssmkbfobtup+GdCfVkNHpkOv37ptLhhD1D6XpUzy/DsLZ/v4bAzpw7",
-	"juyqLIXZBLRWaMpdrcdsy0OyqDqZ2omlpWTvSbTRu/t4637EnslQu+S4uY1wT9/uaPl40UzO//C+cVRp",
-	"22coaYoVoUFu9nMd68dBHKAoDghj5F3IG23oYIQVg9XcIfXAqBNjRCMg8uchXIsFgtNgsELhhvADYmY7",
-	"0P//exzaIIM+O/Ol2nX34gVa9432w4QvWFlTuNRjy+hCjE7OT+cXeHExn58+H2XZ5AzHi9Hk+Wn6/Ozs",
-	"bD6ejwVO5uPFSIzn48VJ+hzH6bk4Fc/xWTYeRw9G8KfjyX38RGsOVyHut/GiMyu8/5f50AMtsjOdji6+",
-	"+v2S7vi0h5TXO9P8A0KXN0tRJYdxa4GZXCwowvm39SSOlmzVlIzpG9b81aMwLKLse5D4ZTdNbXFIpveP",
-	"x5FrsfGIsG4GhVSqy/6Q0ev34cbUk6J8fbvKz4db2Kn0eghX3K5qBmk218bV3d6kkKV0SY0MGAlQDrYa",
-	"FsJceurrKgxWysmiK1/ZirfPaV9L634KbPzesNhcK7uP9xbVNdvCc8gBywPLfRfJmN3+i2Tj0WjUufFy",
-	"5n/Wt1zGPV27d/9Ed+30PHv8JKhUL2oRfI3sRyVhLcp25+3G0tfOePsy01suS3c6f8GREqblxuKHJO78",
-	"+PM4ieG3X//eZKsAdGaKg0Zz06rujPk9y4cJatodRpAzhYn7TNVlk/Eet1TS+lZKmxpVBgUuHOjV3kQ3",
-	"U701MIPqARwdvainNp0vj47goMN17a9cngQIzNcqKoN3N0RJQu9nCtqT6enhNESGoT/qxzs0hagsSHd0",
-	"NO3Km3gMNaO/udTZWavLztUTz7ejs+pOTHOHsrnsYxvQQC+0P7bmguvPgE+JC0Ij9XaGR+51xUrBbC5c",
-	"moeZPiH8jlofXjECaWkfskLBinNN0wtVRnW4lRl2aU3zlboNwvlLSDLMvxfQ6egCtlPOZdMsbon0n79G",
-	"ccetlaWotr6lZNYWMEl96yghC1xqKj7pRDYHDoIgWArCOBB1MWVlWRUbsKiCgQUn7QiHayBZFD4sUuVY",
-	"17bM0IOz6xk3J5W+WH7FjZ290fyx0Zv3NlZIeMJk7ovRjZk/esF2/6XfvlAdP7F/yUS2jgYDoJjStjH7",
-	"6G0841F6n34LtT/hPfBNsmmD1mJ2Cckv1mUJQR/f7G4IzVFk3CYLlL7wmWnwrUp1Rmf1JsJIZqicdJtO",
-	"F5ROoF3rNz3Nz3dPReU6degGthkd9eh0LpUwm/570A8yoYMCa9TC8rlsmktj+C/5DZlckFuIFLXoQq/9",
-	"a0Dwf0qB0d6BPB2fPLm68HcIewRVFCESd32wAxZjQotkRF5M/6oS4G1DWnO1byHdTj6ZtrE0fhCSuQjY",
-	"gfa+vFW47oDxztACVfZ1sL+PkyACE3Xn5em4v7452Av6rznghzubvk/meain1BzraYFykPgVSWi9SW79",
-	"UgL0iCGeKUcyWQt6ttC+20MpNi1k09SmPZTCtG66Ja+FdYNv6YDBq78kdcN0puaYS5W1H5lsytelPZWh",
-	"wRRaCYq8lTRgwa1lSodujY9mKnzG3cumgtMG/PClrj9om8ArqiyBVBgjt4BT7FNfm9sYNPj+aN1dp/oG",
-	"A2SsFwlTSDRwwMxw8mWzYinP1PgMSqlWDu0hX3vbnv8zLXGDQoM0W0H2pde3QhZNd+OrVUrEpcy2/iWA",
-	"F1dzIc1gipL/DYd1pnMNKNjT3lSyZQXRI4nu3adxPH7em+e+XD85/OiOmeJOvujcjc2mcDqezBQvmQZb",
-	"m6lMODGFT7PI4oeZv8Qz4+sms2g623OTZRbFs3AXhVf56QE/JSr4GV+umUX37TBKdKbB+5MUy8m2/ngg",
-	"wAOpQ4/a2XYPBHgDOPwaxdxLXRR63TYyC3mHcMD/XscMeCLOMrOHX72H2RlD8qdhAPnzO9K3J8Dv2bbS",
-	"p8fH48mz4Wg4Go6nz5+NJlwZBrL2XZLiREYBIMz1prA20jlUPGTzk656zuYHScJycWvJkUkew9aca9bv",
-	"393/XwAAAP//",
+	"xHuNbhtHkv+rFOa/wF/SDimSlmyLwuKgOHbiO19sWF4ssKFP05wpctqa6R53N0UztoA8xT3CPlie5FDV",
+	"PR8Uh7KS9WKBBBY5Pd3V9fmrD36OUl1WWqFyNpp+jiphRIkODX+6WDg0l/iR/s7QpkZWTmoVTaMLZddo",
+	"QKtiAwZTbTILa+lyEJDLZY4G1KqcowGXCwUul3YYxZGkVz+u0GyiOFKixGgaCTojiiOb5lgKf9JCrAoX",
+	"TUdxtNCmFC6aRlK5xydRHJVSyXJV8kO3qdA/wiWa6PY2ji6dQVG+/H6X4pcZ6AW4HMHymoaeSri8Jcc/",
+	"jOLI4MeVNJhFU2dW2KUPP4myKsLiq9H4QzZKH10/oZcq4Rwa2vV/6NnPo8HZxeDvYvDL+8/j+PHo9k9R",
+	"Q7V1RqpldEtUG7SVVhaZ6W+MnhdY0p+pVg6Voz9FVRUyFXSZ48qv+PMHSzf73CHtTwYX0TT6f8etVI/9",
+	"U3tc78snbvPmXY5A90XrYC0sKO3AornB7Jw5NtfZBqzYWFjnmyEzOuxKh76QStqcicwySVuK4o3RFRon",
+	"6UoLUViMo6rz1ecoF/6VHkJWSkm1BFoBrB1MQyGsg0IqjEEqyPHTcJvfxGsxWLz//Pikj81xVAiHVwYz",
+	"kfrDOooWKLyj4mAxNehgjqkoEa6VXitY57LAjhoxv0RhUGSbmvQp02lhjgttaLFwUOoSlYNSbMDmeg3S",
+	"DWeqJXOudYFCEZ1OO1Fc8Q67DPrJW1XQ5IYn5zCChTYgGqqky/XKP2TT2zUk8ckb0tlo9GR8djY5PXly",
+	"Mjo7G3/VxlrL+HmL2NgL9X3zkp5/wNTRnX4QFXuXLRXYc8Uf9RpKoTaBicIglNJaUgmXo8He29wlk6gU",
+	"thZzd/skM7qqMEtiZqFYklhykYHSYLQuQagMrJAZWE2a5r0bJBY/JueQ4KeK7h7e9iQujC79AtCKCa5I",
+	"MC5HacAgmbDUyssbFTH25yhQQd/4HTt8a3XWet/71evekUq4u38/Dozuk8uPKLJdwfwx27ROG8x2THTn",
+	"Tgo/uSvbF1TohDZsMAOBVvOeUK4sCermYQpwhyPNofcoKTGj43xFUbxeRNOfH+hV4/vXMadv3+86meDM",
+	"/Y1FYXXtaNFs+RnrhMrskAh9hTdY9BvOXGSNYvqNeF/pQNoYhIWFMPSPdOSeltKL02FRWF6k+O212JCL",
+	"SXVZagVO68LCQfLcGG2mSQzJ87dvX7+lPwqi5C9rYVQSw2+//uNwCBdzSxa1zlHRjplGjifb2o+0VRRH",
+	"9CapRZ/ud0Sxfc/nN2g2wFsQlcgfjV45JL1ksOEj1sHbF8/g7OT0SQzJvviZHA7hjdFLI0oLcyNUmpMR",
+	"J6nOMDmHCnVVUHAUGSQZOiGLhD1EYrDEbJMM4UKBzDyb51hotbTgNAilyVuBQyUUcR8EQya2kGsErUJg",
+	"qBkE+EnawKZtcyRSdrnwN3p5zaw2Wi1jUpB5gSBSo60FgwUKizaGQq/RXFklrtlyWvSSarUoZOr6jNRf",
+	"9aunemY7WWLM8ceza/sYqawTRQGzSKQlzqImWvKFbd/pLNue0HBRFECBoEDgyG1J/kKBVDeikFmNYWLm",
+	"J2NT0uaFNNYx3HNY2gfCpJeOjbqmTRgjNj6skNj3MMZpyDSIOUVe6WJvBN4ArccPdySQa22x0RWCoDFo",
+	"AyvrTb9mHW+xn13h2lcy26XrhVRZsIka4QUjL/TSNpAYzY1M7wjO4MdtdLsbnpxwK9vvyH989+4N+AVb",
+	"256MzvrCtZOuwK/uRLSvKdnYpvTZPZrsv9jVpDU5x4RlNZ0XQl0nHuteS8WZQu2XpQ3OYPvIzos9mP4O",
+	"SKKn9RUbrsXesPsiUVcHd0h/rYL2xz7jIldeFSLFWrDs+7ShjwIWBFeDlEVVwUIXGZrhA52Mj/lFcFUE",
+	"dedGX6O6x6usFCv61TVu+sSR6mJV9sCyZ/x9o5sMIlK9Ug4zj6/GW8c86tMhuuvuzm+Ey2sOMDfCGdvc",
+	"6LrFxieISg6dLovedEKqnsNeUdwNB9Bh915ifNJ3ixKtFUvczjQDV+EaNzDjXNVWKc6iKWQyg41eQYlC",
+	"NY8EPfuPPrIrTUeZHouA/7x8/ROE5yCV03yL2muQVm0z6liqauXsscGl1OqrVlDfq0/h3zLI3kWilABL",
+	"tcI9PoZRDmklhd262PD4BP5LfsdBekmxVTdaxVjS4/lhb+pV1MDqvgDh0Ret1tbty9N8Rs2ZgwduHB7Z",
+	"DXdyG29VBPRCOvDA3KYXPd9JDYMiknfwCDIOKhg3yWGuC7zjnMeThxGgVybFr3Hq0q8iJ4yf3H4RBkfm",
+	"022KU+zOspZQugRfCFW2rYM5FoXudfuy7AVNqDppH8O6mlvbG09Gk8eD8XgwGb0bj6Yj+m94+veueDLh",
+	"cMDHfE3zfd4RlgbWBZ7sN4Y3wQdsG0QDYR6EZYJZ9cAYtVcgCad1Sa1HbDOVWHpgwnJa5zLNQYBFYdK8",
+	"NrJzEB3kz5k6xU6lodQGWf2VXv+R3M1ftY9Tl40a7ojZIAivM1y8IdU/h4TFnnCKbrAU5rpBQJTZkttz",
+	"FovFsJOqWJfpleOwnaGhpIU36U1ZfPVxV2rCOSwrdzeVfzTpNa75xvW5lEv5SxPJF4bcfPhk8Z4yz+72",
+	"pCcFOuzFitLmZHgESCkxJBfXfgqVin7fmRoUDrMrsX3Ne6yEArY/8He9tBSV3YO/ybv6UlEMFNmt8+Af",
+	"Dpo8AMaj0eGDk4EfRNVnPR5o31MH3iE6IPleiB4yZh8g6nyfhTtfycJj3Z0NP+h572Zkwh/0HNY5ZxZe",
+	"8ShZcwjSNUZKh5mVsm2hJRiAdcIQXGkN4QGF1J5I+uDaXigbkXNBg3FdNG3LZg8s963UXn54QumGe687",
+	"33CQIYhFss9WPovdzXhyMTl9/M8XrntTqR6TTHSFKokDv0qxgVSXeA5JbTpbZUwuW9JHVBkDIOlALA2i",
+	"PYckLbRt19eKISzcaJkRCzzjiQ30Oj3xKetW5YboiVrLpSyG9+3xh3fdOC2uPWF94VpTaq/XcLjjp4LJ",
+	"7yjels/ZDQ+Mk9KVkW5zSebs9dFR+rLL57coMq6EiWvSS8rADfBaOEjmxl399us/ksMmXaaQos3Sx0P6",
+	"pkLDnkcrSCixnhK0SM4pyUDFO5M4PNfqc+osvD2nqM+5q6ZL7dqzPui5lwl7KTY8FIabaIEFuXOV7/NI",
+	"tdA9FTRBATyogF6AqM8hz5ELy9WpoyOizXujo6MhvAwgzJutr9NiNlMeVZIFtYro6ReyIAeDZcy371g7",
+	"fhKpKzagVerNQpsMTTxTuV7jDaNY10VqsYfOoUwBwVMqdGttriGTyJWBObo1IinsTB0dveAYOTw6ggsP",
+	"BJwRN1jYmMIE2SgGG7E1VVw8DNJldYzJGmbqiMPtERwEf2NhLpcDkqtQh1M67YtfD19gTTf/MlNfBoMB",
+	"/08PT+ALFKiWbSJK4I9J9sdwg8g6eHwanz56zO/DU/jClbV9eDUGJZS2mGpKL6xUKcL47MkI/vrumd9h",
+	"DF/Aw80pjMEDmRgm4JFMDI/Cts3iRSGWltY2JO7PoM5hEvLDu1kOgYagKbyzoouEDWP467sXg6f90J6W",
+	"k+TedhwpyS/JD0aHCQnq0QR+QaMDt4XKZirJD9Qh/AUuf7wYTE4fH+QHajA+hN9+/V+PkkAdJkMg/8x+",
+	"mbU9lNSll3fHX7O4O121da5DTbnu9aRCkQuuVhxPQSyFrBXuVXtvVnUhCUmxOucyy1CxLqrAdB+gM2mv",
+	"Yb7KlsjoZWUxg1U1U2sjHXo7DAxm8ycBweScucby4fhlW9+gmiSwzTBnSrqOfLgNIBUk48nTk7AspJ9T",
+	"sJXWBSxWRZF4H1PIFJXlyBQ65BeVSHMcTIajKI5Wpgj+xk6Pj9fr9VDw46E2y+Pwrj1+9fLZ858un/M7",
+	"ba0v+g6Ny8kDDqRaoqWocIPGeh81ppUUbUQlo2n0aDgaPvId35wd+XHAScef/R+39OUS3b5ZBS9ErsY0",
+	"7IkbH1urW+wNuAskyUesc+QKLacyQQXQM4hwPrcVXmbRNPoB3WU7QdDp6k9Go3s6+r+vkx9O2NPIr8cb",
+	"+GFocPfv1xDYmQ2II7sqS2E2Aa0VmmJXazHb/OC+EnQitRNLS8Hek2ij97fx1kzJnm5au+S4meC4pXd3",
+	"pHy8aKYN/vC+cVRp26coaYoVoUFuHXAe65tL7KDIDwhj5E2IG63rYIQVg9Vcb/XAqONjRMMgsuchXIoF",
+	"gtNgsELhhvATYmY70P//exzaIIM+PfOp2mV3WAWt+0771sRXtKxJXOpWb3QmRo8en8zP8OxsPj95Osqy",
+	"ySmOF6PJ05P06enp6Xw8HwuczMeLkRjPx4tH6VMcp4/FiXiKT7LxOLoztnAyntzGD9TmMD5yu40XnVnh",
+	"7b/Nhu5IkY3pZHT2zWdyui3nHlJe7UxAHBC6vFqKKjmMWw3M5GJBHs4/rft6tGQrp2RM31zNj2uF1hNF",
+	"34PEL7tqcotDUr1/3o9cio1HhHUxKIRSXfa7jF67D1NmD/Ly9USa76m3sFPp9RAuuJzVAJCEME1SYwGO",
+	"/VrhTFkNC2HOPcF14gUr5WTRZalsOcow4G/E1YSUREhlExKA75InwVnWdbOpzxuIlFwXmd2epWPKF9IN",
+	"4TUR43vHUGh9Tc+MXi3zFjSewH/L7xhZEiTQhiDeeT2O5+/XGVeZqTnm0ieHXHtW2vHO5NccbNDFfg6h",
+	"LuR5IqUFShc2fd7olbTubZDP7/X3zYzhbbzb6epOFzJe4hvW3OWkgNMHoTaQCm6lZhzBGXURSkp1oVdm",
+	"7/RhvdXWAGIpPr1itB5NJ6MRz0PVn8c9We69ZDPelxZYB/ZR4fsOD3WYoQGxe3BTXakPF0G/KHJ5ZdlL",
+	"gSyl65/CHI+YB/W42OkosMR/HPeUb9//C/12pzje4zCDbetFzYJvAYPeUtYl7u68XWH81tBnH0R5x/WJ",
+	"nRJw8KgJ03Jl8WMSdz78eeyncxrYEhDvTHH0aMYU6xKp37O8i1Sm3a4VedUwyDFTdf5svOtdKml9Ta3F",
+	"SCqDAhcO9Gov4pmp3mIIu9UBHB09q5uBnTePjuCgc+vajXOeGnIhntapDN5cESUJPZ8paE+mbw+nIUQM",
+	"/VGvb9AUorIg3dHRtMtvumMoHvixv87OWp135rb8vR2dVZfkmgHkZlLONuiRHmh/bH0LLkSERIVuQRGi",
+	"3s7wJEdduqCoNhcuzcOoCKV6HbHenc8DaWkf0kJhvNuvq5+oMvKoVmbYpTXNV+o6MOf7gDb4/p5BJ6Mz",
+	"2MYe503XoCXSv/4KxQ3X2Jai2nqXUE2bySb1yF5CGrjUoBWfyOrAQQMEc0EYB6LOqq0sq2IDFlVQsGCk",
+	"HeZwMiyLwrtFlc1UXeTgC905ux6d4ADcF/suuMK3N/rd16P11sYCCd8wmft8dKPm906n75+Y73PV8QML",
+	"2Uxka2gwAPIpbT27j97GMu6l9+Ej3P0B745tkk4btBazc0h+sS5jCOa7Hg2hOYqM66WB0mc+Mg2eq1Rn",
+	"dFZvIIxkhspJt+mUw+kE2rV+0lMFf//Q9EynDt3ANj3EHpnOpRJm0/8jgjuR0EGBAcx6/pw3gHFc48XA",
+	"t+ApataFpsu3yMX+JZlmO0B8Mn704DTTD+D2MKoogifu2mAna4gpbSAl8mz6d+WC7xrSmonRhXQ78WTa",
+	"+tL4jkvmbHAnx/MwX+G6k5V1uleosm+TBHo/CSJcoi7BPTwBrAdSe7O/S3b4YRTYF0z9HepxBvb1tEA5",
+	"SPyKJOQUknsAFAA9YohnyhFP1oK+W2hf9qMQmxay6W7QHkphWldfk1fCusFzOmDw8vukrpw32Vbzksmm",
+	"/FsDT2WoNIaakiJrJQlYcGuZ0qFbfcSZCq9xGbtJ5bUB34Wrs1LaJtwVVZZAKoyRW8Ap9qGvjW0MGnyh",
+	"vG6zUNaLATLWi4QpJBo44Mtw8GW1Yi7P1PgUSqlWDu0hT1NuD4IwLXGDQgM3W0b2hdd3QhZNmeubZZZ0",
+	"S5lt/YzGs6uZczSYouQfQFlnOtNlQZ/2hpItLYjuCXTvP4/j8dPeOPf1/InS4GOmuBMvOiPX2RROxpOZ",
+	"4iXToGszlQknpvB5Fln8OPPTXjOeS5pF09mekadZFM/C0BKv8m0k/pao4O94CmsW3bZdSdEZC9gfpJhP",
+	"trXHAwEeSB161M66eyDAK8Dht0jmXuii0Ou2ol3IG4QD/rGbGfBoBPPMHn7zYnanH82vhk70z+9J3p4A",
+	"v2fbU5keH48nT4aj4Wg4nj59MppwZhjI2jdNx4GMHEBo8E5hbaRzqLjb6luedcPVdxSF5eTWkiETP4at",
+	"OtdXv31/+38BAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

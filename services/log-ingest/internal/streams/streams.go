@@ -135,40 +135,41 @@ func (s *Streams) withGaps(ctx context.Context, tx *database.Tx, row logdb.LogSt
 
 // Page asks for the records after a number.
 type Page struct {
-	After int64
-	Limit int // how many at most
+	After  int64
+	Limit  int // how many at most
+	Wanted     // for Find
 }
 
-// Records returns a page, oldest first, and whether there are more records now.
-// It ends before the limit when it grows large.
-func (s *Streams) Records(ctx context.Context, org, id string, want Page) (page []Numbered, more bool, err error) {
+// Records returns a page, oldest first, and the record after which the next page begins;
+// 0 when there are no more now. It ends before the limit when it grows large.
+func (s *Streams) Records(ctx context.Context, org, id string, want Page) (page []Numbered, next int64, err error) {
 	const enough = 4 << 20 // bytes of text
 	err = s.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
-		page, more = nil, false
+		page, next = nil, 0
 		row, err := get(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 		for size, at := 0, want.After; ; {
-			records, err := s.look(ctx, tx, row, at)
+			records, err := s.look(ctx, tx, row, at, chunksPerLook)
 			if err != nil || len(records) == 0 {
 				return err
 			}
 			for _, r := range records {
 				if len(page) == want.Limit || size > enough {
-					more = true
+					next = at
 					return nil
 				}
 				page, size, at = append(page, r), size+len(r.Text), r.Seq
 			}
 		}
 	})
-	return page, more, err
+	return page, next, err
 }
 
-// look returns some records after a number; none when there are none for now.
-func (s *Streams) look(ctx context.Context, tx *database.Tx, row logdb.LogStream, after int64) ([]Numbered, error) {
-	chunks, err := tx.ListLogChunks(ctx, logdb.ListLogChunksParams{StreamID: row.ID, AfterSeq: after, Since: row.CreatedAt, Most: chunksPerLook})
+// look returns the records of some chunks after a number; none when there are none for now.
+func (s *Streams) look(ctx context.Context, tx *database.Tx, row logdb.LogStream, after int64, chunksAtOnce int32) ([]Numbered, error) {
+	chunks, err := tx.ListLogChunks(ctx, logdb.ListLogChunksParams{StreamID: row.ID, AfterSeq: after, Since: row.CreatedAt, Most: chunksAtOnce})
 	if err != nil {
 		return nil, err
 	}

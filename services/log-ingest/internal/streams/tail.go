@@ -62,7 +62,7 @@ func (t *Tail) look(ctx context.Context) (records []Numbered, end *Stream, err e
 		if err != nil {
 			return err
 		}
-		records, err = t.streams.look(ctx, tx, row, t.after)
+		records, err = t.streams.look(ctx, tx, row, t.after, chunksPerLook)
 		if err != nil || len(records) > 0 || row.State == model.StreamOpen {
 			return err
 		}

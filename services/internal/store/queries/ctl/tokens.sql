@@ -11,13 +11,13 @@ UPDATE tokens SET last_used_at = now()
 WHERE id = sqlc.arg(id) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute');
 
 -- name: GetToken :one
-SELECT * FROM tokens WHERE id = sqlc.arg(id);
+SELECT * FROM tokens WHERE id = sqlc.arg(id) AND kind = 'token';
 
 -- name: ListTokens :many
 -- Of one account, or of all with an empty one.
 SELECT sqlc.embed(t), a.name AS account_name
 FROM tokens t JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
-WHERE (sqlc.arg(account_id)::text = '' OR t.account_id = sqlc.arg(account_id)) AND t.id > sqlc.arg(after)
+WHERE t.kind = 'token' AND (sqlc.arg(account_id)::text = '' OR t.account_id = sqlc.arg(account_id)) AND t.id > sqlc.arg(after)
 ORDER BY t.id LIMIT sqlc.arg(most);
 
 -- name: RevokeToken :exec
@@ -26,7 +26,15 @@ UPDATE tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = sqlc.arg(i
 -- name: LockToken :one
 -- The token as it is now and stays until the end of the transaction: a
 -- revocation waits for that.
-SELECT expires_at, revoked_at FROM tokens WHERE id = sqlc.arg(id) FOR SHARE;
+SELECT expires_at, revoked_at, ended_at FROM tokens WHERE id = sqlc.arg(id) FOR SHARE;
+
+-- name: LockGoodToken :one
+-- A token or session that is good now, as it stays until the end of the transaction.
+SELECT t.account_id, t.expires_at
+FROM tokens t JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
+WHERE t.id = sqlc.arg(id) AND t.revoked_at IS NULL AND t.ended_at IS NULL AND a.disabled_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+  AND (t.idle_seconds IS NULL OR t.last_used_at > now() - make_interval(secs => t.idle_seconds))
+FOR SHARE OF t;
 
 -- name: RevokeTokensMadeWith :many
 -- Revokes what was made with a token, and with those, and so on. Repeat it until
