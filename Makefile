@@ -57,6 +57,9 @@ fmt: ## format Go code and imports
 generate: ## regenerate code from openapi/ and the SQL of services/
 	@dev/scripts/generate.sh $(ARGS)
 
+web: ## check the dashboard of web/: types, lint, format, unit tests (ARGS=dev: serve it with live reloading)
+	@dev/scripts/web.sh $(or $(ARGS),check)
+
 verify: ## fail when generated files or go.mod files are not up to date
 	@dev/scripts/verify.sh
 

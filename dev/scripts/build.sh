@@ -23,6 +23,7 @@ done
 
 dev/scripts/need.sh go
 dev/scripts/assets.sh
+case " ${names[*]} " in *' berth-ctl-api '*) dev/scripts/web.sh build ;; esac
 
 # One `go build` for all of them: Go names the files after their directories
 # and leaves alone what is up to date; they get their real names as links.

@@ -121,9 +121,14 @@ if ! is_healthy; then
 fi
 
 url=$("$berth" up --status | awk 'NR==1{print $1}')
+link=$("$berth" ui --print)
 cat <<END
 
 $install is healthy, $((SECONDS - began)) s after the start.
+
+The dashboard: $url/ui/; this link logs you in, once, within 60 seconds:
+  $link
+Later: berth ui
 
 The API reference: $url/reference
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that this machine has what a target needs, and installs what it
-# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube | buildkit | shells | tour)...
+# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube | buildkit | shells | chromium | tour)...
 #
 # For terraform it prints the path of the one to use; everything else that it
 # says goes to stderr. When something cannot be had it prints one line with the
@@ -172,6 +172,20 @@ need_shells() {
   apt_install "${missing[@]}"
 }
 
+# The browser that goes through the dashboard. A machine that cannot have it does without:
+# its test skips.
+need_chromium() {
+  local name
+  for name in chromium chromium-browser google-chrome; do
+    ! command -v "$name" >/dev/null || return 0
+  done
+  can_apt || {
+    echo "without chromium, the dashboard is not tested in a browser" >&2
+    return 0
+  }
+  apt_install chromium
+}
+
 # What records a terminal, and types into it.
 need_tour() {
   command -v asciinema >/dev/null && command -v expect >/dev/null && return
@@ -181,7 +195,7 @@ need_tour() {
 
 for what in "$@"; do
   case $what in
-  go | cc | git | node | postgres | terraform | kube | buildkit | shells | tour) "need_$what" ;;
+  go | cc | git | node | postgres | terraform | kube | buildkit | shells | chromium | tour) "need_$what" ;;
   *) fail "need.sh: cannot get \"$what\"; there are: go cc git node postgres terraform kube buildkit shells tour" ;;
   esac
 done

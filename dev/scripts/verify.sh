@@ -42,7 +42,7 @@ while read -r file; do
 done < <({ list "$copy"; list .; } | LC_ALL=C sort -u)
 
 # Where packages come from is the machine's to say.
-if grep -l '"resolved"' sdk/typescript/package-lock.json dev/openapi/lint/package-lock.json; then
+if grep -l '"resolved"' sdk/typescript/package-lock.json dev/openapi/lint/package-lock.json dev/oidc/package-lock.json web/package-lock.json; then
   complain "a package-lock.json names a registry: delete its \"resolved\" lines"
 fi
 

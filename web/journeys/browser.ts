@@ -1,0 +1,125 @@
+// A real browser on a real Berth. The environment says where it is:
+//
+//	BERTH_URL      the control plane
+//	BERTH_TOKEN    an admin's token
+//	BERTH_BIN      the command line
+//	BERTH_STAGE    an address that stops and starts parts of the system
+//	BERTH_CHROMIUM the browser; else /usr/bin/chromium
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { promisify } from "node:util";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { expect } from "vitest";
+
+function given(name: string): string {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: journeys are run by the test of services/e2e (docs/testing.md)`);
+  return value;
+}
+
+export const url = given("BERTH_URL");
+export const token = given("BERTH_TOKEN");
+
+let browser: Browser | undefined;
+
+/** The browser of all journeys of a file. */
+export async function open(): Promise<Browser> {
+  return (browser ??= await chromium.launch({
+    executablePath: process.env["BERTH_CHROMIUM"] ?? "/usr/bin/chromium",
+    args: ["--no-sandbox"],
+  }));
+}
+
+export async function close(): Promise<void> {
+  await browser?.close();
+  browser = undefined;
+}
+
+/** What a page did that none may do: errors, and what its security policy refused. */
+export interface Watched {
+  page: Page;
+  context: BrowserContext;
+  wrong: string[];
+}
+
+interface Look {
+  dark?: boolean;
+  width?: number;
+  height?: number;
+  /** Nobody is logged in. */
+  stranger?: boolean;
+}
+
+/** A page of a browser of its own, logged in as the admin. */
+export async function visit(path: string, { dark = false, width = 1440, height = 900, stranger = false }: Look = {}): Promise<Watched> {
+  const context = await (
+    await open()
+  ).newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", timezoneId: "UTC", locale: "en-GB" });
+  const page = await context.newPage();
+  const wrong: string[] = [];
+  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    if (/content security policy|trustedhtml|trusted type/i.test(message.text())) wrong.push(`policy: ${message.text()}`);
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(url) && !request.url().startsWith("data:")) wrong.push(`asked ${request.url()}`);
+  });
+  if (!stranger) await logIn(page);
+  await page.goto(url + "/ui" + path);
+  return { page, context, wrong };
+}
+
+/** Logs in on the login page with the admin's token. */
+export async function logIn(page: Page): Promise<void> {
+  await page.goto(url + "/ui/login");
+  await page.getByLabel("or a token").fill(token);
+  await page.getByRole("button", { name: "Log in", exact: true }).click();
+  await page.getByRole("navigation", { name: "Places" }).waitFor();
+}
+
+/** Waits until nothing of a page is being read, and its fonts are there. */
+export async function settled(page: Page): Promise<void> {
+  await expect.poll(() => page.getByRole("status", { name: "Loading" }).count(), { timeout: 20_000 }).toBe(0);
+  await page.evaluate(() => document.fonts.ready);
+}
+
+/** Runs the command line, and answers what it printed. */
+export async function berth(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(given("BERTH_BIN"), args, { env: { ...process.env, NO_COLOR: "1" } });
+  return stdout;
+}
+
+/** Reads or changes something by the API, as the admin. */
+export async function api<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const answer = await fetch(url + path, {
+    method,
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  return (answer.status === 204 ? undefined : await answer.json()) as T;
+}
+
+/** Tells the stage what happens to the system: "stop/ctl-api", "start/ctl-api". */
+export async function stage(what: string): Promise<void> {
+  const answer = await fetch(`${given("BERTH_STAGE")}/${what}`, { method: "POST" });
+  if (!answer.ok) throw new Error(`stage: ${what}: ${await answer.text()}`);
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Fails when something on a page is not for everybody (WCAG 2.2, level AA). */
+export async function axe(page: Page): Promise<void> {
+  // By the protocol of the debugger: the page's own policy takes no script from elsewhere.
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: axeSource });
+  const { result } = await session.send("Runtime.evaluate", {
+    expression: `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? n.all[0]?.message ?? n.none[0]?.message ?? "")).join("; ")))`,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  await session.detach();
+  const violations = result.value as string[];
+  if (violations.length > 0) throw new Error("not for everybody:\n" + violations.join("\n"));
+}

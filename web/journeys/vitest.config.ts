@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+// Journeys go through a real system, one after the other: they share its installs.
+export default defineConfig({
+  test: {
+    root: import.meta.dirname,
+    include: ["*.journey.ts"],
+    fileParallelism: false,
+    testTimeout: 90_000,
+    hookTimeout: 60_000,
+    retry: 0,
+  },
+});

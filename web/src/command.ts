@@ -1,0 +1,42 @@
+// The commands that buttons of these pages stand for. Pure.
+
+/** What can be done with many installs. */
+export type Operation = "deploy" | "pause" | "resume";
+
+/** A word of a command line as a shell takes it. */
+export const word = (text: string): string => (/^[A-Za-z0-9_./:=@,%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+
+const line = (...words: (string | false | undefined)[]): string =>
+  words.filter((w) => w !== false && w !== undefined && w !== "").join(" ");
+
+export const bulkCommand = (operation: Operation, installs: readonly string[], reason?: string): string =>
+  line("berth bulk", operation, `--install ${installs.map(word).join(",")}`, operation === "pause" && `--reason ${word(reason || "TEXT")}`);
+
+interface DeployWords {
+  install: string;
+  components?: readonly string[];
+  release?: string | undefined;
+  planOnly?: boolean;
+}
+
+export const deployCommand = ({ install, components = [], release, planOnly }: DeployWords): string =>
+  line(
+    "berth deploy",
+    word(install),
+    ...components.filter((c) => c !== "sandbox").map(word),
+    components.includes("sandbox") && "--sandbox",
+    release && `--to ${word(release)}`,
+    planOnly && "--plan",
+  );
+
+export const rollbackCommand = ({ install, components = [], release, planOnly }: DeployWords): string =>
+  line(
+    "berth rollback",
+    word(install),
+    ...components.map((c) => `--component ${word(c)}`),
+    release && `--to ${word(release)}`,
+    planOnly && "--plan",
+  );
+
+export const runCommand = (install: string, action: string, inputs: Readonly<Record<string, string>>): string =>
+  line("berth actions run", word(install), word(action), ...Object.entries(inputs).map(([k, v]) => `--input ${word(`${k}=${v}`)}`));

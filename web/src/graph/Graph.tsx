@@ -1,0 +1,90 @@
+// A graph with the list that says the same.
+import { lazy, type ReactNode, Suspense } from "react";
+import { Glyph } from "~/ui/State";
+import type { Look } from "./Canvas";
+import { type Graph, type GraphNode, mostDrawn, needsOf } from "./shape";
+
+const Canvas = lazy(() => import("./Canvas"));
+
+interface GraphViewProps {
+  graph: Graph;
+  label: string;
+  look: (node: GraphNode) => Look;
+  chosen?: string | undefined;
+  onChoose: (name: string | undefined) => void;
+  /** What else a line of the list says. */
+  aside?: (node: GraphNode) => ReactNode;
+  /** What is known of the chosen node. */
+  detail?: (node: GraphNode) => ReactNode;
+}
+
+export function GraphView({ graph, label, look, chosen, onChoose, aside, detail }: GraphViewProps) {
+  const node = graph.nodes.find((n) => n.name === chosen);
+  return (
+    <div className="flex flex-col gap-x-6 xl:flex-row">
+      {graph.nodes.length <= mostDrawn && (
+        <div className="hidden min-w-0 flex-[3] sm:block">
+          <Suspense fallback={<div className="h-64" />}>
+            <Canvas
+              graph={graph}
+              label={label}
+              look={look}
+              chosen={chosen}
+              onChoose={(name) => onChoose(name === chosen ? undefined : name)}
+            />
+          </Suspense>
+        </div>
+      )}
+      <div className="min-w-0 flex-[2]">
+        <ul aria-label={label} className="max-h-[460px] overflow-auto">
+          {graph.nodes.map((n) => {
+            const { tone, word, detail: more } = look(n);
+            const needs = needsOf(graph, n.name);
+            return (
+              <li key={n.name} className="border-b border-line">
+                <button
+                  type="button"
+                  aria-expanded={n.name === chosen}
+                  data-chosen={n.name === chosen || undefined}
+                  onClick={() => onChoose(n.name === chosen ? undefined : n.name)}
+                  className="flex min-h-10 w-full items-center gap-2 px-2 py-1 text-left hover:bg-hover data-chosen:bg-chosen"
+                >
+                  <Glyph tone={tone} />
+                  <span className="min-w-0 flex-1">
+                    <span className="flex gap-2">
+                      <bdi className="truncate font-medium">{n.name}</bdi>
+                      <span className="truncate text-dim">{[word, more].filter(Boolean).join(" · ")}</span>
+                    </span>
+                    {needs.length > 0 && (
+                      <span className="block truncate text-xs text-dim">
+                        needs{" "}
+                        {needs.map(({ name, reasons }, i) => (
+                          <span key={name} title={reasons.join("; ")}>
+                            {i > 0 && ", "}
+                            <bdi>{name}</bdi>
+                          </span>
+                        ))}
+                      </span>
+                    )}
+                  </span>
+                  {aside?.(n)}
+                </button>
+              </li>
+            );
+          })}
+        </ul>
+        {node && (
+          <div className="border-b border-line bg-raised px-3 py-2">
+            {needsOf(graph, node.name).map(({ name, reasons }) => (
+              <p key={name}>
+                needs <bdi className="font-medium">{name}</bdi>
+                {reasons.length > 0 && <span className="text-dim">: {reasons.join("; ")}</span>}
+              </p>
+            ))}
+            {detail?.(node)}
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { type Graph, needsOf, pathOf } from "./shape";
+
+test("a line bends around its corners", () => {
+  expect(pathOf([])).toBe("");
+  expect(
+    pathOf([
+      { x: 0, y: 0 },
+      { x: 10, y: 0 },
+    ]),
+  ).toBe("M0 0L10 0");
+  expect(
+    pathOf([
+      { x: 0, y: 0 },
+      { x: 40, y: 0 },
+      { x: 40, y: 40 },
+    ]),
+  ).toBe("M0 0L32 0Q40 0 40 8L40 40");
+});
+
+test("points on top of each other draw no NaN", () => {
+  expect(
+    pathOf([
+      { x: 5, y: 5 },
+      { x: 5, y: 5 },
+      { x: 5, y: 5 },
+    ]),
+  ).not.toContain("NaN");
+});
+
+test("what a node needs is said with its reasons", () => {
+  const graph = {
+    nodes: [],
+    layers: [],
+    layout: { width: 0, height: 0, boxes: [], lines: [] },
+    edges: [
+      {
+        from: "web",
+        to: "db",
+        reasons: [
+          { kind: "reference", reference: "components.db.outputs.url", file: "components/web.toml", line: 7 },
+          { kind: "dependencies", file: "components/web.toml" },
+        ],
+      },
+      { from: "db", to: "sandbox", reasons: [{ kind: "order" }] },
+    ],
+  } satisfies Graph;
+  expect(needsOf(graph, "web")).toEqual([
+    {
+      name: "db",
+      reasons: ["it reads components.db.outputs.url (components/web.toml:7)", "it is written in dependencies (components/web.toml)"],
+    },
+  ]);
+});

@@ -1,0 +1,60 @@
+// A graph of the API as what is drawn, and in words. Where things stand, the API says. Pure.
+import type { Answer } from "~/api/client";
+
+export type Graph = Answer<"/installs/{install}/graph">;
+export type GraphNode = Graph["nodes"][number];
+type Edge = Graph["edges"][number];
+type Point = Graph["layout"]["lines"][number][number];
+
+/** From so many nodes on only the list is shown: a picture of more says nothing. */
+export const mostDrawn = 300;
+
+/** The way of a line, with rounded corners. */
+export function pathOf(points: readonly Point[], radius = 8): string {
+  const [first, ...rest] = points;
+  if (!first) return "";
+  let path = `M${first.x} ${first.y}`;
+  rest.forEach((p, i) => {
+    const before = i === 0 ? first : rest[i - 1]!;
+    const after = rest[i + 1];
+    if (!after) {
+      path += `L${p.x} ${p.y}`;
+      return;
+    }
+    const a = towards(p, before, radius);
+    const b = towards(p, after, radius);
+    path += `L${a.x} ${a.y}Q${p.x} ${p.y} ${b.x} ${b.y}`;
+  });
+  return path;
+}
+
+function towards(from: Point, to: Point, by: number): Point {
+  const length = Math.hypot(to.x - from.x, to.y - from.y);
+  if (length === 0) return from;
+  const share = Math.min(by, length / 2) / length;
+  return { x: round(from.x + (to.x - from.x) * share), y: round(from.y + (to.y - from.y) * share) };
+}
+
+const round = (n: number) => Math.round(n * 10) / 10;
+
+/** Why one needs the other, a line each. */
+export function reasonsOf(edge: Edge): string[] {
+  return edge.reasons.map((r) => {
+    const where = r.file ? ` (${r.file}${r.line ? `:${r.line}` : ""})` : "";
+    switch (r.kind) {
+      case "order":
+        return "the sandbox comes first";
+      case "dependencies":
+        return `it is written in dependencies${where}`;
+      case "reference":
+        return `it reads ${r.reference ?? "what the other gives out"}${where}`;
+      case "context":
+        return `it stands in the cluster ${r.kubernetes_context ?? "of the other"}${where}`;
+    }
+  });
+}
+
+/** What a node needs, with why: the text of the edges that leave it. */
+export function needsOf(graph: Graph, name: string): { name: string; reasons: string[] }[] {
+  return graph.edges.filter((e) => e.from === name).map((e) => ({ name: e.to, reasons: reasonsOf(e) }));
+}

@@ -1,0 +1,26 @@
+// What is shipped.
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { inside, text } from "~/routes";
+
+const apps = createRoute({
+  getParentRoute: () => inside,
+  path: "/apps",
+  beforeLoad: () => ({ crumbs: [{ name: "Apps", href: "/apps" }] }),
+  component: lazyRouteComponent(() => import("./Apps"), "Apps"),
+});
+
+const app = createRoute({
+  getParentRoute: () => inside,
+  path: "/apps/$app",
+  validateSearch: (raw: Record<string, unknown>): { tab?: string; component?: string; from?: string; to?: string } =>
+    text(raw, "tab", "component", "from", "to"),
+  beforeLoad: ({ params }) => ({
+    crumbs: [
+      { name: "Apps", href: "/apps" },
+      { name: params.app, href: `/apps/${encodeURIComponent(params.app)}` },
+    ],
+  }),
+  component: lazyRouteComponent(() => import("./App"), "App"),
+});
+
+export const appsRoutes = [apps, app] as const;

@@ -1,0 +1,143 @@
+// What waits for me, and what is wrong.
+import { useQuery } from "@tanstack/react-query";
+import { Link, useRouter } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { type Answer as Got, reading } from "~/api/client";
+import { useShortcuts } from "~/frame/shortcuts";
+import { Answer, Empty } from "~/ui/Answer";
+import { Command } from "~/ui/Copy";
+import { counts } from "~/ui/counts";
+import { Name } from "~/ui/Name";
+import { Section } from "~/ui/Section";
+import { Glyph, type Tone, wordOf } from "~/ui/State";
+import { Time } from "~/ui/Time";
+
+type Change = Got<"/changes">["items"][number];
+type Alert = Got<"/alerts">["items"][number];
+
+interface Row {
+  key: string;
+  tone: Tone;
+  state: string;
+  title: ReactNode;
+  text: ReactNode;
+  since: string;
+  href: string;
+  verb: string;
+}
+
+export function Inbox() {
+  const changes = useQuery(reading("/changes", { query: { state: "proposed" } }));
+  const alerts = useQuery(reading("/alerts", { query: { state: ["open"] } }));
+  const decisions = (changes.data?.items ?? []).map(ofChange);
+  const all = (alerts.data?.items ?? []).map(ofAlert);
+  const groups = [
+    { title: "Needs a decision", rows: decisions },
+    { title: "Broken", rows: all.filter((a) => broken.has(a.kind)) },
+    { title: "Will expire", rows: all.filter((a) => a.kind === "expiring") },
+    { title: "Silent runners", rows: all.filter((a) => a.kind === "runner_silent" || a.kind === "chain_unreported") },
+    { title: "Waiting for long", rows: all.filter((a) => a.kind === "waiting_too_long") },
+    { title: "Drifted", rows: all.filter((a) => a.kind === "drift") },
+  ].filter((g) => g.rows.length > 0);
+  const rows = groups.flatMap<Row>((g) => g.rows);
+  const at = useRows(rows);
+  const waiting = decisions.length;
+  return (
+    <>
+      <title>{waiting ? `(${waiting}) Inbox · Berth` : "Inbox · Berth"}</title>
+      <h1 className="sr-only">Inbox</h1>
+      <Answer of={changes}>{() => null}</Answer>
+      <Answer of={alerts}>
+        {() =>
+          rows.length === 0 &&
+          changes.data && (
+            <Empty action={<Command>berth status</Command>}>
+              Nothing waits for you and nothing is wrong. Changes that need a decision, and alerts, will be here.
+            </Empty>
+          )
+        }
+      </Answer>
+      {groups.map(({ title, rows: ofGroup }) => (
+        <Section key={title} title={title} count={ofGroup.length}>
+          <ul>
+            {ofGroup.map((row) => (
+              <Line key={row.key} row={row} chosen={row.key === at} />
+            ))}
+          </ul>
+        </Section>
+      ))}
+    </>
+  );
+}
+
+const broken = new Set<Alert["kind"]>(["unhealthy", "workflow_failed", "objective"]);
+
+const tones: Record<Alert["kind"], Tone> = {
+  unhealthy: "bad",
+  workflow_failed: "bad",
+  objective: "warn",
+  expiring: "warn",
+  runner_silent: "unknown",
+  chain_unreported: "unknown",
+  waiting_too_long: "wait",
+  drift: "drift",
+};
+
+function Line({ row, chosen }: { row: Row; chosen: boolean }) {
+  return (
+    <li className="border-b border-line">
+      <Link
+        to={row.href}
+        data-chosen={chosen || undefined}
+        className="flex min-h-10 flex-wrap items-center gap-x-4 gap-y-0.5 px-2 py-1.5 hover:bg-hover data-chosen:bg-chosen sm:flex-nowrap"
+      >
+        <Glyph tone={row.tone} />
+        <span className="sr-only">{row.state}</span>
+        <span className="min-w-0 font-medium sm:w-56 sm:shrink-0">{row.title}</span>
+        <span className="min-w-0 basis-full truncate text-dim sm:basis-auto sm:flex-1">{row.text}</span>
+        <span className="text-xs text-dim">
+          <Time at={row.since} />
+        </span>
+        <span className="ml-auto text-link sm:ml-0 sm:w-14 sm:text-right">{row.verb}</span>
+      </Link>
+    </li>
+  );
+}
+
+function ofChange(c: Change): Row {
+  return {
+    key: c.id,
+    tone: "ask",
+    state: "waits for a decision",
+    title: <Name>{`${c.install.name} · ${c.resource?.name ?? wordOf(c.kind)}`}</Name>,
+    text: [wordOf(c.kind), counts(c.counts), c.rollback_class && `rollback: ${wordOf(c.rollback_class)}`].filter(Boolean).join(" · "),
+    since: c.proposed_at ?? c.created_at,
+    href: `/changes/${c.id}`,
+    verb: "Review",
+  };
+}
+
+function ofAlert(a: Alert): Row & { kind: Alert["kind"] } {
+  return {
+    key: a.id,
+    kind: a.kind,
+    tone: tones[a.kind],
+    state: wordOf(a.kind),
+    title: <Name>{`${a.install.name}${a.subject ? ` · ${a.subject}` : ""}`}</Name>,
+    text: a.text,
+    since: a.since,
+    href: `/installs/${a.install.name}`,
+    verb: "Open",
+  };
+}
+
+/** j and k move over the rows, Enter opens one. */
+function useRows(rows: Row[]): string | undefined {
+  const router = useRouter();
+  const [at, setAt] = useState<string>();
+  const index = rows.findIndex((r) => r.key === at);
+  const move = (by: number) => setAt(rows[Math.min(Math.max(index + by, 0), rows.length - 1)]?.key);
+  const row = rows[index];
+  useShortcuts({ j: () => move(1), k: () => move(-1), Enter: row && (() => void router.navigate({ to: row.href })) });
+  return at;
+}

@@ -1,0 +1,195 @@
+// One install: how it is, why, what happened, and what can be done.
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams, useRouteContext, useSearch } from "@tanstack/react-router";
+import { type ComponentType, lazy, Suspense, useState } from "react";
+import { berth, reading } from "~/api/client";
+import { whyNot } from "~/api/may";
+import { Answer, Empty, Skeleton } from "~/ui/Answer";
+import { Button } from "~/ui/Button";
+import { Command } from "~/ui/Copy";
+import { Name } from "~/ui/Name";
+import { State, toneOf, wordOf } from "~/ui/State";
+import { Tabs } from "~/ui/Tabs";
+import { Time } from "~/ui/Time";
+import { useAct } from "~/ui/useAct";
+import { Actions } from "./Actions";
+import { Checks } from "./Checks";
+import { word } from "~/command";
+import { Drift } from "./Drift";
+import { Inputs } from "./Inputs";
+import { Overview } from "./Overview";
+import { Readme } from "./Readme";
+import { type InstallStatus, rowOf } from "./rows";
+import { Secrets } from "./Secrets";
+import { Timeline } from "./Timeline";
+
+const Deploy = lazy(() => import("./Deploy"));
+const Rollback = lazy(() => import("./Rollback"));
+const Pause = lazy(() => import("./Pause"));
+
+export interface TabProps {
+  status: InstallStatus;
+}
+
+const tabs: Record<string, { name: string; page: ComponentType<TabProps> }> = {
+  overview: { name: "Overview", page: Overview },
+  timeline: { name: "Timeline", page: Timeline },
+  readme: { name: "Readme", page: Readme },
+  inputs: { name: "Inputs", page: Inputs },
+  actions: { name: "Actions", page: Actions },
+  checks: { name: "Checks", page: Checks },
+  drift: { name: "Drift", page: Drift },
+  secrets: { name: "Secrets", page: Secrets },
+};
+
+export function Install() {
+  const { install } = useParams({ from: "/inside/installs/$install" });
+  const { tab = "overview" } = useSearch({ from: "/inside/installs/$install" });
+  const status = useQuery(reading("/installs/{install}/status", { path: { install } }));
+  const Page = tabs[tab]?.page;
+  return (
+    <>
+      <title>{`${install} · Berth`}</title>
+      <Answer of={status}>
+        {(found) => (
+          <>
+            <Head status={found} />
+            <Tabs label={`Parts of ${install}`} tabs={Object.entries(tabs).map(([key, { name }]) => [key, name] as const)} at={tab} />
+            <Suspense fallback={<Skeleton lines={5} />}>
+              {Page ? <Page status={found} /> : <Empty>There is no such part of an install.</Empty>}
+            </Suspense>
+          </>
+        )}
+      </Answer>
+    </>
+  );
+}
+
+function Head({ status }: { status: InstallStatus }) {
+  const { install, standing, newest_release: newest, runner } = status;
+  const { me } = useRouteContext({ from: "/inside" });
+  const at = { customer: install.customer.id, app: install.app.id, install: install.id };
+  const noWorkflow = whyNot(me.grants, "workflows:write", at);
+  const noPause = whyNot(me.grants, "installs:write", at);
+  const [asks, setAsks] = useState<"deploy" | "rollback" | "pause">();
+  const resume = useAct(
+    () => berth.POST("/installs/{install}/resume", { params: { path: { install: install.id } } }),
+    [["/installs/{install}/status"]],
+  );
+  const { behind } = rowOf(status);
+  return (
+    <header className="mb-4">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <h1 className="min-w-0 text-xl font-semibold">
+          <Name>{install.name}</Name>
+        </h1>
+        {standing === "live" ? <State state={install.health} /> : <State state={standing} />}
+        {standing !== "live" && install.health !== "unknown" && <State state={install.health} />}
+        {install.drifted > 0 && <State state="drifted" word={`${install.drifted} drifted`} />}
+        {install.pause && <State state="paused" />}
+        <div className="ml-auto flex flex-wrap items-center gap-2">
+          <Button look="main" refused={noWorkflow} onClick={() => setAsks("deploy")}>
+            Deploy…
+          </Button>
+          <Button refused={noWorkflow ?? (install.release ? undefined : "it was never deployed")} onClick={() => setAsks("rollback")}>
+            Roll back…
+          </Button>
+          {install.pause ? (
+            <Button
+              refused={noPause}
+              disabled={resume.isPending}
+              onClick={() => resume.mutate()}
+              title={`berth installs resume ${word(install.name)}`}
+            >
+              Resume
+            </Button>
+          ) : (
+            <Button refused={noPause} onClick={() => setAsks("pause")}>
+              Pause…
+            </Button>
+          )}
+        </div>
+      </div>
+      <p className="mt-1.5 flex flex-wrap gap-x-4 gap-y-1 text-dim">
+        <span>
+          <Link to="/apps/$app" params={{ app: install.app.name }} className="text-ink hover:underline">
+            <Name>{install.app.name}</Name>
+          </Link>{" "}
+          {install.release ? `r${install.release.number}` : "no release yet"}
+          {behind > 0 ? (
+            <span className="text-warn">
+              {" "}
+              ↑{behind} behind r{newest?.number}
+            </span>
+          ) : install.release && newest ? (
+            " (newest)"
+          ) : (
+            ""
+          )}
+        </span>
+        <span>
+          for <bdi className="text-ink">{install.customer.name}</bdi>
+        </span>
+        <span className="inline-flex items-center gap-1.5">
+          runner
+          {runner ? (
+            <Link to="/runners/$runner" params={{ runner: runner.id }} className="inline-flex items-center gap-1.5 hover:underline">
+              <State state={runner.online ? "online" : "offline"} />
+              {runner.last_seen_at && !runner.online && (
+                <span>
+                  seen <Time at={runner.last_seen_at} />
+                </span>
+              )}
+            </Link>
+          ) : (
+            <State state="absent" word="not enrolled yet" />
+          )}
+        </span>
+        {runner && (
+          <span className="inline-flex items-center gap-1.5" title={runner.switch_reason}>
+            switch
+            <State state={runner.switch} tone={runner.switch === "run" ? "good" : "off"} />
+          </span>
+        )}
+        {Object.entries(install.labels).map(([k, v]) => (
+          <Link key={k} to="/installs" search={{ q: `label:${k}=${v}` }} className="font-mono text-xs hover:text-ink hover:underline">
+            <bdi>
+              {k}={v}
+            </bdi>
+          </Link>
+        ))}
+      </p>
+      {install.pause && (
+        <p className="mt-2 flex flex-wrap items-center gap-x-3 border-l-2 border-line-strong pl-3">
+          <span>
+            Paused by <bdi className="font-medium">{install.pause.by}</bdi> <Time at={install.pause.at} />:{" "}
+            <bdi>{install.pause.reason}</bdi>
+          </span>
+          <Command>{`berth installs resume ${word(install.name)}`}</Command>
+        </p>
+      )}
+      {runner?.problem && <p className="mt-2 border-l-2 border-warn pl-3">{runner.problem}</p>}
+      {status.workflow && (
+        <p className="mt-2 flex flex-wrap items-center gap-x-3 border-l-2 border-busy pl-3">
+          <Link
+            to="/workflows/$workflow"
+            params={{ workflow: status.workflow.id }}
+            className="inline-flex items-center gap-2 text-link underline"
+          >
+            <State state={status.workflow.state} tone={status.workflow.state === "waiting" ? "ask" : toneOf(status.workflow.state)} />
+            {wordOf(status.workflow.kind)}
+          </Link>
+          <span className="text-dim">
+            {status.workflow.wait && `waits for ${wordOf(status.workflow.wait.reason)}, `}started by <bdi>{status.workflow.created_by}</bdi>{" "}
+            <Time at={status.workflow.created_at} />
+          </span>
+        </p>
+      )}
+      <Suspense>
+        {asks === "deploy" && <Deploy status={status} onClose={() => setAsks(undefined)} />}
+        {asks === "rollback" && <Rollback status={status} onClose={() => setAsks(undefined)} />}
+        {asks === "pause" && <Pause install={install.name} onClose={() => setAsks(undefined)} />}
+      </Suspense>
+    </header>
+  );
+}

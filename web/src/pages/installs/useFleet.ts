@@ -1,0 +1,121 @@
+// Reads the whole fleet once, and then only the installs that events are about.
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useRef } from "react";
+import { berth, reading } from "~/api/client";
+import type { OrgEvent } from "~/live/affects";
+import { useEvents } from "~/live/Live";
+import { type Cell, type InstallStatus, type Row, rowOf } from "./rows";
+
+type Statuses = ReadonlyMap<string, InstallStatus>;
+/** The resources of each install, by name. */
+type Cells = ReadonlyMap<string, ReadonlyMap<string, Cell>>;
+
+// Keys that no event makes old: what is read here is kept fresh below.
+const statusKey = ["fleet", "status"] as const;
+const cellsKey = ["fleet", "cells"] as const;
+
+/** From so many installs on, the list is read again instead of each. */
+const many = 25;
+/** The least time between two looks at what events changed, in milliseconds. */
+const pause = 700;
+
+export interface Fleet {
+  rows: Row[] | undefined;
+  cells: Cells;
+  /** Components are still being read. */
+  filling: boolean;
+  error: unknown;
+  refetch: () => void;
+}
+
+export function useFleet(): Fleet {
+  const cache = useQueryClient();
+  const status = useQuery({ queryKey: statusKey, queryFn: ({ signal }) => readStatuses(signal), staleTime: Infinity });
+  const cells = useQuery({ queryKey: cellsKey, queryFn: ({ signal }) => readCells(cache, signal), staleTime: Infinity });
+  const waiting = useRef(new Set<string>());
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useEvents((events) => {
+    for (const id of events.flatMap(concerns)) waiting.current.add(id);
+    if (waiting.current.size === 0) return;
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      const ids = [...waiting.current];
+      waiting.current.clear();
+      void readAgain(cache, ids);
+    }, pause);
+  });
+  const rows = useMemo(() => status.data && [...status.data.values()].map(rowOf), [status.data]);
+  return {
+    rows,
+    cells: cells.data ?? none,
+    filling: cells.isFetching,
+    error: status.error ?? cells.error,
+    refetch: () => void cache.invalidateQueries({ queryKey: ["fleet"] }),
+  };
+}
+
+const none: Cells = new Map();
+/** A release makes all installs of its app another number behind. */
+const all = "*";
+
+function concerns(event: OrgEvent): string[] {
+  if (event.kind.startsWith("release.")) return [all];
+  return event.install_id ? [event.install_id] : [];
+}
+
+async function readStatuses(signal: AbortSignal): Promise<Statuses> {
+  const found = new Map<string, InstallStatus>();
+  for await (const status of berth.list("/status", { signal })) found.set(status.install.id, status);
+  return found;
+}
+
+/** Reads page by page, and shows what is there meanwhile. */
+async function readCells(cache: QueryClient, signal: AbortSignal): Promise<Cells> {
+  const found = new Map<string, Map<string, Cell>>();
+  const first = cache.getQueryData(cellsKey) === undefined;
+  let count = 0;
+  for await (const cell of berth.list("/resources", { signal })) {
+    put(found, cell);
+    if (first && ++count % 1500 === 0) cache.setQueryData(cellsKey, new Map(found));
+  }
+  return found;
+}
+
+function put(into: Map<string, Map<string, Cell>>, cell: Cell): void {
+  if (cell.kind === "stack") return;
+  const of = into.get(cell.install.id);
+  if (of) of.set(cell.name, cell);
+  else into.set(cell.install.id, new Map([[cell.name, cell]]));
+}
+
+async function readAgain(cache: QueryClient, ids: string[]): Promise<void> {
+  const installs = ids.filter((id) => id !== all);
+  if (ids.length > many || installs.length < ids.length) {
+    await cache.invalidateQueries({ queryKey: statusKey });
+  } else {
+    try {
+      const fresh = await Promise.all(installs.map((id) => cache.fetchQuery({ ...statusOf(id), staleTime: 0 })));
+      cache.setQueryData<Statuses>(statusKey, (old) => old && new Map([...old, ...fresh.map((s) => [s.install.id, s] as const)]));
+    } catch {
+      await cache.invalidateQueries({ queryKey: statusKey }); // one is gone
+    }
+  }
+  if (ids.length > many) {
+    await cache.invalidateQueries({ queryKey: cellsKey });
+    return;
+  }
+  const found = new Map<string, Map<string, Cell>>();
+  await Promise.all(
+    installs.map(async (id) => {
+      try {
+        for await (const cell of berth.list("/resources", { query: { install: id } })) put(found, cell);
+      } catch {
+        // Gone, or not to be read any more: what is shown stays until the list is read again.
+      }
+    }),
+  );
+  cache.setQueryData<Cells>(cellsKey, (old) => old && new Map([...old, ...found]));
+}
+
+const statusOf = (install: string) => reading("/installs/{install}/status", { path: { install } });

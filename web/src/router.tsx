@@ -1,0 +1,48 @@
+// The pages and their URLs. What a page shows (filters, tab, line) stands in its URL; the
+// code of a page is loaded when it is first opened.
+import type { QueryClient } from "@tanstack/react-query";
+import { createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { appsRoutes } from "~/pages/apps/routes";
+import { flowRoutes } from "~/pages/flow/routes";
+import { installsRoutes } from "~/pages/installs/routes";
+import { runnersRoutes } from "~/pages/runners/routes";
+import { settingsRoutes } from "~/pages/settings/routes";
+import { inside, root, text } from "~/routes";
+import { Trouble } from "~/ui/Answer";
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: "/login",
+  validateSearch: (raw: Record<string, unknown>): { to?: string } => text(raw, "to"),
+  component: lazyRouteComponent(() => import("~/pages/login/Login"), "Login"),
+});
+
+const inbox = createRoute({
+  getParentRoute: () => inside,
+  path: "/",
+  beforeLoad: () => ({ crumbs: [{ name: "Inbox", href: "/" }] }),
+  component: lazyRouteComponent(() => import("~/pages/inbox/Inbox"), "Inbox"),
+});
+
+const routes = root.addChildren([
+  login,
+  inside.addChildren([inbox, ...installsRoutes, ...flowRoutes, ...appsRoutes, ...runnersRoutes, ...settingsRoutes]),
+]);
+
+export function newRouter(cache: QueryClient) {
+  return createRouter({
+    routeTree: routes,
+    basepath: "/ui",
+    context: { cache },
+    defaultPreload: "intent",
+    defaultPreloadStaleTime: 0,
+    scrollRestoration: true,
+    defaultErrorComponent: ({ error, reset }) => <Trouble error={error} retry={reset} />,
+  });
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof newRouter>;
+  }
+}

@@ -1,0 +1,17 @@
+import type { ReactNode } from "react";
+
+/** What is known of a thing, a line each; what is missing is left out. */
+export function Facts({ of }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
+  return (
+    <dl className="grid grid-cols-[minmax(7rem,auto)_1fr] gap-x-6 gap-y-1 py-2">
+      {of
+        .filter(([, value]) => value !== undefined && value !== null && value !== false && value !== "")
+        .map(([name, value]) => (
+          <div key={name} className="contents">
+            <dt className="text-dim">{name}</dt>
+            <dd className="min-w-0 break-words">{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
