@@ -18,7 +18,8 @@ import { type Graph, type GraphNode, pathOf, reasonsOf } from "./shape";
 
 /** How a node looks besides its name. */
 export interface Look {
-  tone: Tone;
+  /** None where nothing is deployed. */
+  tone?: Tone;
   word: string;
   /** A second line, such as the release. */
   detail?: string | undefined;
@@ -36,7 +37,7 @@ interface CanvasProps {
 type Box = Node<{ node: GraphNode; chosen: boolean }, "box">;
 type Line = Edge<{ path: string; lit: boolean }, "line">;
 
-const Looks = createContext<(node: GraphNode) => Look>(() => ({ tone: "unknown", word: "" }));
+const Looks = createContext<(node: GraphNode) => Look>(() => ({ word: "" }));
 
 export default function Canvas({ graph, label, look, chosen, onChoose }: CanvasProps) {
   const { nodes, edges } = useMemo(() => drawn(graph, chosen), [graph, chosen]);
@@ -116,7 +117,7 @@ function BoxNode({ data: { node, chosen } }: NodeProps<Box>) {
       data-chosen={chosen || undefined}
       className="flex h-full w-full cursor-pointer items-center gap-2 rounded-md border border-line-strong bg-ground px-2.5 text-sm hover:bg-hover data-chosen:border-accent data-chosen:bg-chosen"
     >
-      <Glyph tone={tone} />
+      {tone && <Glyph tone={tone} />}
       <span className="min-w-0 flex-1">
         <bdi className="block truncate leading-tight font-medium">{node.name}</bdi>
         <span className="block truncate text-xs leading-tight text-dim">{[word, detail].filter(Boolean).join(" · ")}</span>

@@ -49,7 +49,7 @@ export function GraphView({ graph, label, look, chosen, onChoose, aside, detail 
                   onClick={() => onChoose(n.name === chosen ? undefined : n.name)}
                   className="flex min-h-10 w-full items-center gap-2 px-2 py-1 text-left hover:bg-hover data-chosen:bg-chosen"
                 >
-                  <Glyph tone={tone} />
+                  {tone && <Glyph tone={tone} />}
                   <span className="min-w-0 flex-1">
                     <span className="flex gap-2">
                       <bdi className="truncate font-medium">{n.name}</bdi>

@@ -52,7 +52,7 @@ function Why({ install }: { install: string }) {
                   {item.deadline && (
                     <>
                       {" "}
-                      until <Time at={item.deadline} />
+                      ends <Time at={item.deadline} />
                     </>
                   )}
                   {item.retry_at && (
