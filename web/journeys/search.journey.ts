@@ -8,7 +8,7 @@ test("the search finds an install by a few letters and opens it", async () => {
   await settled(page);
   await page.keyboard.press("Control+k");
   const search = page.getByRole("combobox");
-  await search.fill("acm");
+  await search.fill("installs/acm");
   await page.getByRole("option", { name: /^acme/ }).first().waitFor();
   await axe(page);
   await page.keyboard.press("Enter");

@@ -114,11 +114,19 @@ export function PlanView({ objects, split, onSplit, at, onAt, onSeen }: PlanView
           {open ? "Fold all" : "Open all"}
         </Button>
         <div className="ml-auto flex items-center gap-1">
-          <Button look="quiet" onClick={() => step(-1)} title="Previous change (p)" aria-label="Previous change">
-            ↑ <kbd className="hidden font-mono text-xs text-dim sm:inline">p</kbd>
+          <Button look="quiet" onClick={() => step(-1)} title="Previous change (p)">
+            <span aria-hidden="true">↑</span>
+            <span className="sr-only">Previous change</span>
+            <kbd aria-hidden="true" className="hidden font-mono text-xs text-dim sm:inline">
+              p
+            </kbd>
           </Button>
-          <Button look="quiet" onClick={() => step(1)} title="Next change (n)" aria-label="Next change">
-            ↓ <kbd className="hidden font-mono text-xs text-dim sm:inline">n</kbd>
+          <Button look="quiet" onClick={() => step(1)} title="Next change (n)">
+            <span aria-hidden="true">↓</span>
+            <span className="sr-only">Next change</span>
+            <kbd aria-hidden="true" className="hidden font-mono text-xs text-dim sm:inline">
+              n
+            </kbd>
           </Button>
         </div>
       </div>
