@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults health-faults model model-planted registry-check policy-check tools
+.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check web build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults health-faults model model-planted registry-check policy-check tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -25,6 +25,7 @@ images_in() {
   git -C "$at" checkout -q --detach "$head"
   # These are fetched by npm, by their checksums.
   cp services/internal/reference/assets/*.js "$at/services/internal/reference/assets/"
+  [ ! -d .bin/npm ] || { mkdir -p "$at/.bin" && cp -a .bin/npm "$at/.bin/"; }
   mkdir -p .bin/images/packages "$at/.bin/images"
   cp -al "$PWD/.bin/images/packages" "$at/.bin/images/" 2>/dev/null || cp -a .bin/images/packages "$at/.bin/images/"
   (cd "$at" && dev/scripts/images.sh "$@")

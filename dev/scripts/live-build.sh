@@ -12,6 +12,7 @@ shift
 
 dev/scripts/need.sh go
 dev/scripts/assets.sh
+case " $* " in *' berth-ctl-api '*) dev/scripts/web.sh build ;; esac
 mkdir -p "$out" "$built"
 packages=()
 for executable in "$@"; do packages+=("$(package_of "$executable")"); done

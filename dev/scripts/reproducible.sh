@@ -10,6 +10,7 @@ shift 3
 
 dev/scripts/need.sh go
 dev/scripts/assets.sh
+case " $* " in *' berth-ctl-api '*) dev/scripts/web.sh build ;; esac
 
 # Whatever the shell has set, and each module with the versions of its own go.mod.
 export GOWORK=off CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOAMD64=v1 GOARM64=v8.0 GOFLAGS='' GOEXPERIMENT='' GOFIPS140=off

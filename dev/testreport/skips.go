@@ -10,7 +10,7 @@ import (
 )
 
 // engines are what a machine may lack so that a test skips.
-var engines = []string{"buildkit", "kubernetes", "namespaces", "npm", "oci", "openssh", "opentofu", "postgres", "pulumi", "root", "s3", "shells", "terraform", "terraform-second", "tilt"}
+var engines = []string{"buildkit", "chromium", "kubernetes", "namespaces", "npm", "oci", "openssh", "opentofu", "postgres", "pulumi", "root", "s3", "shells", "terraform", "terraform-second", "tilt"}
 
 // A skip is one line of the reviewed list: "ENGINE PACKAGE.TEST REASON".
 type skip struct {
