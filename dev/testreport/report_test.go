@@ -144,7 +144,7 @@ func TestParseSkips(t *testing.T) {
 		{
 			name:    "every fault is told",
 			in:      "luck a.TestB often\nroot TestB why\nroot a.TestB\n",
-			wantErr: "line 1: \"luck\" is none of buildkit, kubernetes, namespaces, npm, oci, openssh, opentofu, postgres, pulumi, root, s3, shells, terraform, terraform-second, tilt\nline 2: \"TestB\" is not PACKAGE.TEST\nline 3: a.TestB has no reason",
+			wantErr: "line 1: \"luck\" is none of buildkit, chromium, kubernetes, namespaces, npm, oci, openssh, opentofu, postgres, pulumi, root, s3, shells, terraform, terraform-second, tilt\nline 2: \"TestB\" is not PACKAGE.TEST\nline 3: a.TestB has no reason",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
