@@ -33,7 +33,7 @@ func TestDashboard(t *testing.T) {
 	stage := httptest.NewServer(s.stage())
 	defer stage.Close()
 	report := filepath.Join(t.TempDir(), "report.json")
-	args := []string{"run", "--config", "journeys/vitest.config.ts", "--reporter=json", "--outputFile=" + report}
+	args := []string{"run", "--config", "journeys/vitest.config.ts", "--reporter=default", "--reporter=json", "--outputFile.json=" + report}
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, vitest, append(args, strings.Fields(os.Getenv("BERTH_JOURNEYS"))...)...)
@@ -69,7 +69,7 @@ func TestDashboard(t *testing.T) {
 	if failed != nil && !t.Failed() {
 		t.Errorf("vitest: %v\n%s", failed, out)
 	}
-	t.Logf("%d journeys", ran)
+	t.Logf("%d journeys\n%s", ran, out) // with what they measured
 }
 
 // journey is how one of them went.
