@@ -73,6 +73,7 @@ var never = map[string][]string{
 var untyped = []string{
 	"accounts.kind", "drift_episodes.class", "drift_episodes.closed_by", "grants.role", "install_recipients.reason", "install_roles.kind", "installs.approval_option", "installs.stack_kind",
 	"keys.algorithm", "keys.purpose", "metric_series.kind", "policy_reports.answer", "policy_reports.side", "resources.drift", "runners.switch", "runners.trust",
+	"tokens.kind", // only queries tell sessions of browsers from tokens
 }
 
 // The database takes just the words that Go knows, and Go has a type for every
