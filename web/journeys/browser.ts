@@ -78,8 +78,9 @@ export async function logIn(page: Page): Promise<void> {
   await page.getByRole("navigation", { name: "Places" }).waitFor();
 }
 
-/** Waits until nothing of a page is being read, and its fonts are there. */
+/** Waits until a page is there, nothing of it is being read, and its fonts have come. */
 export async function settled(page: Page): Promise<void> {
+  await page.locator("main").first().waitFor(); // before it, there is nothing that could be read or listen to keys
   await expect.poll(() => page.getByRole("status", { name: "Loading" }).count(), { timeout: 20_000 }).toBe(0);
   await page.evaluate(() => document.fonts.ready);
 }

@@ -1,3 +1,4 @@
+import type { Page } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
 import { api, axe, berth, close, settled, visit } from "./browser";
 
@@ -27,6 +28,11 @@ async function proposed(component: string): Promise<Change> {
   return api("GET", `/changes/${found!.id}`);
 }
 
+/** Waits until the page lets one decide: it reads the plan and one's rights first. */
+async function decidable(page: Page): Promise<void> {
+  await page.getByRole("button", { name: /^Approve/, disabled: false }).waitFor();
+}
+
 test("a change is found, reviewed and approved by keyboard alone", async () => {
   const change = await proposed("one");
   const { page, wrong } = await visit("/");
@@ -38,6 +44,7 @@ test("a change is found, reviewed and approved by keyboard alone", async () => {
   await page.getByText(change.effect_digest).first().waitFor();
   await page.getByText("seen in a browser").first().waitFor();
   await axe(page);
+  await decidable(page);
   await page.keyboard.press("a");
   const dialog = page.getByRole("dialog");
   await dialog.waitFor();
@@ -72,6 +79,7 @@ test("of two people on one change, the slower one is told at once and cannot dec
   const change = await proposed("three");
   const slow = await visit(`/changes/${change.id}`);
   await settled(slow.page);
+  await decidable(slow.page);
   await slow.page.keyboard.press("a");
   await slow.page.getByRole("dialog").waitFor();
   await api("POST", `/changes/${change.id}/decisions`, { answer: "deny", effect_digest: change.effect_digest });
