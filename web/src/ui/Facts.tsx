@@ -7,11 +7,20 @@ export function Facts({ of }: { of: readonly (readonly [name: string, value: Rea
       {of
         .filter(([, value]) => value !== undefined && value !== null && value !== false && value !== "")
         .map(([name, value]) => (
-          <div key={name} className="contents">
-            <dt className="text-dim">{name}</dt>
-            <dd className="min-w-0 break-words">{value}</dd>
-          </div>
+          <Fact key={name} name={name}>
+            {value}
+          </Fact>
         ))}
     </dl>
+  );
+}
+
+/** One line of a list of facts that has a form of its own. */
+export function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt className="text-dim">{name}</dt>
+      <dd className="min-w-0 break-words">{children}</dd>
+    </>
   );
 }

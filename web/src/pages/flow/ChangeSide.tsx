@@ -6,6 +6,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { reading } from "~/api/client";
 import { Command, Id } from "~/ui/Copy";
+import { Fact } from "~/ui/Facts";
 import { Glyph, State, type Tone, wordOf } from "~/ui/State";
 import { Time } from "~/ui/Time";
 import { Visible } from "~/ui/Visible";
@@ -176,15 +177,6 @@ function Why({ change }: { change: Change }) {
         )}
       </dl>
     </Part>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <>
-      <dt className="text-dim">{name}</dt>
-      <dd className="min-w-0 break-words">{children}</dd>
-    </>
   );
 }
 

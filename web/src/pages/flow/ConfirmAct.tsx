@@ -1,10 +1,11 @@
 // Asks before something is done, and shows the command that does the same.
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { Trouble } from "~/ui/Answer";
 import { Button } from "~/ui/Button";
 import { Command } from "~/ui/Copy";
 import { Dialog } from "~/ui/Dialog";
+import { useReadAgain } from "./useReadAgain";
 
 export interface ActProps {
   title: string;
@@ -19,15 +20,11 @@ export interface ActProps {
 }
 
 export default function ConfirmAct({ title, text, verb, command, danger = false, notes = false, run, onClose }: ActProps) {
-  const cache = useQueryClient();
   const [note, setNote] = useState("");
   const act = useMutation({
     mutationFn: () => run(note.trim()),
     onSuccess: onClose,
-    onSettled: () =>
-      cache.invalidateQueries({
-        predicate: ({ queryKey: [path] }) => typeof path === "string" && /^\/(changes|workflows|steps)/.test(path),
-      }),
+    onSettled: useReadAgain(),
   });
   return (
     <Dialog title={title} onClose={onClose}>

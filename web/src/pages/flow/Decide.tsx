@@ -1,10 +1,9 @@
 // The foot of a review: how much was looked at, a note, and the decision.
 import { Problem } from "@berth/client";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { berth, reading } from "~/api/client";
-import { whyNot } from "~/api/may";
 import { useShortcuts } from "~/frame/shortcuts";
 import { Button } from "~/ui/Button";
 import { Command } from "~/ui/Copy";
@@ -12,6 +11,8 @@ import { State } from "~/ui/State";
 import type { Change } from "./Change";
 import { Says } from "./Decisions";
 import type { Decidable } from "./standing";
+import { useReadAgain } from "./useReadAgain";
+import { readingRights, useWhyNot } from "./WorkflowActions";
 
 const Confirm = lazy(() => import("./ConfirmDecision"));
 
@@ -31,9 +32,7 @@ interface DecideProps {
 }
 
 export function Decide({ change, shown, standing, looked, total, ready, onTake }: DecideProps) {
-  const cache = useQueryClient();
-  const me = useQuery(reading("/me"));
-  const install = useQuery(reading("/installs/{install}", { path: { install: change.install.name } }));
+  const not = useWhyNot(change.install.name);
   const [note, setNote] = useState("");
   const [asks, setAsks] = useState<"approve" | "deny">();
   const decide = useMutation({
@@ -49,14 +48,10 @@ export function Decide({ change, shown, standing, looked, total, ready, onTake }
       }),
     onSuccess: () => setAsks(undefined),
     // Also when it was refused: somebody was faster, or the plan is another.
-    onSettled: () =>
-      cache.invalidateQueries({
-        predicate: ({ queryKey: [path] }) => typeof path === "string" && /^\/(changes|workflows|steps)/.test(path),
-      }),
+    onSettled: useReadAgain(),
   });
 
-  const place = install.data && { install: install.data.id, app: install.data.app.id, customer: install.data.customer.id };
-  const role = me.data && place ? whyNot(me.data.grants, "changes:decide", place) : "Reading what you may do.";
+  const role = not("changes:decide");
   const refused = !standing.can ? standing.why : !ready ? "The plan is not on the screen yet." : role;
   const ask = (answer: "approve" | "deny") => {
     decide.reset();
@@ -84,7 +79,7 @@ export function Decide({ change, shown, standing, looked, total, ready, onTake }
         </span>{" "}
         <span className="text-dim">looked at</span>
       </p>
-      {role && me.data && place ? (
+      {role && role !== readingRights ? (
         <p className="min-w-0 flex-1 text-dim">Deciding {role}.</p>
       ) : (
         <input

@@ -1,11 +1,12 @@
 // One step: how it stands, who can end its wait, what it did, and its log.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { berth, type Answer as Got, reading } from "~/api/client";
 import { Button } from "~/ui/Button";
 import { Command } from "~/ui/Copy";
 import { counts } from "~/ui/counts";
+import { Fact } from "~/ui/Facts";
 import { Name } from "~/ui/Name";
 import { State, toneOf, wordOf } from "~/ui/State";
 import { Time, Took } from "~/ui/Time";
@@ -259,14 +260,5 @@ export function StepPanel({ workflow, step, steps, why, search, onSearch }: Step
       )}
       <Suspense>{act && <ConfirmAct {...act} onClose={() => setAct(undefined)} />}</Suspense>
     </section>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <>
-      <dt className="text-dim">{name}</dt>
-      <dd className="min-w-0 break-words">{children}</dd>
-    </>
   );
 }

@@ -11,6 +11,9 @@ const ConfirmAct = lazy(() => import("./ConfirmAct"));
 
 export type Act = Omit<ActProps, "onClose">;
 
+/** Why one may not do anything yet. */
+export const readingRights = "Reading what you may do.";
+
 /** Why one may not do something with an install; undefined when one may. */
 export function useWhyNot(install: string) {
   const me = useQuery(reading("/me"));
@@ -18,7 +21,7 @@ export function useWhyNot(install: string) {
   return (right: Parameters<typeof whyNot>[1]): string | undefined =>
     me.data && found.data
       ? whyNot(me.data.grants, right, { install: found.data.id, app: found.data.app.id, customer: found.data.customer.id })
-      : "Reading what you may do.";
+      : readingRights;
 }
 
 export function WorkflowActions({ workflow }: { workflow: Workflow }) {
