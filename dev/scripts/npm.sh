@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the npm packages that a folder's package-lock.json names, once for
 # each lock, without running their scripts, and prints where their executables
-# are. Usage: npm.sh FOLDER
+# are. With link, the folder has them as node_modules, where Node and editors look.
+# Usage: npm.sh FOLDER [link]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -23,5 +24,9 @@ if [ ! -e "$to/installed" ]; then
     exit 1
   fi
   touch "$to/installed"
+fi
+if [ "${2:-}" = link ]; then
+  [ -L "$folder/node_modules" ] || rm -rf "$folder/node_modules"
+  ln -sfn "$to/node_modules" "$folder/node_modules"
 fi
 echo "$to/node_modules/.bin"

@@ -8,12 +8,9 @@ cd "$(dirname "$0")/../.."
 
 build() {
   local packages
-  packages=$(dev/scripts/npm.sh sdk/typescript)
+  packages=$(dev/scripts/npm.sh sdk/typescript link)
   exec 8>.bin/sdk.lock
   flock 8 # two at once would mix their files
-  # Node and editors look for packages in the folder itself.
-  [ -L sdk/typescript/node_modules ] || rm -rf sdk/typescript/node_modules
-  ln -sfn "$(dirname "$packages")" sdk/typescript/node_modules
   (cd sdk/typescript && "$packages/tsc")
   exec 8>&-
 }

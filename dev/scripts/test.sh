@@ -24,7 +24,7 @@ cd "$(dirname "$0")/../.."
 readonly workspace='./pkg/... ./services/... ./runner/... ./cli/...'
 
 # Tests share with the executables what is compiled: only the race detector needs C.
-flags=() packages=() cgo=0
+flags=() packages=() detector=() cgo=0
 for arg in "$@"; do
   case $arg in
   ./*) packages+=("$arg") ;;
@@ -45,7 +45,7 @@ if [ -n "${RACE:-}" ]; then
   cgo=1
   # Else each process with the detector waits for a second before it ends.
   export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
-  flags+=(-race)
+  detector=(-race)
 fi
 BERTH_TERRAFORM=$(dev/scripts/need.sh terraform)
 export BERTH_TERRAFORM
@@ -163,15 +163,7 @@ mkdir -p .bin/tools
 
 # Never from Go's cache (-count=1): it does not know of the executables, of
 # Postgres or of Terraform. Vet is a step of its own, and no debugger reads these executables.
-go_test() { CGO_ENABLED=$cgo dev/scripts/in-memory.sh go test -json -count=1 -vet=off -ldflags=-w -timeout 45m "${flags[@]}" "$@"; }
-
-# without_race turns the detector off for what follows, unless all is to have it.
-without_race() {
-  [ "$race" = 1 ] || return 0
-  local flag kept=()
-  for flag in "${flags[@]}"; do [ "$flag" = -race ] || kept+=("$flag"); done
-  flags=("${kept[@]}") cgo=0
-}
+go_test() { CGO_ENABLED=$cgo dev/scripts/in-memory.sh go test -json -count=1 -vet=off -ldflags=-w -timeout 45m "${detector[@]}" "${flags[@]}" "$@"; }
 
 # run ends what it began also after a failure, which the report counts.
 run() {
@@ -200,7 +192,7 @@ run() {
     CGO_ENABLED=0 go test -json -count=1 -vet=off -run 'TestHostile|TestBombs' ./pkg/appconfig/check ./pkg/interpolate || status=1
   fi
   [ "$race" != 1 ] || BERTH_LIBEXEC=$PWD/.bin/race go_test -parallel "$at_once" -run "$raced" "$e2e" || status=1
-  without_race
+  [ "$race" != 1 ] || detector=() cgo=0
   go_test -parallel "$at_once" ${deploys:+-skip "$there"} "$e2e" || status=1
   [ -z "$deploying" ] || test_deployed "$deploying" || status=1
   (cd dev && GOWORK=off CGO_ENABLED=0 go test -json ./...) || status=1

@@ -9,19 +9,10 @@ cd "$(dirname "$0")/../.."
 
 readonly to=services/ctl-api/internal/web/dist/pages
 
-# packages gets what web/ needs, and prints where its executables are.
-packages() {
-  local bin
-  bin=$(dev/scripts/npm.sh web) || return
-  # Node and editors look for packages in the folder itself.
-  [ -L web/node_modules ] || rm -rf web/node_modules
-  ln -sfn "$(dirname "$bin")" web/node_modules
-  echo "$bin"
-}
-
 # sources is the hash of all that goes into the pages.
 sources() {
-  { find web sdk/typescript/src -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' -not -name '*.test.*' && echo dev/scripts/web.sh; } |
+  { find web/src web/public web/scripts sdk/typescript/src -type f -not -name '*.test.*' &&
+    printf '%s\n' dev/scripts/web.sh web/{index.html,vite.config.ts,tsconfig.json,package.json,package-lock.json}; } |
     LC_ALL=C sort | xargs -d '\n' sha256sum | sha256sum | cut -c1-32
 }
 
@@ -33,7 +24,7 @@ build() {
   hash=$(sources)
   [ "$(cat "$to/hash" 2>/dev/null || true)" != "$hash" ] || return 0
   echo "making the dashboard" >&2
-  bin=$(packages 6>&-) || return
+  bin=$(dev/scripts/npm.sh web link 6>&-)
   out=$PWD/.bin/web
   rm -rf "$out"
   if ! (cd web && BERTH_WEB_OUT=$out "$bin/vite" build --logLevel warn) >.bin/web.log 2>&1; then
@@ -53,7 +44,7 @@ build() {
 case ${1:-} in
 build) build ;;
 check)
-  bin=$(packages) || exit
+  bin=$(dev/scripts/npm.sh web link)
   cd web
   "$bin/tsc" --noEmit
   "$bin/eslint" --max-warnings 0 .
@@ -62,7 +53,7 @@ check)
   "$bin/vitest" run --reporter=dot
   ;;
 dev)
-  bin=$(packages) || exit
+  bin=$(dev/scripts/npm.sh web link)
   cd web
   exec "$bin/vite"
   ;;

@@ -51,7 +51,7 @@ var looks = map[Tone]struct{ light, dark, glyph string }{
 // most is how many characters of a line fit into a box.
 const most = 22
 
-// SVG draws a graph, for light and dark pages alike. It has no script and loads nothing.
+// SVG places a graph and draws it.
 func SVG(title string, nodes []Node, arrows []Arrow) string {
 	names, edges := make([]string, len(nodes)), make([]Edge, len(arrows))
 	for i, n := range nodes {
@@ -60,7 +60,13 @@ func SVG(title string, nodes []Node, arrows []Arrow) string {
 	for i, a := range arrows {
 		edges[i] = a.Edge
 	}
-	l := Lay(names, edges)
+	return Draw(title, Lay(names, edges), nodes, arrows)
+}
+
+// Draw draws a graph by its layout, for light and dark pages alike: no script, and nothing
+// is loaded. The layout has a box for each node and a line for each arrow; one without points
+// is left out.
+func Draw(title string, l Layout, nodes []Node, arrows []Arrow) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"13\">\n",
 		l.Width, l.Height, l.Width, l.Height)

@@ -41,8 +41,11 @@ type Client struct {
 
 // OnThisMachine tells whether the control plane is on this machine, and so reaches
 // what this machine reaches.
-func (c *Client) OnThisMachine() bool {
-	u, err := url.Parse(c.opts.URL)
+func (c *Client) OnThisMachine() bool { return OnThisMachine(c.opts.URL) }
+
+// OnThisMachine tells whether an address leads to this machine.
+func OnThisMachine(address string) bool {
+	u, err := url.Parse(address)
 	if err != nil {
 		return false
 	}

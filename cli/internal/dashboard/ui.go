@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"html"
-	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -47,7 +46,7 @@ Without a browser on this machine, or when the output is no terminal, it prints 
 		if err != nil {
 			return err
 		}
-		if here, err := onlyHere(c, link.URL); err == nil && here {
+		if api.OnThisMachine(link.URL) && !client.OnThisMachine() {
 			output.Println(c.Err, "! the link leads to the control plane's own machine; an operator sets BERTH_DASHBOARD_URL to the address of the dashboard")
 		}
 		if c.ForPrograms() {
@@ -68,23 +67,6 @@ Without a browser on this machine, or when the output is no terminal, it prints 
 		return err
 	})
 	return cmd
-}
-
-// onlyHere tells whether a link leads to this machine, and the control plane is elsewhere.
-func onlyHere(c *command.CLI, link string) (bool, error) {
-	target, err := c.Target()
-	if err != nil {
-		return false, err
-	}
-	loopback := func(address string) bool {
-		u, err := url.Parse(address)
-		if err != nil {
-			return false
-		}
-		ip, err := netip.ParseAddr(u.Hostname())
-		return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
-	}
-	return loopback(link) && !loopback(target.URL), nil
 }
 
 // pageFor writes a page that only its owner can read, and that leads to the link: others

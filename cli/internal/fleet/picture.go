@@ -1,27 +1,28 @@
 package fleet
 
 import (
+	"errors"
+
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/drawing"
 )
 
-// picture draws the graph of an install, with how each resource is. What the server says is
-// text in it.
-func picture(install string, g ctlapi.Graph) string {
+// picture draws the graph of an install as the API places it, with how each resource is.
+// What the server says is text in it.
+func picture(install string, g ctlapi.Graph) (string, error) {
+	if len(g.Layout.Boxes) != len(g.Nodes) || len(g.Layout.Lines) != len(g.Edges) {
+		return "", errors.New("the control plane answers no place in a picture for each resource: update it")
+	}
+	l := drawing.Layout{Width: g.Layout.Width, Height: g.Layout.Height}
 	var nodes []drawing.Node
-	for _, n := range g.Nodes {
+	for i, n := range g.Nodes {
 		word, tone := standing(n)
 		nodes = append(nodes, drawing.Node{Name: n.Name, Title: n.Name, Text: n.Type, State: word, Tone: tone})
-	}
-	needs := map[string]bool{}
-	for _, e := range g.Edges {
-		needs[e.From] = needs[e.From] || !ordered(e)
+		box := g.Layout.Boxes[i]
+		l.Nodes = append(l.Nodes, drawing.Box{Point: drawing.Point{X: box.X, Y: box.Y}, Width: box.Width, Height: box.Height})
 	}
 	var arrows []drawing.Arrow
-	for _, e := range g.Edges {
-		if ordered(e) && needs[e.From] {
-			continue // others lead the same way
-		}
+	for i, e := range g.Edges {
 		arrow := drawing.Arrow{Edge: drawing.Edge{From: e.From, To: e.To}, Implied: true}
 		for _, r := range e.Reasons {
 			arrow.Implied = arrow.Implied && r.Kind != ctlapi.GraphReasonKindDependencies && r.Kind != ctlapi.GraphReasonKindOrder
@@ -30,13 +31,13 @@ func picture(install string, g ctlapi.Graph) string {
 			}
 		}
 		arrows = append(arrows, arrow)
+		var points []drawing.Point
+		for _, p := range g.Layout.Lines[i] {
+			points = append(points, drawing.Point(p))
+		}
+		l.Lines = append(l.Lines, points)
 	}
-	return drawing.SVG("Resources of "+install, nodes, arrows)
-}
-
-// ordered tells whether a need is only that the sandbox comes first.
-func ordered(e ctlapi.GraphEdge) bool {
-	return len(e.Reasons) > 0 && e.Reasons[0].Kind == ctlapi.GraphReasonKindOrder
+	return drawing.Draw("Resources of "+install, l, nodes, arrows), nil
 }
 
 // standing is how a resource is, in a word: its health once it is live.

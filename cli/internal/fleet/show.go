@@ -78,7 +78,11 @@ func InstallGraph(c *command.CLI) *cobra.Command {
 			return err
 		}
 		if *svg {
-			_, err := io.WriteString(c.Out, picture(args[0], *graph))
+			svg, err := picture(args[0], *graph)
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(c.Out, svg)
 			return err
 		}
 		if o, err := c.Format(); err != nil || o.Format == output.JSON || o.Format == output.YAML {
