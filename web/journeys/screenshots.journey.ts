@@ -5,7 +5,7 @@ import { api, close, settled, visit } from "./browser";
 
 afterAll(close);
 
-const folder = process.env["BERTH_SCREENSHOTS"];
+const folder = process.env["BERTH_SCREENSHOTS"] ?? "";
 
 async function paths(): Promise<Record<string, string>> {
   const first = async (list: string) => (await api<{ items: { id: string }[] }>("GET", list)).items[0]?.id;
@@ -28,18 +28,14 @@ async function paths(): Promise<Record<string, string>> {
   };
 }
 
-test.runIf(folder)(
-  "each page, light and dark, wide and on a phone",
-  async () => {
-    for (const [name, path] of Object.entries(await paths())) {
-      for (const [look, options] of Object.entries({ light: {}, dark: { dark: true }, phone: { width: 375, height: 812 } })) {
-        const { page, context } = await visit(path, options);
-        await settled(page);
-        await page.waitForTimeout(700);
-        await page.screenshot({ path: join(folder!, `${name}-${look}.png`) });
-        await context.close();
-      }
+test("each page, light and dark, wide and on a phone", async () => {
+  for (const [name, path] of Object.entries(await paths())) {
+    for (const [look, options] of Object.entries({ light: {}, dark: { dark: true }, phone: { width: 375, height: 812 } })) {
+      const { page, context } = await visit(path, options);
+      await settled(page);
+      await page.waitForTimeout(700);
+      await page.screenshot({ path: join(folder, `${name}-${look}.png`) });
+      await context.close();
     }
-  },
-  600_000,
-);
+  }
+}, 600_000);

@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     root: import.meta.dirname,
     include: ["*.journey.ts"],
+    exclude: process.env["BERTH_SCREENSHOTS"] ? [] : ["screenshots.journey.ts"],
     fileParallelism: false,
     testTimeout: 90_000,
     hookTimeout: 60_000,
