@@ -14,8 +14,9 @@
 # They also get a real S3 server (s3.sh) and public charts (public.sh); chosen packages
 # if they are there.
 #
-# RACE=1 turns the race detector on in the tests. The executables that they start have it in
-# some of the end-to-end tests, which run twice; RACE=all gives it to all executables.
+# RACE=1 turns the race detector on, in a run of everything for what has concurrency: not for the command
+# line and the engine, which do one job for one caller. The executables that tests start have it in
+# some of the end-to-end tests, which run twice. RACE=all gives it to all tests and executables.
 #
 # BERTH_TEST_EVENTS=FILE keeps what `go test -json` printed, with the time of each test.
 set -euo pipefail
@@ -187,7 +188,16 @@ run() {
   local others
   others=$(go list "${packages[@]}" | grep -vFx "$e2e")
   mapfile -t packages <<<"$others"
+  local without=()
+  if [ "$race" = 1 ]; then
+    readonly alone='/berth/(cli|runner/engine|runner/cmd/engine)(/|$)'
+    mapfile -t without < <(printf '%s\n' "${packages[@]}" | grep -E "$alone")
+    mapfile -t packages < <(printf '%s\n' "${packages[@]}" | grep -vE "$alone")
+  fi
   go_test -parallel "$at_once" "${packages[@]}" || status=1
+  if [ ${#without[@]} != 0 ]; then
+    (detector=() cgo=0 && go_test -parallel "$at_once" "${without[@]}") || status=1
+  fi
   if [ -n "${RACE:-}" ]; then # which leaves these out
     CGO_ENABLED=0 go test -json -count=1 -vet=off -run 'TestHostile|TestBombs' ./pkg/appconfig/check ./pkg/interpolate || status=1
   fi
