@@ -21,10 +21,18 @@ import (
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	chromium := chromiumOf(t)
-	s := start(t)
-	in := s.probe("acme")
-	in.change("seen in a browser")
-	in.deploy(false, "one", "two", "three")
+	var s *system
+	app := ""
+	if os.Getenv("BERTH_SCREENSHOTS") != "" {
+		s = start(t, "TF_CLI_CONFIG_FILE="+worldMirror(t))
+		s.fleet()
+	} else {
+		s = start(t)
+		in := s.probe("acme")
+		in.change("seen in a browser")
+		in.deploy(false, "one", "two", "three")
+		app = in.app
+	}
 	bin, err := exec.Command("../../dev/scripts/npm.sh", "web").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +48,7 @@ func TestDashboard(t *testing.T) {
 	cmd.Dir = "../../web"
 	cmd.Env = append(os.Environ(),
 		"BERTH_URL="+s.api, "BERTH_TOKEN="+s.token(), "BERTH_BIN="+filepath.Join(s.bin, "berth"), "BERTH_CONTEXT=", "BERTH_ORG=",
-		"BERTH_STAGE="+stage.URL, "BERTH_CHROMIUM="+chromium, "BERTH_APP="+in.app)
+		"BERTH_STAGE="+stage.URL, "BERTH_CHROMIUM="+chromium, "BERTH_APP="+app)
 	out, failed := cmd.CombinedOutput()
 	raw, err := os.ReadFile(report)
 	if err != nil {

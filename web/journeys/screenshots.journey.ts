@@ -1,41 +1,93 @@
-// Takes the screenshots of docs/screenshots; only where BERTH_SCREENSHOTS names the folder.
+// Takes the pictures of docs/screenshots; only where BERTH_SCREENSHOTS names the folder. The
+// fleet that they show is made by services/e2e (dashboard_fleet_test.go).
 import { join } from "node:path";
 import { afterAll, test } from "vitest";
-import { api, close, settled, visit } from "./browser";
+import type { Page } from "playwright-core";
+import { api, berth, close, settled, visit } from "./browser";
 
 afterAll(close);
 
 const folder = process.env["BERTH_SCREENSHOTS"] ?? "";
 
-async function paths(): Promise<Record<string, string>> {
-  const first = async (list: string) => (await api<{ items: { id: string }[] }>("GET", list)).items[0]?.id;
-  const [runner, workflow, change] = await Promise.all([first("/runners"), first("/workflows"), first("/changes?state=proposed")]);
-  return {
-    inbox: "/",
-    installs: "/installs",
-    install: "/installs/acme",
-    workflow: `/workflows/${workflow}`,
-    change: `/changes/${change}`,
-    apps: "/apps",
-    app: "/apps/probe",
-    runners: "/runners",
-    runner: `/runners/${runner}`,
-    members: "/settings/members",
-    tokens: "/settings/tokens",
-    sessions: "/settings/sessions",
-    webhooks: "/settings/webhooks",
-    chain: "/settings/chain",
-  };
+interface Shot {
+  name: string;
+  path: string;
+  phone?: boolean;
+  /** What is done on the page before the picture. */
+  first?: (page: Page) => Promise<unknown>;
 }
 
-test("each page, light and dark, wide and on a phone", async () => {
-  for (const [name, path] of Object.entries(await paths())) {
-    for (const [look, options] of Object.entries({ light: {}, dark: { dark: true }, phone: { width: 375, height: 812 } })) {
-      const { page, context } = await visit(path, options);
-      await settled(page);
-      await page.waitForTimeout(700);
-      await page.screenshot({ path: join(folder, `${name}-${look}.png`) });
-      await context.close();
+async function items<T>(list: string): Promise<T[]> {
+  return (await api<{ items: T[] }>("GET", list)).items;
+}
+
+interface Step {
+  name: string;
+  state: string;
+  change?: { id: string };
+}
+
+async function shots(): Promise<Shot[]> {
+  const workflow = async (install: string) => (await items<{ id: string }>(`/workflows?install=${install}&limit=1`))[0]!.id;
+  const [waiting, failed, runners] = await Promise.all([workflow("acme"), workflow("initech"), items<{ id: string; install?: { name: string } }>("/runners")]);
+  const step = async (id: string, name: string) =>
+    (await api<{ steps: Step[] }>("GET", `/workflows/${id}`)).steps.find((s) => s.name === name)?.change?.id;
+  const [proposed, broken] = await Promise.all([step(waiting, "component/api"), step(failed, "component/worker")]);
+  const log = (await api<{ apply_stream?: string; streams?: string[] }>("GET", `/changes/${broken}`)) as Record<string, unknown>;
+  const stream = /str_[0-9a-z]+/.exec(JSON.stringify(log["apply"] ?? log))?.[0];
+  await berth("members", "add", "grace@example.com", "--role", "approver").catch(() => "");
+  await berth("members", "add", "linus@example.com", "--role", "viewer").catch(() => "");
+  return [
+    { name: "inbox", path: "/", phone: true },
+    { name: "installs", path: "/installs", phone: true },
+    { name: "install", path: "/installs/acme", phone: true },
+    { name: "install-timeline", path: "/installs/umbrella?tab=timeline" },
+    { name: "install-drift", path: "/installs/umbrella?tab=drift" },
+    { name: "install-inputs", path: "/installs/acme?tab=inputs" },
+    { name: "install-checks", path: "/installs/globex?tab=checks" },
+    { name: "install-readme", path: "/installs/acme?tab=readme" },
+    { name: "workflow", path: `/workflows/${waiting}`, phone: true },
+    { name: "workflow-failed", path: `/workflows/${failed}` },
+    { name: "change", path: `/changes/${proposed}`, phone: true },
+    { name: "change-failed", path: `/changes/${broken}` },
+    ...(stream ? [{ name: "log", path: `/logs/${stream}` }] : []),
+    { name: "apps", path: "/apps" },
+    { name: "app", path: "/apps/relay" },
+    { name: "app-releases", path: "/apps/relay?tab=releases" },
+    { name: "app-builds", path: "/apps/relay?tab=builds" },
+    { name: "runners", path: "/runners" },
+    { name: "runner", path: `/runners/${runners[0]!.id}` },
+    { name: "members", path: "/settings/members" },
+    { name: "tokens", path: "/settings/tokens" },
+    { name: "sessions", path: "/settings/sessions" },
+    { name: "customers", path: "/settings/customers" },
+    { name: "webhooks", path: "/settings/webhooks" },
+    { name: "chain", path: "/settings/chain" },
+    {
+      name: "search",
+      path: "/installs",
+      first: async (page) => {
+        await page.keyboard.press("Control+k");
+        await page.getByRole("combobox", { name: /search/i }).fill("ac");
+      },
+    },
+  ];
+}
+
+test(
+  "each page, light and dark, and the most used on a phone",
+  async () => {
+    for (const shot of await shots()) {
+      for (const [look, options] of Object.entries({ light: {}, dark: { dark: true }, phone: { width: 375, height: 812 } })) {
+        if (look === "phone" && !shot.phone) continue;
+        const { page, context } = await visit(shot.path, options);
+        await settled(page);
+        await shot.first?.(page);
+        await page.waitForTimeout(1000); // what fades in
+        await page.screenshot({ path: join(folder, `${shot.name}-${look}.png`) });
+        await context.close();
+      }
     }
-  }
-}, 600_000);
+  },
+  900_000,
+);

@@ -38,15 +38,17 @@ type Judged struct {
 // the verdicts. next is when it should be called again even if nothing is
 // reported: when the first of them would fall silent; zero when none can.
 //
-// A component with a probe has that probe's verdict, as soon as it has reported;
+// A component with probes has the worst verdict of those, as soon as one has reported;
 // all else has the worst of the checks. An install that is not live has no
 // verdicts.
 func Judge(ctx context.Context, tx *database.Tx, j Judged) (next time.Time, err error) {
 	if j.Install.State != model.InstallLive {
 		return time.Time{}, setResources(ctx, tx, ctldb.SetResourceHealthParams{InstallID: j.Install.ID, Health: model.Unknown, Probed: []string{}})
 	}
-	var verdicts []model.Verdict
-	names, probed := []string{}, []string{} // not nil: NULL matches nothing
+	var verdicts []model.Verdict                // of the checks
+	names, probed := []string{}, []string{}     // not nil: NULL matches nothing
+	ofResource := map[string][]model.Verdict{}  // of probes of objects, by the resource's id
+	ofComponent := map[string][]model.Verdict{} // of probes that the app writes, by the component's name
 	for _, s := range append(checks(j.App), probesOf(j.App, j.Probes)...) {
 		v, silentAt, err := judgeOne(ctx, tx, j, s)
 		if err != nil {
@@ -54,13 +56,12 @@ func Judge(ctx context.Context, tx *database.Tx, j Judged) (next time.Time, err 
 		}
 		names = append(names, s.name)
 		switch {
+		case s.component != "":
+			ofComponent[s.component] = append(ofComponent[s.component], v)
 		case s.probes == "":
 			verdicts = append(verdicts, v)
 		case v != "":
-			probed = append(probed, s.probes)
-			if err := tx.SetProbedHealth(ctx, ctldb.SetProbedHealthParams{ID: s.probes, Health: v}); err != nil {
-				return time.Time{}, fmt.Errorf("set health of %s: %w", s.name, err)
-			}
+			ofResource[s.probes] = append(ofResource[s.probes], v)
 		}
 		if !silentAt.IsZero() && (next.IsZero() || silentAt.Before(next)) {
 			next = silentAt
@@ -68,6 +69,23 @@ func Judge(ctx context.Context, tx *database.Tx, j Judged) (next time.Time, err 
 	}
 	if err := tx.DropChecks(ctx, ctldb.DropChecksParams{InstallID: j.Install.ID, Present: names}); err != nil {
 		return time.Time{}, fmt.Errorf("drop checks: %w", err)
+	}
+	if len(ofComponent) > 0 {
+		resources, err := tx.ResourcesOfInstall(ctx, j.Install.ID)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("read resources: %w", err)
+		}
+		for _, r := range resources {
+			if own := ofComponent[r.Name]; r.Kind == model.KindComponent && len(own) > 0 {
+				ofResource[r.ID] = append(ofResource[r.ID], own...)
+			}
+		}
+	}
+	for id, own := range ofResource {
+		probed = append(probed, id)
+		if err := tx.SetProbedHealth(ctx, ctldb.SetProbedHealthParams{ID: id, Health: verdict.Worst(own)}); err != nil {
+			return time.Time{}, fmt.Errorf("set health of %s: %w", id, err)
+		}
 	}
 	return next, setResources(ctx, tx, ctldb.SetResourceHealthParams{InstallID: j.Install.ID, Health: verdict.Worst(verdicts), Probed: probed})
 }
@@ -77,12 +95,20 @@ func Judge(ctx context.Context, tx *database.Tx, j Judged) (next time.Time, err 
 type source struct {
 	name  string
 	rules verdict.Rules
-	// probes is the id of the resource that a probe looks at.
+	// probes is the id of the resource whose objects a probe looks at.
 	probes string
+	// component is the name of the component that a probe which the app writes is about.
+	component string
 }
 
 func checks(app *appconfig.App) []source {
 	var all []source
+	ofProbe := map[string]string{}
+	for i := range app.Components {
+		for _, a := range app.Components[i].ProbeActions() {
+			ofProbe[a.Name] = app.Components[i].Name
+		}
+	}
 	for i := range app.Actions {
 		a := &app.Actions[i]
 		check, ok := a.HealthCheck()
@@ -95,7 +121,7 @@ func checks(app *appconfig.App) []source {
 				crons = append(crons, t.CronSchedule)
 			}
 		}
-		all = append(all, source{name: a.Name, rules: verdict.Rules{
+		all = append(all, source{name: a.Name, component: ofProbe[a.Name], rules: verdict.Rules{
 			UnhealthyAfter: check.UnhealthyAfter, HealthyAfter: check.HealthyAfter, SilentAfter: verdict.Silence(crons, a.Timeout.Std()),
 		}})
 	}

@@ -158,6 +158,44 @@ func TestAppProbeOfWhatNobodyKnows(t *testing.T) {
 	w.want(map[string]string{"ready": got["check probe.web.ready"], "look": got["check look"]}, map[string]string{"ready": "unknown", "look": "healthy"})
 }
 
+// A probe that an app writes is about its component, as one of objects is; where a component
+// has several, the worst counts.
+func TestAppProbeJudgesItsComponent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	app := &appconfig.App{
+		Components: []appconfig.Component{{Name: "web", Health: &appconfig.ComponentHealth{Probes: []map[string]string{
+			{"type": "http", "name": "ready", "target": "http://web.internal/ready"}, {"type": "tcp", "name": "open", "target": "web.internal:80"},
+		}}}},
+		Actions: []appconfig.Action{{Name: "answers", Labels: map[string]string{"type": "health-check"}}},
+	}
+	app.Actions = append(app.Actions, app.Components[0].ProbeActions()...)
+	look := func(ready, open, answers string) map[string]string {
+		for range 3 {
+			w.report("probe.web.ready", ready)
+			w.report("probe.web.open", open)
+			w.report("answers", answers)
+		}
+		got := w.judge(app)
+		return map[string]string{"web": got["web"], "data": got["data"]}
+	}
+	w.want(look("succeeded", "succeeded", "succeeded"), map[string]string{"web": "healthy", "data": "healthy"})
+	w.want(look("failed", "succeeded", "succeeded"), map[string]string{"web": "unhealthy", "data": "healthy"})
+	w.want(look("succeeded", "succeeded", "failed"), map[string]string{"web": "healthy", "data": "unhealthy"})
+
+	// With one of objects too.
+	probe := jobspec.Probe{Kind: jobspec.KindHelmChart, Resource: jobspec.Resource{ID: w.chart, Kind: "component", Name: "web"}}
+	w.report("component/web", "succeeded")
+	if got := w.judge(app, probe); got["web"] != "healthy" {
+		t.Errorf("web is %s", got["web"])
+	}
+	w.report("probe.web.open", "failed")
+	w.report("probe.web.open", "failed")
+	if got := w.judge(app, probe); got["web"] != "unhealthy" {
+		t.Errorf("web is %s, with healthy objects and a port that is closed", got["web"])
+	}
+}
+
 func TestSilentProbeIsUnknown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
