@@ -127,7 +127,7 @@ func (s *system) relay(name string) *install {
 
 func (s *system) write(file, text string) {
 	s.t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -29,7 +29,11 @@ interface Step {
 
 async function shots(): Promise<Shot[]> {
   const workflow = async (install: string) => (await items<{ id: string }>(`/workflows?install=${install}&limit=1`))[0]!.id;
-  const [waiting, failed, runners] = await Promise.all([workflow("acme"), workflow("initech"), items<{ id: string; install?: { name: string } }>("/runners")]);
+  const [waiting, failed, runners] = await Promise.all([
+    workflow("acme"),
+    workflow("initech"),
+    items<{ id: string; install?: { name: string } }>("/runners"),
+  ]);
   const step = async (id: string, name: string) =>
     (await api<{ steps: Step[] }>("GET", `/workflows/${id}`)).steps.find((s) => s.name === name)?.change?.id;
   const [proposed, broken] = await Promise.all([step(waiting, "component/api"), step(failed, "component/worker")]);
@@ -74,20 +78,16 @@ async function shots(): Promise<Shot[]> {
   ];
 }
 
-test(
-  "each page, light and dark, and the most used on a phone",
-  async () => {
-    for (const shot of await shots()) {
-      for (const [look, options] of Object.entries({ light: {}, dark: { dark: true }, phone: { width: 375, height: 812 } })) {
-        if (look === "phone" && !shot.phone) continue;
-        const { page, context } = await visit(shot.path, options);
-        await settled(page);
-        await shot.first?.(page);
-        await page.waitForTimeout(1000); // what fades in
-        await page.screenshot({ path: join(folder, `${shot.name}-${look}.png`) });
-        await context.close();
-      }
+test("each page, light and dark, and the most used on a phone", async () => {
+  for (const shot of await shots()) {
+    for (const [look, options] of Object.entries({ light: {}, dark: { dark: true }, phone: { width: 375, height: 812 } })) {
+      if (look === "phone" && !shot.phone) continue;
+      const { page, context } = await visit(shot.path, options);
+      await settled(page);
+      await shot.first?.(page);
+      await page.waitForTimeout(1000); // what fades in
+      await page.screenshot({ path: join(folder, `${shot.name}-${look}.png`) });
+      await context.close();
     }
-  },
-  900_000,
-);
+  }
+}, 900_000);

@@ -9,6 +9,7 @@ const keys: [keys: string, does: string][] = [
   ["g e", "settings"],
   ["j k", "next, previous row"],
   ["↵", "open the row"],
+  ["e", "acknowledge an alert of the inbox"],
   ["/", "filter"],
   ["a d", "approve, deny (you confirm it)"],
   ["n p", "next, previous change in a review"],

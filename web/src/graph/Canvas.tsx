@@ -41,7 +41,7 @@ const Looks = createContext<(node: GraphNode) => Look>(() => ({ word: "" }));
 
 export default function Canvas({ graph, label, look, chosen, onChoose }: CanvasProps) {
   const { nodes, edges } = useMemo(() => drawn(graph, chosen), [graph, chosen]);
-  const height = Math.min(Math.max(graph.layout.height + 24, 140), 460);
+  const height = Math.min(Math.max(graph.layout.height + 16, 140), 460);
   return (
     <Looks value={look}>
       <div className="w-full" style={{ height }}>

@@ -2,9 +2,12 @@
 import { lazy, type ReactNode, Suspense } from "react";
 import { Glyph } from "~/ui/State";
 import type { Look } from "./Canvas";
-import { type Graph, type GraphNode, mostDrawn, needsOf } from "./shape";
+import { type Graph, type GraphNode, mostDrawn, needsOf, needsSaid } from "./shape";
 
 const Canvas = lazy(() => import("./Canvas"));
+
+/** A wider drawing has the width of the page, with the list below; in pixels. */
+const widestNextToList = 680;
 
 interface GraphViewProps {
   graph: Graph;
@@ -20,10 +23,11 @@ interface GraphViewProps {
 
 export function GraphView({ graph, label, look, chosen, onChoose, aside, detail }: GraphViewProps) {
   const node = graph.nodes.find((n) => n.name === chosen);
+  const wide = graph.layout.width > widestNextToList;
   return (
-    <div className="flex flex-col gap-x-6 xl:flex-row">
+    <div className={wide ? "" : "flex flex-col gap-x-6 xl:flex-row"}>
       {graph.nodes.length <= mostDrawn && (
-        <div className="hidden min-w-0 flex-[3] sm:block">
+        <div className={`hidden min-w-0 sm:block ${wide ? "pb-3" : "flex-[3]"}`}>
           <Suspense fallback={<div className="h-64" />}>
             <Canvas
               graph={graph}
@@ -36,10 +40,13 @@ export function GraphView({ graph, label, look, chosen, onChoose, aside, detail 
         </div>
       )}
       <div className="min-w-0 flex-[2]">
-        <ul aria-label={label} className="max-h-[460px] overflow-auto">
+        <ul
+          aria-label={label}
+          className={`max-h-[460px] overflow-auto ${wide ? "grid grid-cols-[repeat(auto-fill,minmax(min(100%,20rem),1fr))] gap-x-6 border-t border-line" : ""}`}
+        >
           {graph.nodes.map((n) => {
             const { tone, word, detail: more } = look(n);
-            const needs = needsOf(graph, n.name);
+            const needs = needsSaid(graph, n.name);
             return (
               <li key={n.name} className="border-b border-line">
                 <button

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Graph, needsOf, pathOf } from "./shape";
+import { type Graph, needsOf, needsSaid, pathOf } from "./shape";
 
 test("a line bends around its corners", () => {
   expect(pathOf([])).toBe("");
@@ -51,4 +51,10 @@ test("what a node needs is said with its reasons", () => {
       reasons: ["it reads components.db.outputs.url (components/web.toml:7)", "it is written in dependencies (components/web.toml)"],
     },
   ]);
+  expect(
+    needsSaid({ ...graph, edges: [...graph.edges, { from: "web", to: "sandbox", reasons: [{ kind: "order" }] }] }, "web").map(
+      (n) => n.name,
+    ),
+  ).toEqual(["db"]);
+  expect(needsSaid(graph, "db")).toEqual([{ name: "sandbox", reasons: ["the sandbox comes first"] }]);
 });

@@ -58,3 +58,9 @@ export function reasonsOf(edge: Edge): string[] {
 export function needsOf(graph: Graph, name: string): { name: string; reasons: string[] }[] {
   return graph.edges.filter((e) => e.from === name).map((e) => ({ name: e.to, reasons: reasonsOf(e) }));
 }
+
+/** What a node needs; the sandbox, which everything needs, only where it is all. */
+export function needsSaid(graph: Graph, name: string): { name: string; reasons: string[] }[] {
+  const others = graph.edges.filter((e) => e.from === name && e.to !== "sandbox");
+  return others.length > 0 ? others.map((e) => ({ name: e.to, reasons: reasonsOf(e) })) : needsOf(graph, name);
+}

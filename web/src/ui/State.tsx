@@ -1,7 +1,7 @@
 // The one way a state looks: glyph and word, with a colour that says nothing alone.
 import type { ReactNode } from "react";
 
-export type Tone = "good" | "busy" | "bad" | "warn" | "unknown" | "ask" | "wait" | "drift" | "off" | "planned";
+export type Tone = "good" | "busy" | "bad" | "warn" | "unknown" | "ask" | "wait" | "drift" | "off" | "planned" | "news";
 
 const colour: Record<Tone, string> = {
   good: "text-good",
@@ -14,6 +14,7 @@ const colour: Record<Tone, string> = {
   drift: "text-warn",
   off: "text-dim",
   planned: "text-dim",
+  news: "text-dim",
 };
 
 // Words of the API, and how each looks. One that is missing looks unknown, in its own word.
@@ -135,6 +136,8 @@ function shape(tone: Tone): ReactNode {
       return <path d="M5 3v10m6-10v10" stroke="currentColor" strokeWidth="2.4" />;
     case "planned":
       return <path d="m8 1.800 6.200 6.200L8 14.200 1.800 8Z" fill="none" stroke="currentColor" strokeWidth="1.5" />;
+    case "news": // no state: something happened
+      return <circle cx="8" cy="8" r="2.5" fill="currentColor" />;
     case "unknown":
       return <circle cx="8" cy="8" r="6.25" fill="none" stroke="currentColor" strokeWidth="1.5" strokeDasharray="2.400 2.500" />;
   }

@@ -8,6 +8,7 @@ import { objectsOf } from "~/diff/flatten";
 import { PlanView } from "~/diff/PlanView";
 import { Answer, Skeleton, Trouble } from "~/ui/Answer";
 import { Id } from "~/ui/Copy";
+import { Failure } from "~/ui/Failure";
 import { Name } from "~/ui/Name";
 import { Glyph, State, wordOf } from "~/ui/State";
 import { Visible } from "~/ui/Visible";
@@ -88,8 +89,8 @@ function Review({ change }: { change: Change }) {
         )}
       </header>
 
-      {change.error && <Failure change={change} />}
-      {!standing.can && !standing.moved && <Decisions change={change} standing={standing} />}
+      {change.error && <Failed change={change} />}
+      {!change.error && !standing.can && !standing.moved && <Decisions change={change} standing={standing} />}
       {change.differs.length > 0 && <Differs change={change} />}
 
       <div className="grid gap-x-8 lg:grid-cols-[minmax(0,1fr)_320px] xl:grid-cols-[minmax(0,1fr)_360px]">
@@ -165,24 +166,24 @@ function Tally({ change }: { change: Change }) {
   );
 }
 
-function Failure({ change }: { change: Change }) {
+function Failed({ change }: { change: Change }) {
   return (
     <Banner tone="bad">
-      <span className="min-w-0 font-medium break-words">
-        <Visible>{change.error ?? ""}</Visible>
-      </span>
-      {change.remedy && (
-        <span className="min-w-0 break-words text-dim">
-          <Visible>{change.remedy}</Visible>
-        </span>
-      )}
+      <div className="min-w-0 flex-1">
+        <Failure text={change.error ?? ""} />
+        {change.remedy && (
+          <p className="min-w-0 break-words text-dim">
+            <Visible>{change.remedy}</Visible>
+          </p>
+        )}
+      </div>
       <Link
         to="/workflows/$workflow"
         params={{ workflow: change.workflow_id }}
-        search={{ step: change.step_id }}
-        className="text-link hover:underline"
+        search={{ step: change.step_id, log: "newest" }}
+        className="font-medium text-link hover:underline"
       >
-        See its step and logs
+        See the log where it failed
       </Link>
     </Banner>
   );

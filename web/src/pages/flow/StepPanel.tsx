@@ -7,6 +7,7 @@ import { Button } from "~/ui/Button";
 import { Command } from "~/ui/Copy";
 import { counts } from "~/ui/counts";
 import { Fact } from "~/ui/Facts";
+import { Failure } from "~/ui/Failure";
 import { Name } from "~/ui/Name";
 import { State, toneOf, wordOf } from "~/ui/State";
 import { Time, Took } from "~/ui/Time";
@@ -92,11 +93,7 @@ export function StepPanel({ workflow, step, steps, why, search, onSearch }: Step
       <div className={search.log ? "max-h-[40%] shrink-0 overflow-auto" : ""}>
         {(step.error || step.remedy) && (
           <div className="my-2 border-l-2 border-bad pl-3">
-            {step.error && (
-              <p className="font-medium break-words whitespace-pre-line text-bad">
-                <Visible>{step.error}</Visible>
-              </p>
-            )}
+            {step.error && <Failure text={step.error} />}
             {step.remedy && (
               <p className="break-words text-dim">
                 <Visible>{step.remedy}</Visible>

@@ -6,11 +6,11 @@ import { type Answer as Got, reading } from "~/api/client";
 import { useShortcuts } from "~/frame/shortcuts";
 import { Answer } from "~/ui/Answer";
 import { Command, Id } from "~/ui/Copy";
+import { Failure } from "~/ui/Failure";
 import { Name } from "~/ui/Name";
 import { Glyph, State, type Tone, toneOf, wordOf } from "~/ui/State";
 import { duration } from "~/ui/time";
 import { Time, Took } from "~/ui/Time";
-import { Visible } from "~/ui/Visible";
 import { Banner } from "./Banner";
 import { bars, criticalPath } from "./path";
 import { StepPanel } from "./StepPanel";
@@ -133,17 +133,41 @@ function Flow({ workflow }: { workflow: Workflow }) {
   );
 }
 
+/** Why it failed, with the way to the line of the log. */
+function Failed({ workflow }: { workflow: Workflow }) {
+  const failed = (workflow.steps ?? []).filter((s) => s.state === "failed" && s.error);
+  return (
+    <Banner tone="bad">
+      <div className="min-w-0 flex-1">
+        {failed.length === 0 && <Failure text={workflow.error ?? ""} />}
+        {failed.map((step) => (
+          <div key={step.id} className="flex flex-wrap items-start gap-x-4 gap-y-1">
+            <div className="min-w-0 flex-1">
+              <Failure text={`${step.name}: ${step.error}`} />
+            </div>
+            {(step.change ?? workflow.plan_only) && (
+              <Link
+                from="/workflows/$workflow"
+                search={{ step: step.id, log: "newest" }}
+                replace
+                resetScroll={false}
+                className="font-medium text-link hover:underline"
+              >
+                See the log where it failed <kbd className="font-mono text-xs text-dim">f</kbd>
+              </Link>
+            )}
+          </div>
+        ))}
+      </div>
+    </Banner>
+  );
+}
+
 /** What holds it, how it ended, what is offered. */
 function Notes({ workflow, brief }: { workflow: Workflow; brief: boolean }) {
   return (
     <>
-      {workflow.error && !brief && (
-        <Banner tone="bad">
-          <span className="min-w-0 font-medium break-words">
-            <Visible>{workflow.error}</Visible>
-          </span>
-        </Banner>
-      )}
+      {workflow.error && !brief && <Failed workflow={workflow} />}
       {workflow.ended && (
         <Banner tone="off">
           {workflow.ended === "denied" ? (
@@ -175,7 +199,11 @@ function Notes({ workflow, brief }: { workflow: Workflow; brief: boolean }) {
               </span>
             ))}
           </span>
-          {workflow.rollback.command && <Command>{workflow.rollback.command}</Command>}
+          {workflow.rollback.command && (
+            <span className="ml-auto">
+              <Command>{workflow.rollback.command}</Command>
+            </span>
+          )}
         </Banner>
       )}
     </>

@@ -30,6 +30,8 @@ export function decidable(change: Standing, shown: string | undefined): Decidabl
     case "executing":
     case "applied":
       return { can: false, moved: false, why: `It is ${change.state === "executing" ? "being applied" : change.state}.`, ...decided };
+    case "failed":
+      return { can: false, moved: false, why: "It failed.", ...decided };
     case "denied":
       return { can: false, moved: false, why: "It was denied.", ...decided };
     case "stale":

@@ -1,10 +1,12 @@
 // What waits for me, and what is wrong.
 import { useQuery } from "@tanstack/react-query";
-import { Link, useRouter } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { Link, useRouteContext, useRouter } from "@tanstack/react-router";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { type Answer as Got, reading } from "~/api/client";
+import { whyNot } from "~/api/may";
 import { useShortcuts } from "~/frame/shortcuts";
 import { Answer, Empty } from "~/ui/Answer";
+import { Button } from "~/ui/Button";
 import { Command } from "~/ui/Copy";
 import { counts } from "~/ui/counts";
 import { Name } from "~/ui/Name";
@@ -12,8 +14,11 @@ import { Section } from "~/ui/Section";
 import { Glyph, type Tone, wordOf } from "~/ui/State";
 import { Time } from "~/ui/Time";
 
+import { about, type Alert, says, shows } from "./alerts";
+
+const Acknowledge = lazy(() => import("./Acknowledge"));
+
 type Change = Got<"/changes">["items"][number];
-type Alert = Got<"/alerts">["items"][number];
 
 interface Row {
   key: string;
@@ -24,13 +29,15 @@ interface Row {
   since: string;
   href: string;
   verb: string;
+  /** An alert that somebody can take on. */
+  alert?: Alert;
 }
 
 export function Inbox() {
   const changes = useQuery(reading("/changes", { query: { state: "proposed" } }));
-  const alerts = useQuery(reading("/alerts", { query: { state: ["open"] } }));
+  const alerts = useQuery(reading("/alerts", { query: { state: ["open", "held"] } }));
   const decisions = (changes.data?.items ?? []).map(ofChange);
-  const all = (alerts.data?.items ?? []).map(ofAlert);
+  const all = (alerts.data?.items ?? []).filter(shows).map(ofAlert);
   const groups = [
     { title: "Needs a decision", rows: decisions },
     { title: "Broken", rows: all.filter((a) => broken.has(a.kind)) },
@@ -40,7 +47,8 @@ export function Inbox() {
     { title: "Drifted", rows: all.filter((a) => a.kind === "drift") },
   ].filter((g) => g.rows.length > 0);
   const rows = groups.flatMap<Row>((g) => g.rows);
-  const at = useRows(rows);
+  const [taken, setTaken] = useState<Alert>();
+  const at = useRows(rows, setTaken);
   const waiting = decisions.length;
   return (
     <>
@@ -61,11 +69,12 @@ export function Inbox() {
         <Section key={title} title={title} count={ofGroup.length}>
           <ul>
             {ofGroup.map((row) => (
-              <Line key={row.key} row={row} chosen={row.key === at} />
+              <Line key={row.key} row={row} chosen={row.key === at} onTake={setTaken} />
             ))}
           </ul>
         </Section>
       ))}
+      <Suspense>{taken && <Acknowledge alert={taken} onClose={() => setTaken(undefined)} />}</Suspense>
     </>
   );
 }
@@ -83,14 +92,12 @@ const tones: Record<Alert["kind"], Tone> = {
   drift: "drift",
 };
 
-function Line({ row, chosen }: { row: Row; chosen: boolean }) {
+function Line({ row, chosen, onTake }: { row: Row; chosen: boolean; onTake: (alert: Alert) => void }) {
+  const { me } = useRouteContext({ from: "/inside" });
+  const { alert } = row;
   return (
-    <li className="border-b border-line">
-      <Link
-        to={row.href}
-        data-chosen={chosen || undefined}
-        className="flex min-h-10 flex-wrap items-center gap-x-4 gap-y-0.5 px-2 py-1.5 hover:bg-hover data-chosen:bg-chosen sm:flex-nowrap"
-      >
+    <li data-chosen={chosen || undefined} className="flex items-center border-b border-line hover:bg-hover data-chosen:bg-chosen">
+      <Link to={row.href} className="flex min-h-10 min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-0.5 px-2 py-1.5 sm:flex-nowrap">
         <Glyph tone={row.tone} />
         <span className="sr-only">{row.state}</span>
         <span className="min-w-0 font-medium sm:w-56 sm:shrink-0">{row.title}</span>
@@ -100,6 +107,22 @@ function Line({ row, chosen }: { row: Row; chosen: boolean }) {
         </span>
         <span className="ml-auto text-link sm:ml-0 sm:w-14 sm:text-right">{row.verb}</span>
       </Link>
+      <span className="flex w-28 justify-end max-sm:hidden">
+        {alert && (
+          <Button
+            look="quiet"
+            aria-label={`Acknowledge ${about(alert)}`}
+            // An alert names its install alone, so a grant that is limited may reach it or not: the control plane says so.
+            refused={whyNot(
+              me.grants.map(({ role }) => ({ role })),
+              "workflows:write",
+            )}
+            onClick={() => onTake(alert)}
+          >
+            Acknowledge
+          </Button>
+        )}
+      </span>
     </li>
   );
 }
@@ -123,21 +146,27 @@ function ofAlert(a: Alert): Row & { kind: Alert["kind"] } {
     kind: a.kind,
     tone: tones[a.kind],
     state: wordOf(a.kind),
-    title: <Name>{`${a.install.name}${a.subject ? ` · ${a.subject}` : ""}`}</Name>,
-    text: a.text,
+    title: <Name>{about(a)}</Name>,
+    text: says(a),
     since: a.since,
     href: `/installs/${a.install.name}`,
     verb: "Open",
+    ...(a.state === "open" && !a.acknowledged_by ? { alert: a } : {}),
   };
 }
 
-/** j and k move over the rows, Enter opens one. */
-function useRows(rows: Row[]): string | undefined {
+/** j and k move over the rows, Enter opens one, e takes on an alert. */
+function useRows(rows: Row[], onTake: (alert: Alert) => void): string | undefined {
   const router = useRouter();
   const [at, setAt] = useState<string>();
   const index = rows.findIndex((r) => r.key === at);
   const move = (by: number) => setAt(rows[Math.min(Math.max(index + by, 0), rows.length - 1)]?.key);
   const row = rows[index];
-  useShortcuts({ j: () => move(1), k: () => move(-1), Enter: row && (() => void router.navigate({ to: row.href })) });
+  useShortcuts({
+    j: () => move(1),
+    k: () => move(-1),
+    Enter: row && (() => void router.navigate({ to: row.href })),
+    e: row?.alert && (() => onTake(row.alert!)),
+  });
   return at;
 }

@@ -61,6 +61,10 @@ export function Signs({ row }: { row: Row }) {
           word={`${wordOf(workflow.kind)} ${workflow.wait ? `waits for ${wordOf(workflow.wait.reason)}` : wordOf(workflow.state)}`}
         />
       )}
+      {row.words.includes("failed") && (
+        <Sign tone="bad" word={`${wordOf(row.status.last?.kind ?? "deploy")} failed at ${row.status.last?.step ?? "its begin"}`} />
+      )}
+      {row.words.includes("offline") && <Sign tone="unknown" word="its runner is silent" />}
       <span>{row.release ? `r${row.release}` : ""}</span>
       {row.behind > 0 && (
         <span className="text-warn" title={`${row.behind} behind the newest release`}>

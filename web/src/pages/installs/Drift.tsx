@@ -27,6 +27,23 @@ const looks: Record<Component["state"], { tone: Tone; word: string }> = {
   not_looked_at: { tone: "off", word: "not looked at" },
 };
 
+const classes: Record<string, string> = {
+  defaulted: "the cluster’s defaults",
+  controller: "another controller",
+  human_edit: "a person",
+  real: "unknown",
+};
+
+/** A value that comes as JSON, as a person writes it: texts with their lines. */
+function textOf(json: string): string {
+  if (!json.startsWith('"')) return json;
+  try {
+    return String(JSON.parse(json)).trimEnd();
+  } catch {
+    return json;
+  }
+}
+
 export function Drift({ status }: TabProps) {
   const { install } = status;
   const { me } = useRouteContext({ from: "/inside" });
@@ -126,15 +143,14 @@ function ComponentDrift({ component: c, status, no }: { component: Component; no
             id={(d) => `${d.path} ${d.what}`}
             columns={[
               { head: "Path", cell: (d) => <bdi className="font-mono text-xs">{d.path}</bdi> },
-              { head: "Deployed", cell: (d) => d.want !== undefined && <Value>{d.want}</Value> },
-              { head: "Found", cell: (d) => d.have !== undefined && <Value>{d.have}</Value> },
-              { head: "Who", cell: (d) => <bdi>{d.manager ?? d.class.replaceAll("_", " ")}</bdi> },
+              { head: "Deployed", cell: (d) => d.want !== undefined && <Value>{textOf(d.want)}</Value> },
+              { head: "Found", cell: (d) => d.have !== undefined && <Value>{textOf(d.have)}</Value> },
               {
-                head: "Why",
-                wide: true,
+                head: "By",
                 cell: (d) => (
-                  <span className="text-dim" title={d.why}>
-                    {d.accepted ? `accepted: ${d.accepted.reason}` : d.why}
+                  <span>
+                    <bdi>{d.manager ?? classes[d.class] ?? d.class.replaceAll("_", " ")}</bdi>
+                    <span className="block text-xs text-dim">{d.accepted ? `accepted: ${d.accepted.reason}` : d.why}</span>
                   </span>
                 ),
               },

@@ -1,43 +1,51 @@
 import { Link } from "@tanstack/react-router";
-import type { Answer as Got } from "~/api/client";
 import { Empty } from "~/ui/Answer";
-import { Glyph, toneOf } from "~/ui/State";
+import { Glyph } from "~/ui/State";
 import { Time } from "~/ui/Time";
-
-export type Entry = Got<"/installs/{install}/timeline">["items"][number];
+import { type Entry, type Line, linesOf } from "./happened";
 
 /** What happened, a line each, with a link to what it is about. */
 export function Entries({ entries }: { entries: readonly Entry[] }) {
   if (entries.length === 0) return <Empty>Nothing happened yet. Workflows, decisions, inputs, health and the runner will be here.</Empty>;
   return (
     <ol>
-      {entries.map((e) => (
-        <li
-          key={e.seq}
-          className="flex min-h-9 flex-wrap items-center gap-x-3 border-b border-line px-2 py-1 hover:bg-hover sm:flex-nowrap"
-        >
-          <Glyph tone={toneOf(outcome(e))} />
-          <span className="min-w-0 flex-1 break-words">
-            {e.text}
-            {e.error && <span className="block truncate text-xs text-bad">{e.error}</span>}
-          </span>
-          {e.actor && <bdi className="max-w-40 truncate text-dim">{e.actor}</bdi>}
-          <span className="text-xs text-dim">
-            <Time at={e.at} />
-          </span>
-          <span className="w-12 text-right">
-            <About entry={e} />
-          </span>
+      {linesOf(entries).map((line) => (
+        <li key={line.key} className="border-b border-line px-2 py-1 hover:bg-hover">
+          <One line={line} />
+          {line.entries.length > 1 && (
+            <details className="pl-7">
+              <summary className="cursor-pointer text-xs text-dim">which</summary>
+              <ul className="pb-1 text-dim">
+                {line.entries.map((e) => (
+                  <li key={e.seq}>{e.text}</li>
+                ))}
+              </ul>
+            </details>
+          )}
         </li>
       ))}
     </ol>
   );
 }
 
-/** What came of it, as a word of the states: a verdict stands in the text only. */
-function outcome({ kind, text }: Entry): string {
-  const what = kind.slice(kind.indexOf(".") + 1);
-  return what === "changed" ? (/\b(healthy|unhealthy)\b/.exec(text)?.[0] ?? what) : what;
+function One({ line: { tone, text, entries } }: { line: Line }) {
+  const e = entries[0]!;
+  return (
+    <div className="flex min-h-7 flex-wrap items-center gap-x-3 sm:flex-nowrap">
+      <Glyph tone={tone} />
+      <span className="min-w-0 flex-1 break-words">
+        {text}
+        {e.error && <span className="block truncate text-xs text-bad">{e.error}</span>}
+      </span>
+      {e.actor && <bdi className="max-w-40 truncate text-dim">{e.actor}</bdi>}
+      <span className="text-xs text-dim">
+        <Time at={e.at} />
+      </span>
+      <span className="w-12 text-right">
+        <About entry={e} />
+      </span>
+    </div>
+  );
 }
 
 function About({ entry: e }: { entry: Entry }) {

@@ -190,7 +190,7 @@ function Installs({ fleet, rows: all }: { fleet: Known; rows: Row[] }) {
               chosen={at}
               columns={swap ? heads : parts}
               cell={cell}
-              columnWidth={swap ? 210 : 118}
+              columnWidth={swap ? 210 : 92}
             />
           </Picking>
         </div>

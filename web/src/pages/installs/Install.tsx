@@ -1,7 +1,7 @@
 // One install: how it is, why, what happened, and what can be done.
 import { useQuery } from "@tanstack/react-query";
-import { Link, useParams, useRouteContext, useSearch } from "@tanstack/react-router";
-import { type ComponentType, lazy, Suspense, useState } from "react";
+import { Link, useNavigate, useParams, useRouteContext, useSearch } from "@tanstack/react-router";
+import { type ComponentType, lazy, Suspense } from "react";
 import { berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { Answer, Empty, Skeleton } from "~/ui/Answer";
@@ -65,13 +65,43 @@ export function Install() {
   );
 }
 
+/** That the last deploy failed, and where. */
+function LastFailed({ last }: { last: NonNullable<InstallStatus["last"]> }) {
+  return (
+    <p className="mt-2 flex flex-wrap items-center gap-x-3 gap-y-1 border-l-2 border-bad pl-3">
+      <Link to="/workflows/$workflow" params={{ workflow: last.id }} className="inline-flex items-center gap-2 text-link underline">
+        <State state="failed" word={`${wordOf(last.kind)} ${last.ended === "denied" ? "denied" : "failed"}`} />
+      </Link>
+      <span className="text-dim">
+        {last.step && (
+          <>
+            at <bdi>{last.step}</bdi>
+          </>
+        )}
+        {last.release && ` of r${last.release.number}`}
+        {last.finished_at && (
+          <>
+            , <Time at={last.finished_at} />
+          </>
+        )}
+      </span>
+    </p>
+  );
+}
+
 function Head({ status }: { status: InstallStatus }) {
   const { install, standing, newest_release: newest, runner } = status;
   const { me } = useRouteContext({ from: "/inside" });
   const at = { customer: install.customer.id, app: install.app.id, install: install.id };
   const noWorkflow = whyNot(me.grants, "workflows:write", at);
   const noPause = whyNot(me.grants, "installs:write", at);
-  const [asks, setAsks] = useState<"deploy" | "rollback" | "pause">();
+  // What is asked stands in the URL, for the search and for links.
+  const search = useSearch({ from: "/inside/installs/$install" });
+  const navigate = useNavigate({ from: "/installs/$install" });
+  const setAsks = (next?: "deploy" | "rollback" | "pause") =>
+    void navigate({ search: { ...search, do: next }, replace: true, resetScroll: false });
+  const mayAsk = { deploy: !noWorkflow, rollback: !noWorkflow && install.release !== undefined, pause: !noPause && !install.pause };
+  const asks = search.do !== undefined && mayAsk[search.do as keyof typeof mayAsk] ? search.do : undefined;
   const resume = useAct(
     () => berth.POST("/installs/{install}/resume", { params: { path: { install: install.id } } }),
     [["/installs/{install}/status"]],
@@ -185,10 +215,11 @@ function Head({ status }: { status: InstallStatus }) {
           </span>
         </p>
       )}
+      {!status.workflow && rowOf(status).words.includes("failed") && status.last && <LastFailed last={status.last} />}
       <Suspense>
-        {asks === "deploy" && <Deploy status={status} onClose={() => setAsks(undefined)} />}
-        {asks === "rollback" && <Rollback status={status} onClose={() => setAsks(undefined)} />}
-        {asks === "pause" && <Pause install={install.name} onClose={() => setAsks(undefined)} />}
+        {asks === "deploy" && <Deploy status={status} onClose={() => setAsks()} />}
+        {asks === "rollback" && <Rollback status={status} onClose={() => setAsks()} />}
+        {asks === "pause" && <Pause install={install.name} onClose={() => setAsks()} />}
       </Suspense>
     </header>
   );

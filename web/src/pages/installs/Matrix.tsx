@@ -33,7 +33,7 @@ function watchWide(tell: () => void) {
 
 export function Matrix({ label, corner, lines, chosen, columns, cell, columnWidth }: MatrixProps) {
   const box = useRef<HTMLDivElement>(null);
-  const headWidth = useSyncExternalStore(watchWide, () => wide.matches) ? 340 : 176;
+  const headWidth = useSyncExternalStore(watchWide, () => wide.matches) ? 300 : 176;
   // eslint-disable-next-line react-hooks/incompatible-library -- no compiler is used here; MatrixLine is memoized by hand
   const rows = useVirtualizer({
     count: lines.length,

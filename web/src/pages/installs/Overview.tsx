@@ -7,6 +7,8 @@ import type { GraphNode } from "~/graph/shape";
 import { Answer, Empty } from "~/ui/Answer";
 import { Command, Id } from "~/ui/Copy";
 import { Facts } from "~/ui/Facts";
+import { Failure } from "~/ui/Failure";
+import { headline } from "~/ui/headline";
 import { HealthStrip } from "~/ui/Health";
 import { Section } from "~/ui/Section";
 import { Glyph } from "~/ui/State";
@@ -42,27 +44,26 @@ function Why({ install }: { install: string }) {
         {() => (
           <ul>
             {items.map((item, i) => (
-              <li key={i} className="flex flex-wrap items-center gap-x-3 gap-y-0.5 border-b border-line px-2 py-2">
+              <li key={i} className="flex flex-wrap items-center gap-x-3 gap-y-0.5 border-b border-line px-2 py-2 lg:flex-nowrap">
                 <Glyph tone={whose[item.who] ?? "wait"} />
-                <span className="min-w-0">
-                  <bdi className="font-medium">{item.what}</bdi> {item.reason}
-                </span>
-                <span className="text-dim">
+                <bdi className="font-medium whitespace-nowrap">{item.what}</bdi>
+                <Reason text={item.reason} />
+                <span className="shrink-0 text-dim">
                   {item.on && <bdi>{item.on}</bdi>}
                   {item.deadline && (
                     <>
                       {" "}
-                      ends <Time at={item.deadline} />
+                      · ends <Time at={item.deadline} />
                     </>
                   )}
                   {item.retry_at && (
                     <>
                       {" "}
-                      looks again <Time at={item.retry_at} />
+                      · looks again <Time at={item.retry_at} />
                     </>
                   )}
                 </span>
-                <span className="ml-auto flex items-center gap-3">
+                <span className="ml-auto flex shrink-0 items-center gap-3">
                   {item.unblock && <Command>{item.unblock}</Command>}
                   <WhyLink id={item.id} />
                 </span>
@@ -73,6 +74,11 @@ function Why({ install }: { install: string }) {
       </Answer>
     </Section>
   );
+}
+
+/** A reason; a long one is an error, which is shown by its first words. */
+function Reason({ text }: { text: string }) {
+  return headline(text) === text.trim() ? <span className="min-w-0">{text}</span> : <Failure text={text} />;
 }
 
 const whose: Record<string, "ask" | "wait" | "warn" | "busy"> = {
@@ -95,6 +101,12 @@ function WhyLink({ id }: { id: string | undefined }) {
     return (
       <Link to="/workflows/$workflow" params={{ workflow: id }} className="text-link underline">
         Open
+      </Link>
+    );
+  if (id?.startsWith("alt"))
+    return (
+      <Link from="/installs/$install" search={{ tab: "checks" }} className="text-link underline">
+        Checks
       </Link>
     );
   return null;

@@ -14,8 +14,8 @@ const fleet = createRoute({
 const install = createRoute({
   getParentRoute: () => inside,
   path: "/installs/$install",
-  validateSearch: (raw: Record<string, unknown>): { tab?: string; resource?: string; at?: string; kind?: string } =>
-    text(raw, "tab", "resource", "at", "kind"),
+  validateSearch: (raw: Record<string, unknown>): { tab?: string; resource?: string; at?: string; kind?: string; do?: string } =>
+    text(raw, "tab", "resource", "at", "kind", "do"),
   beforeLoad: ({ params }) => ({
     crumbs: [
       { name: "Installs", href: "/installs" },

@@ -67,8 +67,8 @@ export function Chain() {
       {head.data && (
         <p className="mt-3 text-dim">
           Head: record {head.data.head_seq}, <span className="font-mono text-xs break-all">{head.data.head_hash}</span>. To check all of it
-          offline: <code className="font-mono text-xs">berth orgs chain</code>, then <code className="font-mono text-xs">berth-verify</code>
-          .
+          offline: <code className="font-mono text-xs">berth orgs chain FILE</code>, then{" "}
+          <code className="font-mono text-xs">berth-verify</code>.
         </p>
       )}
     </Section>
