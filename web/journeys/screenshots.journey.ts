@@ -22,8 +22,8 @@ async function items<T>(list: string): Promise<T[]> {
 }
 
 interface Step {
+  id: string;
   name: string;
-  state: string;
   change?: { id: string };
 }
 
@@ -35,12 +35,12 @@ async function shots(): Promise<Shot[]> {
     items<{ id: string; install?: { name: string } }>("/runners"),
   ]);
   const step = async (id: string, name: string) =>
-    (await api<{ steps: Step[] }>("GET", `/workflows/${id}`)).steps.find((s) => s.name === name)?.change?.id;
+    (await api<{ steps: Step[] }>("GET", `/workflows/${id}`)).steps.find((s) => s.name === name)!;
   const [proposed, broken] = await Promise.all([step(waiting, "component/api"), step(failed, "component/worker")]);
-  const log = (await api<{ apply_stream?: string; streams?: string[] }>("GET", `/changes/${broken}`)) as Record<string, unknown>;
-  const stream = /str_[0-9a-z]+/.exec(JSON.stringify(log["apply"] ?? log))?.[0];
-  await berth("members", "add", "grace@example.com", "--role", "approver").catch(() => "");
-  await berth("members", "add", "linus@example.com", "--role", "viewer").catch(() => "");
+  const { jobs } = await api<{ jobs: { operation: string; stream_ids: string[] }[] }>("GET", `/steps/${broken.id}`);
+  const stream = jobs.find((job) => job.operation === "apply")!.stream_ids[0]!;
+  await berth("members", "create", "grace", "--role", "operator");
+  await berth("members", "create", "linus", "--role", "viewer");
   return [
     { name: "inbox", path: "/", phone: true },
     { name: "installs", path: "/installs", phone: true },
@@ -52,9 +52,10 @@ async function shots(): Promise<Shot[]> {
     { name: "install-readme", path: "/installs/acme?tab=readme" },
     { name: "workflow", path: `/workflows/${waiting}`, phone: true },
     { name: "workflow-failed", path: `/workflows/${failed}` },
-    { name: "change", path: `/changes/${proposed}`, phone: true },
-    { name: "change-failed", path: `/changes/${broken}` },
-    ...(stream ? [{ name: "log", path: `/logs/${stream}` }] : []),
+    { name: "change", path: `/changes/${proposed.change!.id}`, phone: true },
+    { name: "change-failed", path: `/changes/${broken.change!.id}` },
+    { name: "workflow-log", path: `/workflows/${failed}?step=${broken.id}&log=newest` },
+    { name: "log", path: `/logs/${stream}` },
     { name: "apps", path: "/apps" },
     { name: "app", path: "/apps/relay" },
     { name: "app-releases", path: "/apps/relay?tab=releases" },

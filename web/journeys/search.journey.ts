@@ -33,3 +33,19 @@ test("keys lead to places, and are told", async () => {
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
 });
+
+test("the search finds a deed, and leads to where it is done", async () => {
+  const { page, wrong } = await visit("/apps");
+  await settled(page);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("pause acme");
+  await page.getByRole("option", { name: "Pause acme" }).waitFor();
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Pause acme" });
+  await dialog.getByText("berth installs pause acme").waitFor();
+  await axe(page);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  expect(new URL(page.url()).search).toBe("");
+  expect(wrong).toEqual([]);
+});
