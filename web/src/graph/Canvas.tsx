@@ -14,15 +14,12 @@ import {
 } from "@xyflow/react";
 import { createContext, useContext, useMemo } from "react";
 import { Glyph, type Tone } from "~/ui/State";
-import { type Graph, type GraphNode, pathOf, reasonsOf } from "./shape";
+import { type Graph, type GraphNode, nameOf, pathOf, reasonsOf, type Said } from "./shape";
 
 /** How a node looks besides its name. */
-export interface Look {
+export interface Look extends Said {
   /** None where nothing is deployed. */
   tone?: Tone;
-  word: string;
-  /** A second line, such as the release. */
-  detail?: string | undefined;
 }
 
 interface CanvasProps {
@@ -40,7 +37,9 @@ type Line = Edge<{ path: string; lit: boolean }, "line">;
 const Looks = createContext<(node: GraphNode) => Look>(() => ({ word: "" }));
 
 export default function Canvas({ graph, label, look, chosen, onChoose }: CanvasProps) {
-  const { nodes, edges } = useMemo(() => drawn(graph, chosen), [graph, chosen]);
+  // By their text: `look` is another function each time, and seldom says something else.
+  const names = graph.nodes.map((node) => nameOf(node, look(node))).join("\n");
+  const { nodes, edges } = useMemo(() => drawn(graph, chosen, names.split("\n")), [graph, chosen, names]);
   const height = Math.min(Math.max(graph.layout.height + 24, 140), 460);
   return (
     <Looks value={look}>
@@ -77,7 +76,7 @@ export default function Canvas({ graph, label, look, chosen, onChoose }: CanvasP
   );
 }
 
-function drawn(graph: Graph, chosen: string | undefined): { nodes: Box[]; edges: Line[] } {
+function drawn(graph: Graph, chosen: string | undefined, names: readonly string[]): { nodes: Box[]; edges: Line[] } {
   const nodes = graph.nodes.map<Box>((node, i) => {
     const box = graph.layout.boxes[i]!;
     return {
@@ -87,7 +86,7 @@ function drawn(graph: Graph, chosen: string | undefined): { nodes: Box[]; edges:
       width: box.width,
       height: box.height,
       data: { node, chosen: node.name === chosen },
-      ariaLabel: node.name,
+      ariaLabel: names[i] ?? node.name,
     };
   });
   const edges = graph.edges.flatMap<Line>((edge, i) => {

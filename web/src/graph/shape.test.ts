@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Graph, needsOf, pathOf } from "./shape";
+import { type Graph, nameOf, needsOf, pathOf } from "./shape";
 
 test("a line bends around its corners", () => {
   expect(pathOf([])).toBe("");
@@ -51,4 +51,12 @@ test("what a node needs is said with its reasons", () => {
       reasons: ["it reads components.db.outputs.url (components/web.toml:7)", "it is written in dependencies (components/web.toml)"],
     },
   ]);
+});
+
+test.each([
+  ["web", { word: "healthy", detail: "r14 ↑1" }, "web: healthy, r14 ↑1"],
+  ["db", { word: "absent", detail: "" }, "db: absent"],
+  ["two\nlines", { word: "live" }, "two lines: live"],
+])("%s is said in one line", (name, said, want) => {
+  expect(nameOf({ name }, said)).toBe(want);
 });

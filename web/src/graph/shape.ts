@@ -58,3 +58,14 @@ export function reasonsOf(edge: Edge): string[] {
 export function needsOf(graph: Graph, name: string): { name: string; reasons: string[] }[] {
   return graph.edges.filter((e) => e.from === name).map((e) => ({ name: e.to, reasons: reasonsOf(e) }));
 }
+
+/** What is said of a node. */
+export interface Said {
+  word: string;
+  /** A second line, such as the release. */
+  detail?: string | undefined;
+}
+
+/** A node as a screen reader says it, in one line. */
+export const nameOf = (node: { name: string }, { word, detail }: Said): string =>
+  `${node.name}: ${[word, detail].filter(Boolean).join(", ")}`.replaceAll("\n", " ");
