@@ -4,6 +4,7 @@ import { useRouter } from "@tanstack/react-router";
 import { Command } from "cmdk";
 import { reading } from "~/api/client";
 import { Dialog } from "~/ui/Dialog";
+import { Theirs } from "~/ui/Theirs";
 
 interface Found {
   group: string;
@@ -78,7 +79,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                     onSelect={() => open(f.href)}
                     className="flex h-9 cursor-pointer items-center gap-3 rounded-md px-2 text-sm text-ink data-[selected=true]:bg-hover"
                   >
-                    <bdi className="truncate">{f.name}</bdi>
+                    <Theirs className="truncate">{f.name}</Theirs>
                     <span className="ml-auto truncate font-mono text-xs text-dim">{f.detail}</span>
                   </Command.Item>
                 ))}

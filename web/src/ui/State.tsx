@@ -1,5 +1,6 @@
 // The one way a state looks: glyph and word, with a colour that says nothing alone.
 import type { ReactNode } from "react";
+import { Theirs } from "./Theirs";
 
 export type Tone = "good" | "busy" | "bad" | "warn" | "unknown" | "ask" | "wait" | "drift" | "off" | "planned";
 
@@ -73,6 +74,9 @@ const tones: Record<string, Tone> = {
   rehearsed: "planned",
   planned: "planned",
 };
+
+/** The colour of a tone, where its glyph has no room. */
+export const colourOf = (tone: Tone): string => colour[tone];
 
 export const toneOf = (state: string): Tone => tones[state] ?? "unknown";
 
@@ -170,7 +174,9 @@ export function State({ state, word = wordOf(state), tone = toneOf(state), quiet
   return (
     <span className={`inline-flex items-center gap-1.5 whitespace-nowrap ${colour[tone]}`} title={quiet ? word : undefined}>
       <Glyph tone={tone} />
-      <span className={quiet ? "sr-only" : ""}>{word}</span>
+      <span className={quiet ? "sr-only" : ""}>
+        <Theirs>{word}</Theirs>
+      </span>
     </span>
   );
 }

@@ -20,6 +20,8 @@ import { Builds } from "./Builds";
 import { Policies } from "./Policies";
 import { Releases } from "./Releases";
 import { Variables } from "./Variables";
+import { Theirs } from "~/ui/Theirs";
+import { written } from "~/diff/visible";
 
 const Confirm = lazy(() => import("~/ui/Confirm"));
 
@@ -42,7 +44,7 @@ export function App() {
   const Page = tabs[tab]?.page;
   return (
     <>
-      <title>{`${name} · Berth`}</title>
+      <title>{written(`${name} · Berth`)}</title>
       <Answer of={app}>
         {(found) => (
           <>
@@ -188,7 +190,7 @@ function Components({ app }: AppTabProps) {
           <Section title={`Config ${c.number}`} side={<State state={c.state} />}>
             <Facts
               of={[
-                ["Synced by", <bdi key="b">{c.created_by}</bdi>],
+                ["Synced by", <Theirs key="b">{c.created_by}</Theirs>],
                 ["When", <Time key="t" at={c.created_at} />],
                 ["Inputs", c.inputs && c.inputs.length > 0 && c.inputs.map((i) => i.name).join(", ")],
                 ["Actions", c.actions && c.actions.length > 0 && c.actions.join(", ")],

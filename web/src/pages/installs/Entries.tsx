@@ -3,6 +3,7 @@ import type { Answer as Got } from "~/api/client";
 import { Empty } from "~/ui/Answer";
 import { Glyph, toneOf } from "~/ui/State";
 import { Time } from "~/ui/Time";
+import { Theirs } from "~/ui/Theirs";
 
 export type Entry = Got<"/installs/{install}/timeline">["items"][number];
 
@@ -21,7 +22,7 @@ export function Entries({ entries }: { entries: readonly Entry[] }) {
             {e.text}
             {e.error && <span className="block truncate text-xs text-bad">{e.error}</span>}
           </span>
-          {e.actor && <bdi className="max-w-40 truncate text-dim">{e.actor}</bdi>}
+          {e.actor && <Theirs className="max-w-40 truncate text-dim">{e.actor}</Theirs>}
           <span className="text-xs text-dim">
             <Time at={e.at} />
           </span>

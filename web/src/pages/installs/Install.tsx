@@ -22,6 +22,8 @@ import { Readme } from "./Readme";
 import { type InstallStatus, rowOf } from "./rows";
 import { Secrets } from "./Secrets";
 import { Timeline } from "./Timeline";
+import { Theirs } from "~/ui/Theirs";
+import { written } from "~/diff/visible";
 
 const Deploy = lazy(() => import("./Deploy"));
 const Rollback = lazy(() => import("./Rollback"));
@@ -49,7 +51,7 @@ export function Install() {
   const Page = tabs[tab]?.page;
   return (
     <>
-      <title>{`${install} · Berth`}</title>
+      <title>{written(`${install} · Berth`)}</title>
       <Answer of={status}>
         {(found) => (
           <>
@@ -128,7 +130,7 @@ function Head({ status }: { status: InstallStatus }) {
           )}
         </span>
         <span>
-          for <bdi className="text-ink">{install.customer.name}</bdi>
+          for <Theirs className="text-ink">{install.customer.name}</Theirs>
         </span>
         <span className="inline-flex items-center gap-1.5">
           runner
@@ -153,17 +155,15 @@ function Head({ status }: { status: InstallStatus }) {
         )}
         {Object.entries(install.labels).map(([k, v]) => (
           <Link key={k} to="/installs" search={{ q: `label:${k}=${v}` }} className="font-mono text-xs hover:text-ink hover:underline">
-            <bdi>
-              {k}={v}
-            </bdi>
+            <Theirs>{`${k}=${v}`}</Theirs>
           </Link>
         ))}
       </p>
       {install.pause && (
         <p className="mt-2 flex flex-wrap items-center gap-x-3 border-l-2 border-line-strong pl-3">
           <span>
-            Paused by <bdi className="font-medium">{install.pause.by}</bdi> <Time at={install.pause.at} />:{" "}
-            <bdi>{install.pause.reason}</bdi>
+            Paused by <Theirs className="font-medium">{install.pause.by}</Theirs> <Time at={install.pause.at} />:{" "}
+            <Theirs>{install.pause.reason}</Theirs>
           </span>
           <Command>{`berth installs resume ${word(install.name)}`}</Command>
         </p>
@@ -180,8 +180,8 @@ function Head({ status }: { status: InstallStatus }) {
             {wordOf(status.workflow.kind)}
           </Link>
           <span className="text-dim">
-            {status.workflow.wait && `waits for ${wordOf(status.workflow.wait.reason)}, `}started by <bdi>{status.workflow.created_by}</bdi>{" "}
-            <Time at={status.workflow.created_at} />
+            {status.workflow.wait && `waits for ${wordOf(status.workflow.wait.reason)}, `}started by{" "}
+            <Theirs>{status.workflow.created_by}</Theirs> <Time at={status.workflow.created_at} />
           </span>
         </p>
       )}

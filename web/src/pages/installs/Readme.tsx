@@ -11,6 +11,7 @@ import { State } from "~/ui/State";
 import { standing } from "./Cell";
 import { word } from "~/command";
 import type { TabProps } from "./Install";
+import { Theirs } from "~/ui/Theirs";
 
 const Html = lazy(() => import("~/ui/Html"));
 
@@ -71,7 +72,7 @@ function WidgetView({ widget: { type, text, resource }, install }: { widget: Wid
         search={{ resource: resource.name }}
         className="flex min-h-9 items-center gap-3 border-b border-line px-2 hover:bg-hover"
       >
-        <bdi className="min-w-0 flex-1 truncate font-medium">{resource.name}</bdi>
+        <Theirs className="min-w-0 flex-1 truncate font-medium">{resource.name}</Theirs>
         <State state={resource.state ?? "absent"} tone={tone} word={says} />
       </Link>
     );
