@@ -4,7 +4,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
 import { api, close, settled, visit } from "./browser";
-import { fleet, graphOf, pages, planOf, serveLog } from "./made";
+import { fleet, graphOf, pages, planOf, serveLog } from "./made/large";
 import { atMost, longestWork, say, spread, within } from "./measured";
 
 afterAll(close);

@@ -80,7 +80,9 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                     className="flex h-9 cursor-pointer items-center gap-3 rounded-md px-2 text-sm text-ink data-[selected=true]:bg-hover"
                   >
                     <Theirs className="truncate">{f.name}</Theirs>
-                    <span className="ml-auto truncate font-mono text-xs text-dim">{f.detail}</span>
+                    <span className="ml-auto truncate font-mono text-xs text-dim">
+                      <Theirs>{f.detail ?? ""}</Theirs>
+                    </span>
                   </Command.Item>
                 ))}
             </Command.Group>

@@ -1,6 +1,7 @@
 // The one way a state looks: glyph and word, with a colour that says nothing alone.
 import type { ReactNode } from "react";
 import { Theirs } from "./Theirs";
+import { own } from "~/own";
 
 export type Tone = "good" | "busy" | "bad" | "warn" | "unknown" | "ask" | "wait" | "drift" | "off" | "planned";
 
@@ -78,7 +79,7 @@ const tones: Record<string, Tone> = {
 /** The colour of a tone, where its glyph has no room. */
 export const colourOf = (tone: Tone): string => colour[tone];
 
-export const toneOf = (state: string): Tone => tones[state] ?? "unknown";
+export const toneOf = (state: string): Tone => own(tones, state) ?? "unknown";
 
 /** A state of the API as a person says it. */
 export const wordOf = (state: string): string => state.replaceAll("_", " ");

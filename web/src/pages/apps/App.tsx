@@ -22,6 +22,7 @@ import { Releases } from "./Releases";
 import { Variables } from "./Variables";
 import { Theirs } from "~/ui/Theirs";
 import { written } from "~/diff/visible";
+import { own } from "~/own";
 
 const Confirm = lazy(() => import("~/ui/Confirm"));
 
@@ -41,7 +42,7 @@ export function App() {
   const { app: name } = useParams({ from: "/inside/apps/$app" });
   const { tab = "components" } = useSearch({ from: "/inside/apps/$app" });
   const app = useQuery(reading("/apps/{app}", { path: { app: name } }));
-  const Page = tabs[tab]?.page;
+  const Page = own(tabs, tab)?.page;
   return (
     <>
       <title>{written(`${name} · Berth`)}</title>
@@ -91,7 +92,11 @@ function Head({ app }: AppTabProps) {
           </Button>
         </div>
       </div>
-      {app.description && <p className="mt-1.5 text-dim">{app.description}</p>}
+      {app.description && (
+        <p className="mt-1.5 text-dim">
+          <Theirs>{app.description}</Theirs>
+        </p>
+      )}
       <Suspense>
         {asks === "build" && (
           <Confirm

@@ -49,7 +49,11 @@ export function Actions({ status }: TabProps) {
                             .join(" · ")}
                         </span>
                       </span>
-                      {a.description && <span className="block text-dim">{a.description}</span>}
+                      {a.description && (
+                        <span className="block text-dim">
+                          <Theirs>{a.description}</Theirs>
+                        </span>
+                      )}
                     </span>
                     {a.last_run ? <LastRun run={a.last_run} /> : <span className="text-dim">never ran</span>}
                     <Button refused={no} onClick={() => setAsks(a)}>

@@ -24,6 +24,7 @@ import { Secrets } from "./Secrets";
 import { Timeline } from "./Timeline";
 import { Theirs } from "~/ui/Theirs";
 import { written } from "~/diff/visible";
+import { own } from "~/own";
 
 const Deploy = lazy(() => import("./Deploy"));
 const Rollback = lazy(() => import("./Rollback"));
@@ -48,7 +49,7 @@ export function Install() {
   const { install } = useParams({ from: "/inside/installs/$install" });
   const { tab = "overview" } = useSearch({ from: "/inside/installs/$install" });
   const status = useQuery(reading("/installs/{install}/status", { path: { install } }));
-  const Page = tabs[tab]?.page;
+  const Page = own(tabs, tab)?.page;
   return (
     <>
       <title>{written(`${install} · Berth`)}</title>
@@ -129,7 +130,7 @@ function Head({ status }: { status: InstallStatus }) {
             ""
           )}
         </span>
-        <span>
+        <span className="min-w-0 wrap-anywhere">
           for <Theirs className="text-ink">{install.customer.name}</Theirs>
         </span>
         <span className="inline-flex items-center gap-1.5">
@@ -154,14 +155,19 @@ function Head({ status }: { status: InstallStatus }) {
           </span>
         )}
         {Object.entries(install.labels).map(([k, v]) => (
-          <Link key={k} to="/installs" search={{ q: `label:${k}=${v}` }} className="font-mono text-xs hover:text-ink hover:underline">
+          <Link
+            key={k}
+            to="/installs"
+            search={{ q: `label:${k}=${v}` }}
+            className="min-w-0 font-mono text-xs wrap-anywhere hover:text-ink hover:underline"
+          >
             <Theirs>{`${k}=${v}`}</Theirs>
           </Link>
         ))}
       </p>
       {install.pause && (
         <p className="mt-2 flex flex-wrap items-center gap-x-3 border-l-2 border-line-strong pl-3">
-          <span>
+          <span className="min-w-0 wrap-anywhere">
             Paused by <Theirs className="font-medium">{install.pause.by}</Theirs> <Time at={install.pause.at} />:{" "}
             <Theirs>{install.pause.reason}</Theirs>
           </span>

@@ -8,6 +8,7 @@ import { Answer, Empty, Skeleton } from "~/ui/Answer";
 import { Command } from "~/ui/Copy";
 import { Section } from "~/ui/Section";
 import { State } from "~/ui/State";
+import { Visible } from "~/ui/Visible";
 import { standing } from "./Cell";
 import { word } from "~/command";
 import type { TabProps } from "./Install";
@@ -80,7 +81,9 @@ function WidgetView({ widget: { type, text, resource }, install }: { widget: Wid
   return (
     <div className="border-b border-line px-2 py-2">
       <p className="text-xs text-dim">{type}</p>
-      <p className={type === "mermaid" ? "overflow-x-auto font-mono text-xs whitespace-pre" : "whitespace-pre-wrap"}>{text}</p>
+      <p className={type === "mermaid" ? "overflow-x-auto font-mono text-xs whitespace-pre" : "whitespace-pre-wrap"}>
+        <Visible>{text}</Visible>
+      </p>
     </div>
   );
 }

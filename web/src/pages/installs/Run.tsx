@@ -37,7 +37,11 @@ export default function Run({ install, action, onClose }: { install: string; act
           <span>
             <Theirs className="font-medium">{i.name}</Theirs>
             {i.required && <span className="text-dim"> required</span>}
-            {i.description && <span className="block text-dim">{i.description}</span>}
+            {i.description && (
+              <span className="block text-dim">
+                <Theirs>{i.description}</Theirs>
+              </span>
+            )}
           </span>
           <input
             value={inputs[i.name] ?? ""}
