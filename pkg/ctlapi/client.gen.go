@@ -8842,8 +8842,8 @@ type ListAllResourcesParams struct {
 	// State Only those in this state.
 	State *StateOfResource `form:"state,omitempty" json:"state,omitempty"`
 
-	// Limit How many items a page has at most.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit How many items a page has at most; a fleet has tens of thousands.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`

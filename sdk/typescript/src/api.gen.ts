@@ -11707,8 +11707,8 @@ export interface operations {
                 health?: components["schemas"]["HealthVerdict"];
                 /** @description Only those in this state. */
                 state?: components["schemas"]["StateOfResource"];
-                /** @description How many items a page has at most. */
-                limit?: components["parameters"]["Limit"];
+                /** @description How many items a page has at most; a fleet has tens of thousands. */
+                limit?: number;
                 /** @description The `next` of the page before; absent on the first page. */
                 after?: components["parameters"]["After"];
             };

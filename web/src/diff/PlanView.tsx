@@ -9,6 +9,7 @@ import { Visible } from "~/ui/Visible";
 import { needsLines, type PlanNode, type PlanObject, type Row, rowsOf, textOf } from "./flatten";
 import type { Line } from "./lines";
 import { type Risk, titles } from "./risk";
+import { own } from "~/own";
 
 interface PlanViewProps {
   objects: readonly PlanObject[];
@@ -209,7 +210,7 @@ interface ObjectRowProps {
 }
 
 function ObjectRow({ row: { object, open }, chosen, onTurn, onAt }: ObjectRowProps) {
-  const [sign, colour] = signs[object.action] ?? ["·", "text-dim"];
+  const [sign, colour] = own(signs, object.action) ?? ["·", "text-dim"];
   return (
     <div
       data-chosen={chosen || undefined}

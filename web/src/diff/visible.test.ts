@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pieces } from "./visible";
+import { pieces, written } from "./visible";
 
 const shown = (text: string) =>
   pieces(text)
@@ -24,6 +24,8 @@ test.each<[string, string, string]>([
   ["half a surrogate pair", "a\ud800b", "a⟨U+D800⟩b"],
   ["letters of other scripts stay", "Zoë Žižek 東京 עברית", "Zoë Žižek 東京 עברית"],
   ["a face stays", "🙂", "🙂"],
+  ["marks of a letter stay", "e\u0301\u0323", "e\u0301\u0323"],
+  ["a tower of marks is cut", "e" + "\u0301".repeat(30), "e" + "\u0301".repeat(8) + "⟨22 marks⟩"],
   ["two in a row are two", "\u202a\u202b", "⟨U+202A⟩⟨U+202B⟩"],
 ])("%s", (_, text, want) => {
   expect(shown(text)).toBe(want);
@@ -36,4 +38,14 @@ test("the pieces are the text", () => {
       .map((p) => p.text)
       .join(""),
   ).toBe(text);
+});
+
+test("thousands of hidden characters are a few pieces", () => {
+  const found = pieces("a\u202e".repeat(10_000));
+  expect(found.length).toBeLessThan(200);
+  expect(found.filter((p) => !p.code).every((p) => !p.text.includes("\u202e"))).toBe(true);
+});
+
+test("a title says them by name", () => {
+  expect(written("gnp\u202egnp.exe")).toBe("gnp[U+202E]gnp.exe");
 });

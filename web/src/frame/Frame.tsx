@@ -10,6 +10,7 @@ import { Crumbs } from "./Crumbs";
 import { Icon, type IconName } from "./Icon";
 import { LiveMark } from "./LiveMark";
 import { useShortcuts } from "./shortcuts";
+import { warm } from "./warm";
 
 const Palette = lazy(() => import("./Palette"));
 const Keys = lazy(() => import("./Keys"));
@@ -33,6 +34,7 @@ export function Frame() {
     "mod+k": () => setAsks("palette"),
     ...Object.fromEntries(places.map(({ to, keys }) => [keys, () => void router.navigate({ to })])),
   });
+  useEffect(() => warm(router), [router]);
   // A new page is told to screen readers, and begins at its top.
   useEffect(
     () =>

@@ -5,6 +5,7 @@ import { Command } from "cmdk";
 import { useState } from "react";
 import { type Answer as Got, reading } from "~/api/client";
 import { Dialog } from "~/ui/Dialog";
+import { Theirs } from "~/ui/Theirs";
 import { deedsOfInstall, deedsOfOrg, matching } from "./deeds";
 
 type Install = Got<"/installs">["items"][number];
@@ -99,8 +100,10 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                     onSelect={() => open(f.href)}
                     className="flex h-9 cursor-pointer items-center gap-3 rounded-md px-2 text-sm text-ink data-[selected=true]:bg-hover"
                   >
-                    <bdi className="truncate">{f.name}</bdi>
-                    <span className="ml-auto truncate font-mono text-xs text-dim">{f.detail}</span>
+                    <Theirs className="truncate">{f.name}</Theirs>
+                    <span className="ml-auto truncate font-mono text-xs text-dim">
+                      <Theirs>{f.detail ?? ""}</Theirs>
+                    </span>
                   </Command.Item>
                 ))}
             </Command.Group>

@@ -1,28 +1,15 @@
 // Draws a graph where the API places its nodes. Load it lazily: it brings xyflow.
 import "@xyflow/react/dist/base.css";
-import {
-  BaseEdge,
-  Background,
-  Controls,
-  type Edge,
-  type EdgeProps,
-  Handle,
-  type Node,
-  type NodeProps,
-  Position,
-  ReactFlow,
-} from "@xyflow/react";
+import { Background, Controls, type Node, type NodeProps, ReactFlow, useStore, ViewportPortal } from "@xyflow/react";
 import { createContext, useContext, useMemo } from "react";
-import { Glyph, type Tone } from "~/ui/State";
-import { type Graph, type GraphNode, pathOf, reasonsOf } from "./shape";
+import { colourOf, Glyph, type Tone } from "~/ui/State";
+import { type Graph, type GraphNode, nameOf, pathOf, reasonsOf, type Said } from "./shape";
+import { Theirs } from "~/ui/Theirs";
 
 /** How a node looks besides its name. */
-export interface Look {
+export interface Look extends Said {
   /** None where nothing is deployed. */
   tone?: Tone;
-  word: string;
-  /** A second line, such as the release. */
-  detail?: string | undefined;
 }
 
 interface CanvasProps {
@@ -35,12 +22,13 @@ interface CanvasProps {
 }
 
 type Box = Node<{ node: GraphNode; chosen: boolean }, "box">;
-type Line = Edge<{ path: string; lit: boolean }, "line">;
 
 const Looks = createContext<(node: GraphNode) => Look>(() => ({ word: "" }));
 
 export default function Canvas({ graph, label, look, chosen, onChoose }: CanvasProps) {
-  const { nodes, edges } = useMemo(() => drawn(graph, chosen), [graph, chosen]);
+  // By their text: `look` is another function each time, and seldom says something else.
+  const names = graph.nodes.map((node) => nameOf(node, look(node))).join("\n");
+  const nodes = useMemo(() => drawn(graph, chosen, names.split("\n")), [graph, chosen, names]);
   const height = Math.min(Math.max(graph.layout.height + 16, 140), 460);
   return (
     <Looks value={look}>
@@ -49,21 +37,19 @@ export default function Canvas({ graph, label, look, chosen, onChoose }: CanvasP
           aria-label={label}
           className="[&_.react-flow\_\_attribution]:bg-transparent! [&_.react-flow\_\_attribution_a]:text-dim!"
           nodes={nodes}
-          edges={edges}
           nodeTypes={nodeTypes}
-          edgeTypes={edgeTypes}
           fitView
           fitViewOptions={{ padding: 0.06, maxZoom: 1 }}
           minZoom={0.1}
           maxZoom={1.5}
           nodesDraggable={false}
           nodesConnectable={false}
-          edgesFocusable={false}
           zoomOnScroll={false}
           preventScrolling={false}
           onNodeClick={(_, node) => onChoose(node.id)}
           onlyRenderVisibleElements={graph.nodes.length > 100}
         >
+          <Lines graph={graph} chosen={chosen} />
           <Background gap={16} size={1} color="var(--color-line)" />
           <Controls
             position="top-right"
@@ -77,8 +63,8 @@ export default function Canvas({ graph, label, look, chosen, onChoose }: CanvasP
   );
 }
 
-function drawn(graph: Graph, chosen: string | undefined): { nodes: Box[]; edges: Line[] } {
-  const nodes = graph.nodes.map<Box>((node, i) => {
+function drawn(graph: Graph, chosen: string | undefined, names: readonly string[]): Box[] {
+  return graph.nodes.map<Box>((node, i) => {
     const box = graph.layout.boxes[i]!;
     return {
       id: node.name,
@@ -86,31 +72,63 @@ function drawn(graph: Graph, chosen: string | undefined): { nodes: Box[]; edges:
       position: { x: box.x, y: box.y },
       width: box.width,
       height: box.height,
+      // Known from the API: nothing waits until the page has measured it.
+      measured: { width: box.width, height: box.height },
+      handles: [],
       data: { node, chosen: node.name === chosen },
-      ariaLabel: node.name,
+      ariaLabel: names[i] ?? node.name,
     };
   });
-  const edges = graph.edges.flatMap<Line>((edge, i) => {
-    const points = graph.layout.lines[i];
-    if (!points || points.length < 2) return []; // goes without saying
-    const lit = edge.from === chosen || edge.to === chosen;
-    return [
-      {
-        id: `${edge.from} ${edge.to}`,
-        type: "line",
-        source: edge.to,
-        target: edge.from,
-        data: { path: pathOf(points), lit },
-        ariaLabel: `${edge.from} needs ${edge.to}: ${reasonsOf(edge).join("; ")}`,
-        zIndex: lit ? 1 : 0,
-      },
-    ];
-  });
-  return { nodes, edges };
 }
+
+/** All lines as one picture: the API says where they go, so that none waits for its nodes. */
+function Lines({ graph, chosen }: { graph: Graph; chosen: string | undefined }) {
+  const { width, height } = graph.layout;
+  return (
+    <ViewportPortal>
+      <svg
+        aria-hidden="true" // the list says them
+        width={width}
+        height={height}
+        className="absolute top-0 left-0 -z-1 overflow-visible"
+        fill="none"
+      >
+        {graph.edges.map((edge, i) => {
+          const points = graph.layout.lines[i];
+          if (!points || points.length < 2) return null; // goes without saying
+          const lit = edge.from === chosen || edge.to === chosen;
+          return (
+            <path
+              key={`${edge.from} ${edge.to}`}
+              d={pathOf(points)}
+              className={lit ? "stroke-accent" : "stroke-line-strong"}
+              strokeWidth={lit ? 2 : 1.25}
+              pointerEvents="stroke"
+            >
+              <title>{`${edge.from} needs ${edge.to}: ${reasonsOf(edge).join("; ")}`}</title>
+            </path>
+          );
+        })}
+      </svg>
+    </ViewportPortal>
+  );
+}
+
+/** Below it no text can be read: nodes are drawn without one. */
+const readable = 0.4;
 
 function BoxNode({ data: { node, chosen } }: NodeProps<Box>) {
   const { tone, word, detail } = useContext(Looks)(node);
+  const far = useStore((flow) => flow.transform[2] < readable);
+  if (far) {
+    return (
+      <div
+        title={`${node.name}: ${word}`}
+        data-chosen={chosen || undefined}
+        className={`h-full w-full cursor-pointer rounded-md border-8 border-current bg-ground data-chosen:bg-accent ${tone ? colourOf(tone) : "text-dim"}`}
+      />
+    );
+  }
   return (
     <div
       title={`${node.name}: ${word}`}
@@ -119,24 +137,11 @@ function BoxNode({ data: { node, chosen } }: NodeProps<Box>) {
     >
       {tone && <Glyph tone={tone} />}
       <span className="min-w-0 flex-1">
-        <bdi className="block truncate leading-tight font-medium">{node.name}</bdi>
+        <Theirs className="block truncate leading-tight font-medium">{node.name}</Theirs>
         <span className="block truncate text-xs leading-tight text-dim">{[word, detail].filter(Boolean).join(" · ")}</span>
       </span>
-      <Handle type="target" position={Position.Left} className="opacity-0" />
-      <Handle type="source" position={Position.Right} className="opacity-0" />
     </div>
   );
 }
 
-function PathEdge({ id, data }: EdgeProps<Line>) {
-  return (
-    <BaseEdge
-      id={id}
-      path={data?.path ?? ""}
-      style={{ stroke: data?.lit ? "var(--color-accent)" : "var(--color-line-strong)", strokeWidth: data?.lit ? 2 : 1.25 }}
-    />
-  );
-}
-
 const nodeTypes = { box: BoxNode };
-const edgeTypes = { line: PathEdge };

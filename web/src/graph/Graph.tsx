@@ -3,6 +3,7 @@ import { lazy, type ReactNode, Suspense } from "react";
 import { Glyph } from "~/ui/State";
 import type { Look } from "./Canvas";
 import { type Graph, type GraphNode, mostDrawn, needsOf, needsSaid } from "./shape";
+import { Theirs } from "~/ui/Theirs";
 
 const Canvas = lazy(() => import("./Canvas"));
 
@@ -48,7 +49,7 @@ export function GraphView({ graph, label, look, chosen, onChoose, aside, detail 
             const { tone, word, detail: more } = look(n);
             const needs = needsSaid(graph, n.name);
             return (
-              <li key={n.name} className="border-b border-line">
+              <li key={n.name} className="border-b border-line [contain-intrinsic-size:auto_40px] [content-visibility:auto]">
                 <button
                   type="button"
                   aria-expanded={n.name === chosen}
@@ -59,7 +60,7 @@ export function GraphView({ graph, label, look, chosen, onChoose, aside, detail 
                   {tone && <Glyph tone={tone} />}
                   <span className="min-w-0 flex-1">
                     <span className="flex gap-2">
-                      <bdi className="truncate font-medium">{n.name}</bdi>
+                      <Theirs className="truncate font-medium">{n.name}</Theirs>
                       <span className="truncate text-dim">{[word, more].filter(Boolean).join(" · ")}</span>
                     </span>
                     {needs.length > 0 && (
@@ -68,7 +69,7 @@ export function GraphView({ graph, label, look, chosen, onChoose, aside, detail 
                         {needs.map(({ name, reasons }, i) => (
                           <span key={name} title={reasons.join("; ")}>
                             {i > 0 && ", "}
-                            <bdi>{name}</bdi>
+                            <Theirs>{name}</Theirs>
                           </span>
                         ))}
                       </span>
@@ -84,7 +85,7 @@ export function GraphView({ graph, label, look, chosen, onChoose, aside, detail 
           <div className="border-b border-line bg-raised px-3 py-2">
             {needsOf(graph, node.name).map(({ name, reasons }) => (
               <p key={name}>
-                needs <bdi className="font-medium">{name}</bdi>
+                needs <Theirs className="font-medium">{name}</Theirs>
                 {reasons.length > 0 && <span className="text-dim">: {reasons.join("; ")}</span>}
               </p>
             ))}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Graph, needsOf, needsSaid, pathOf } from "./shape";
+import { type Graph, nameOf, needsOf, needsSaid, pathOf } from "./shape";
 
 test("a line bends around its corners", () => {
   expect(pathOf([])).toBe("");
@@ -57,4 +57,12 @@ test("what a node needs is said with its reasons", () => {
     ),
   ).toEqual(["db"]);
   expect(needsSaid(graph, "db")).toEqual([{ name: "sandbox", reasons: ["the sandbox comes first"] }]);
+});
+
+test.each([
+  ["web", { word: "healthy", detail: "r14 ↑1" }, "web: healthy, r14 ↑1"],
+  ["db", { word: "absent", detail: "" }, "db: absent"],
+  ["two\nlines", { word: "live" }, "two lines: live"],
+])("%s is said in one line", (name, said, want) => {
+  expect(nameOf({ name }, said)).toBe(want);
 });

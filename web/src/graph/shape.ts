@@ -64,3 +64,14 @@ export function needsSaid(graph: Graph, name: string): { name: string; reasons: 
   const others = graph.edges.filter((e) => e.from === name && e.to !== "sandbox");
   return others.length > 0 ? others.map((e) => ({ name: e.to, reasons: reasonsOf(e) })) : needsOf(graph, name);
 }
+
+/** What is said of a node. */
+export interface Said {
+  word: string;
+  /** A second line, such as the release. */
+  detail?: string | undefined;
+}
+
+/** A node as a screen reader says it, in one line. */
+export const nameOf = (node: { name: string }, { word, detail }: Said): string =>
+  `${node.name}: ${[word, detail].filter(Boolean).join(", ")}`.replaceAll("\n", " ");

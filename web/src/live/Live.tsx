@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import type { Key } from "~/api/client";
 import { affects, type OrgEvent } from "./affects";
+import { Pace } from "./pace";
 import { follow, type Standing } from "./stream";
 
 const Context = createContext<Standing>({ is: "connecting" });
@@ -26,31 +27,24 @@ export function useEvents(listener: Listener): void {
 /** How the stream stands. */
 export const useStanding = () => useContext(Context);
 
-/** How often a list is read again under a storm of events, in milliseconds. */
-const atMost = 700;
-
 export function Live({ children, onLoggedOut }: { children: ReactNode; onLoggedOut: () => void }) {
   const cache = useQueryClient();
   const [standing, setStanding] = useState<Standing>({ is: "connecting" });
   useEffect(() => {
     const end = new AbortController();
     let waiting: OrgEvent[] = [];
-    let last = 0;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const refresh = () => {
-      timer = undefined;
-      last = Date.now();
+    const refresh = new Pace(() => {
       const events = waiting;
       waiting = [];
       void cache.invalidateQueries({ predicate: ({ queryKey }) => events.some((e) => affects(e, queryKey as unknown as Key)) });
-    };
+    });
     let cut = false;
     follow(
       {
         events: (events) => {
           listeners.forEach((tell) => tell(events));
           waiting.push(...events);
-          timer ??= setTimeout(refresh, Math.max(0, last + atMost - Date.now()));
+          refresh.ask();
         },
         lost: () => void cache.invalidateQueries(),
         standing: (next) => {
@@ -65,7 +59,7 @@ export function Live({ children, onLoggedOut }: { children: ReactNode; onLoggedO
     );
     return () => {
       end.abort();
-      clearTimeout(timer);
+      refresh.stop();
     };
   }, [cache, onLoggedOut]);
   return <Context value={standing}>{children}</Context>;

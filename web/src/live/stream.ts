@@ -24,7 +24,8 @@ const firstPause = 500;
 const maxPause = 15_000;
 /** The service sends something every 20 s; a stream that is silent for longer is dead. */
 const silence = 45_000;
-const gather = 60; // ms in which events are told together
+/** Events that come within so many milliseconds after others are told together. */
+const gather = 60;
 
 /** Follows until the signal aborts. */
 export function follow(handlers: Handlers, signal: AbortSignal): void {
@@ -66,8 +67,10 @@ export function follow(handlers: Handlers, signal: AbortSignal): void {
   const lead = async () => {
     leads = true;
     let pending: OrgEvent[] = [];
+    let told = 0;
     const tell = () => {
       if (pending.length === 0) return;
+      told = Date.now();
       const events = pending;
       pending = [];
       handlers.events(events);
@@ -86,7 +89,7 @@ export function follow(handlers: Handlers, signal: AbortSignal): void {
         position: (at) => (position = Math.max(position ?? 0, at)),
         event: (event) => {
           position = event.seq;
-          if (pending.length === 0) setTimeout(tell, gather);
+          if (pending.length === 0) setTimeout(tell, Math.max(0, told + gather - Date.now()));
           pending.push(event);
         },
       });

@@ -45,7 +45,8 @@ function View({ stream: id, lines: named, onLines, find, onFind, atError = false
   const box = useRef<HTMLDivElement>(null);
   const [scroll, setScroll] = useState({ top: 0, height: 0 });
   const [follows, setFollows] = useState(named === undefined);
-  const window_ = windowAt(scroll.top, scroll.height, lines);
+  // A log that is followed begins at its end: nothing of its beginning is read for it.
+  const window_ = windowAt(follows ? heightOf(lines) : scroll.top, scroll.height, lines);
   useEffect(() => {
     if (scroll.height > 0) store.look({ first: window_.first, last: window_.last });
   }, [store, scroll.height, window_.first, window_.last, lines]);

@@ -23,3 +23,9 @@ test.each<[string, string, Span[]]>([
 ])("%s", (_, line, want) => {
   expect(spans(line)).toEqual(want);
 });
+
+test("a line of thousands of colours is a few pieces, and keeps its text", () => {
+  const found = spans(`${e}31ma${e}32mb`.repeat(5_000));
+  expect(found.length).toBeLessThan(200);
+  expect(found.map((f) => f.text).join("")).toBe("ab".repeat(5_000));
+});

@@ -32,6 +32,9 @@ const bg = [
 // eslint-disable-next-line no-control-regex -- what colours begin with
 const sgr = /\u001b\[([\d;:]*)m/g;
 
+/** A line has so many colours at most; a longer rest looks like the last of them. */
+const mostSpans = 100;
+
 /** The pieces of a line. */
 export function spans(line: string): Span[] {
   if (!line.includes("\u001b[")) return line === "" ? [] : [{ text: line, look: "" }];
@@ -42,6 +45,10 @@ export function spans(line: string): Span[] {
     if (text !== "") out.push({ text, look: lookOf(style) });
   };
   for (const found of line.matchAll(sgr)) {
+    if (out.length >= mostSpans) {
+      push(line.slice(kept).replaceAll(sgr, ""));
+      return out;
+    }
     push(line.slice(kept, found.index));
     style = apply(style, found[1] ?? "");
     kept = found.index + found[0].length;

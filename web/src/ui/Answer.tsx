@@ -3,6 +3,7 @@ import { Problem } from "@berth/client";
 import { type ReactNode, useEffect, useState } from "react";
 import { Button } from "./Button";
 import { Copy } from "./Copy";
+import { Theirs } from "./Theirs";
 
 interface AnswerProps<T> {
   of: { data: T | undefined; error: unknown; refetch: () => unknown };
@@ -39,18 +40,24 @@ export function Trouble({ error, retry }: { error: unknown; retry?: () => void }
   const text = problem?.detail || (error instanceof Error ? error.message : String(error));
   return (
     <div role="alert" className="my-2 flex flex-col items-start gap-1 border-l-2 border-bad py-1 pl-3">
-      <p className="font-medium break-words text-bad">{text}</p>
-      {problem?.remedy && <p className="text-dim">{problem.remedy}</p>}
+      <p className="font-medium break-words text-bad">
+        <Theirs>{text}</Theirs>
+      </p>
+      {problem?.remedy && (
+        <p className="break-words text-dim">
+          <Theirs>{problem.remedy}</Theirs>
+        </p>
+      )}
       {problem?.errors?.map((e, i) => (
         <p key={i} className="text-dim">
-          {JSON.stringify(e)}
+          <Theirs>{JSON.stringify(e)}</Theirs>
         </p>
       ))}
       <p className="flex items-center gap-2">
         {retry && <Button onClick={retry}>Try again</Button>}
         {problem?.requestId && (
           <span className="inline-flex items-center font-mono text-xs text-dim">
-            {problem.requestId}
+            <Theirs>{problem.requestId}</Theirs>
             <Copy text={problem.requestId} label="Copy the request's id" />
           </span>
         )}

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { Theirs } from "./Theirs";
 
 /** Puts a text into the clipboard and says so. */
 export function Copy({ text, label }: { text: string; label: string }) {
@@ -33,7 +34,9 @@ export function Copy({ text, label }: { text: string; label: string }) {
 export function Command({ children }: { children: string }) {
   return (
     <span className="inline-flex max-w-full min-w-0 items-center gap-1 rounded-md bg-raised pl-2 font-mono text-xs text-dim">
-      <code className="min-w-0 truncate">{children}</code>
+      <code className="min-w-0 truncate">
+        <Theirs>{children}</Theirs>
+      </code>
       <Copy text={children} label={`Copy the command: ${children}`} />
     </span>
   );
@@ -43,7 +46,7 @@ export function Command({ children }: { children: string }) {
 export function Id({ children, keep = 12 }: { children: string; keep?: number }) {
   return (
     <span className="inline-flex items-center font-mono text-xs text-dim" title={children}>
-      {children.length <= keep + 4 ? children : `${children.slice(0, keep)}…${children.slice(-4)}`}
+      <Theirs>{children.length <= keep + 4 ? children : `${children.slice(0, keep)}…${children.slice(-4)}`}</Theirs>
       <Copy text={children} label={`Copy ${children}`} />
     </span>
   );

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Theirs } from "./Theirs";
 
 /** What is known of a thing, a line each; what is missing is left out. */
 export function Facts({ of }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
@@ -20,7 +21,7 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
   return (
     <>
       <dt className="text-dim">{name}</dt>
-      <dd className="min-w-0 break-words">{children}</dd>
+      <dd className="min-w-0 break-words">{typeof children === "string" ? <Theirs>{children}</Theirs> : children}</dd>
     </>
   );
 }

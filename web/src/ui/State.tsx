@@ -1,5 +1,7 @@
 // The one way a state looks: glyph and word, with a colour that says nothing alone.
 import type { ReactNode } from "react";
+import { Theirs } from "./Theirs";
+import { own } from "~/own";
 
 export type Tone = "good" | "busy" | "bad" | "warn" | "unknown" | "ask" | "wait" | "drift" | "off" | "planned" | "news";
 
@@ -75,7 +77,10 @@ const tones: Record<string, Tone> = {
   planned: "planned",
 };
 
-export const toneOf = (state: string): Tone => tones[state] ?? "unknown";
+/** The colour of a tone, where its glyph has no room. */
+export const colourOf = (tone: Tone): string => colour[tone];
+
+export const toneOf = (state: string): Tone => own(tones, state) ?? "unknown";
 
 /** A state of the API as a person says it. */
 export const wordOf = (state: string): string => state.replaceAll("_", " ");
@@ -173,7 +178,9 @@ export function State({ state, word = wordOf(state), tone = toneOf(state), quiet
   return (
     <span className={`inline-flex items-center gap-1.5 whitespace-nowrap ${colour[tone]}`} title={quiet ? word : undefined}>
       <Glyph tone={tone} />
-      <span className={quiet ? "sr-only" : ""}>{word}</span>
+      <span className={quiet ? "sr-only" : ""}>
+        <Theirs>{word}</Theirs>
+      </span>
     </span>
   );
 }

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Theirs } from "./Theirs";
 
 interface Column<T> {
   head: string;
@@ -37,7 +38,7 @@ export function Table<T>({ label, rows, id, columns }: TableProps<T>) {
             <tr key={id(row)} className="h-10 border-b border-line hover:bg-hover">
               {columns.map((c) => (
                 <td key={c.head} className={`max-w-80 truncate ${cell(c)}`}>
-                  {c.cell(row)}
+                  <Content>{c.cell(row)}</Content>
                 </td>
               ))}
             </tr>
@@ -47,3 +48,5 @@ export function Table<T>({ label, rows, id, columns }: TableProps<T>) {
     </div>
   );
 }
+
+const Content = ({ children }: { children: ReactNode }) => (typeof children === "string" ? <Theirs>{children}</Theirs> : children);

@@ -1,11 +1,12 @@
 import { Fragment } from "react";
 import { pieces } from "~/diff/visible";
 
-/** A text that somebody else wrote, with characters that nobody would see written out. */
-export function Visible({ children }: { children: string }) {
+/** A text that somebody else wrote, with characters that nobody would see written out, and no longer than `most`. */
+export function Visible({ children, most = Infinity }: { children: string; most?: number }) {
+  const cut = children.length > most;
   return (
     <>
-      {pieces(children).map(({ text, code }, i) =>
+      {pieces(cut ? children.slice(0, most) : children).map(({ text, code }, i) =>
         code ? (
           <mark
             key={i}
@@ -18,6 +19,7 @@ export function Visible({ children }: { children: string }) {
           <Fragment key={i}>{text}</Fragment>
         ),
       )}
+      {cut && <span className="text-dim">… {(children.length - most).toLocaleString("en")} more characters</span>}
     </>
   );
 }

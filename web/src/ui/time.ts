@@ -29,4 +29,7 @@ export function duration(ms: number): string {
 }
 
 /** The exact time in the viewer's zone. */
-export const exact = (at: number): string => new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+export const exact = (at: number): string => (Number.isNaN(at) ? "" : format.format(at));
+
+// Made once: each line of a log has a time.
+const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });

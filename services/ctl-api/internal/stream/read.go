@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -224,29 +225,35 @@ type Writer struct {
 
 // Send writes a page, and its position when its last event is not at it: a reader
 // that filters then knows how far it has come without knowing what it did not get.
+//
+// A page is written at once: what one transaction did reaches a reader together.
 func (w *Writer) Send(p Page) error {
+	var out bytes.Buffer
+	last := w.Position
 	for _, e := range p.Events {
 		data, err := json.Marshal(e)
 		if err != nil {
 			return fmt.Errorf("encode event %d: %w", e.Seq, err)
 		}
-		if _, err := fmt.Fprintf(w.W, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Kind, data); err != nil {
-			return err
-		}
-		w.Position = e.Seq
+		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Kind, data)
+		last = e.Seq
 	}
-	if p.Position == w.Position {
+	if p.Position != last {
+		fmt.Fprintf(&out, positionFormat, p.Position)
+	}
+	if out.Len() == 0 {
 		return nil
 	}
-	return w.tell(p.Position)
+	w.Position = p.Position
+	_, err := w.W.Write(out.Bytes())
+	return err
 }
 
 // Alive tells the position again, so that proxies keep the connection and a client
 // that is gone is noticed.
-func (w *Writer) Alive() error { return w.tell(w.Position) }
-
-func (w *Writer) tell(position int64) error {
-	w.Position = position
-	_, err := fmt.Fprintf(w.W, "id: %d\nevent: position\ndata: {\"seq\":%d}\n\n", position, position)
+func (w *Writer) Alive() error {
+	_, err := fmt.Fprintf(w.W, positionFormat, w.Position)
 	return err
 }
+
+const positionFormat = "id: %[1]d\nevent: position\ndata: {\"seq\":%[1]d}\n\n"

@@ -20,6 +20,9 @@ import { Builds } from "./Builds";
 import { Policies } from "./Policies";
 import { Releases } from "./Releases";
 import { Variables } from "./Variables";
+import { Theirs } from "~/ui/Theirs";
+import { written } from "~/diff/visible";
+import { own } from "~/own";
 
 const Confirm = lazy(() => import("~/ui/Confirm"));
 
@@ -39,10 +42,10 @@ export function App() {
   const { app: name } = useParams({ from: "/inside/apps/$app" });
   const { tab = "components" } = useSearch({ from: "/inside/apps/$app" });
   const app = useQuery(reading("/apps/{app}", { path: { app: name } }));
-  const Page = tabs[tab]?.page;
+  const Page = own(tabs, tab)?.page;
   return (
     <>
-      <title>{`${name} · Berth`}</title>
+      <title>{written(`${name} · Berth`)}</title>
       <Answer of={app}>
         {(found) => (
           <>
@@ -89,7 +92,11 @@ function Head({ app }: AppTabProps) {
           </Button>
         </div>
       </div>
-      {app.description && <p className="mt-1.5 text-dim">{app.description}</p>}
+      {app.description && (
+        <p className="mt-1.5 text-dim">
+          <Theirs>{app.description}</Theirs>
+        </p>
+      )}
       <Suspense>
         {asks === "build" && (
           <Confirm
@@ -188,7 +195,7 @@ function Components({ app }: AppTabProps) {
           <Section title={`Config ${c.number}`} side={<State state={c.state} />}>
             <Facts
               of={[
-                ["Synced by", <bdi key="b">{c.created_by}</bdi>],
+                ["Synced by", <Theirs key="b">{c.created_by}</Theirs>],
                 ["When", <Time key="t" at={c.created_at} />],
                 ["Inputs", c.inputs && c.inputs.length > 0 && c.inputs.map((i) => i.name).join(", ")],
                 ["Actions", c.actions && c.actions.length > 0 && c.actions.join(", ")],

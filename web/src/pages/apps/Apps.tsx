@@ -11,6 +11,7 @@ import { State } from "~/ui/State";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import { spread, type Spread } from "./spread";
+import { Theirs } from "~/ui/Theirs";
 
 type App = Got<"/apps">["items"][number];
 
@@ -56,7 +57,7 @@ export function Apps() {
                     );
                   },
                 },
-                { head: "What it is", wide: true, cell: (a) => <span className="text-dim">{a.description}</span> },
+                { head: "What it is", wide: true, cell: (a) => <Theirs className="text-dim">{a.description}</Theirs> },
                 { head: "Made", wide: true, cell: (a) => <Time at={a.created_at} /> },
               ]}
             />

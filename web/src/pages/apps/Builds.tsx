@@ -10,6 +10,7 @@ import { State } from "~/ui/State";
 import { Table } from "~/ui/Table";
 import { Time, Took } from "~/ui/Time";
 import type { AppTabProps } from "./App";
+import { Theirs } from "~/ui/Theirs";
 
 type Build = Got<"/builds">["items"][number];
 
@@ -28,9 +29,9 @@ export function Builds({ app }: AppTabProps) {
               id={(b) => b.id}
               columns={[
                 { head: "State", cell: (b) => <State state={b.state} /> },
-                { head: "Component", cell: (b) => <bdi className="font-medium">{b.component.name}</bdi> },
+                { head: "Component", cell: (b) => <Theirs className="font-medium">{b.component.name}</Theirs> },
                 { head: "Why", cell: (b) => <span className="text-dim">{b.reused_from ? "reused: nothing changed" : b.reason}</span> },
-                { head: "By", wide: true, cell: (b) => <bdi>{b.requested_by}</bdi> },
+                { head: "By", wide: true, cell: (b) => <Theirs>{b.requested_by}</Theirs> },
                 { head: "When", cell: (b) => <Time at={b.created_at} /> },
                 { head: "Took", number: true, wide: true, cell: (b) => b.started_at && <Took from={b.started_at} to={b.finished_at} /> },
                 { head: "Artifact", wide: true, cell: (b) => b.artifact && <Id>{b.artifact.digest}</Id> },

@@ -11,6 +11,7 @@ import { State, type Tone } from "~/ui/State";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import type { AppTabProps } from "./App";
+import { Theirs } from "~/ui/Theirs";
 
 type Policy = Got<"/apps/{app}/policies">["items"][number];
 type Report = Got<"/policy-reports">["items"][number];
@@ -34,11 +35,11 @@ export function Policies({ app }: AppTabProps) {
                 rows={items}
                 id={(p) => p.name}
                 columns={[
-                  { head: "Policy", cell: (p) => <bdi className="font-medium">{p.name}</bdi> },
+                  { head: "Policy", cell: (p) => <Theirs className="font-medium">{p.name}</Theirs> },
                   { head: "Looks at", cell: (p) => p.type.replaceAll("_", " ") },
                   { head: "Engine", cell: (p) => p.engine },
                   { head: "For", cell: (p) => (p.components.length === 0 ? "all components" : p.components.join(", ")) },
-                  { head: "File", wide: true, cell: (p) => <bdi className="font-mono text-xs">{p.contents_file ?? p.file}</bdi> },
+                  { head: "File", wide: true, cell: (p) => <Theirs className="font-mono text-xs">{p.contents_file ?? p.file}</Theirs> },
                 ]}
               />
             )
@@ -70,12 +71,12 @@ export function Policies({ app }: AppTabProps) {
                     head: "Policy",
                     cell: (r) => (
                       <>
-                        <bdi className="font-medium">{r.policy}</bdi>
+                        <Theirs className="font-medium">{r.policy}</Theirs>
                         {r.side === "customer" && <span className="text-dim"> of the customer</span>}
                       </>
                     ),
                   },
-                  { head: "Install", cell: (r) => <bdi>{r.install.name}</bdi> },
+                  { head: "Install", cell: (r) => <Theirs>{r.install.name}</Theirs> },
                   {
                     head: "Says",
                     wide: true,

@@ -14,6 +14,7 @@ import { State, type Tone } from "~/ui/State";
 import { Time } from "~/ui/Time";
 import type { AppTabProps } from "./App";
 import { useSpreads } from "./Apps";
+import { Theirs } from "~/ui/Theirs";
 
 type Release = Got<"/apps/{app}/releases">["items"][number];
 type Difference = Got<"/releases/{release}/diff">["changes"][number];
@@ -63,7 +64,7 @@ function Line({ release: r, before, installs }: { release: Release; before: Rele
         </span>
         <span className="flex flex-wrap gap-x-3 text-dim">
           <span>
-            {made[r.made_by]} by <bdi>{r.synced_by}</bdi>
+            {made[r.made_by]} by <Theirs>{r.synced_by}</Theirs>
           </span>
           {r.origin?.author && <span>{r.origin.author}</span>}
           {r.origin?.commit && <Id keep={8}>{r.origin.commit}</Id>}
@@ -143,15 +144,15 @@ function Comparison({ app, from, to }: { app: string; from: string; to: string }
                   <span className="flex flex-wrap items-center gap-x-3">
                     <State state={c.change} tone={looks[c.change].tone} word={looks[c.change].word} />
                     <span className="text-dim">{c.kind.replaceAll("_", " ")}</span>
-                    <bdi className="font-medium">{c.name}</bdi>
+                    <Theirs className="font-medium">{c.name}</Theirs>
                     {c.build && <span className="text-dim">built from something else</span>}
                     {c.deploy && !c.build && <span className="text-dim">deployed with other settings</span>}
                   </span>
                   {c.fields.map((f) => (
                     <p key={f.path} className="mt-1 grid gap-x-3 font-mono text-xs sm:grid-cols-[14rem_1fr]">
-                      <bdi className="truncate text-dim" title={f.path}>
+                      <Theirs className="truncate text-dim" title={f.path}>
                         {f.path}
-                      </bdi>
+                      </Theirs>
                       <span className="min-w-0 break-all">
                         {f.before !== undefined && (
                           <del className="block bg-bad-ground px-1 text-bad no-underline">

@@ -8,6 +8,7 @@ import { Section } from "~/ui/Section";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import type { AppTabProps } from "./App";
+import { Theirs } from "~/ui/Theirs";
 
 type Variable = Got<"/apps/{app}/variables">["items"][number];
 
@@ -28,7 +29,7 @@ export function Variables({ app }: AppTabProps) {
               rows={items}
               id={(v) => v.name}
               columns={[
-                { head: "Name", cell: (v) => <bdi className="font-medium">{v.name}</bdi> },
+                { head: "Name", cell: (v) => <Theirs className="font-medium">{v.name}</Theirs> },
                 { head: "Value", cell: (v) => <span className="text-dim">{v.sensitive ? "sensitive" : "not shown in lists"}</span> },
                 {
                   head: "Read by",
@@ -39,7 +40,7 @@ export function Variables({ app }: AppTabProps) {
                       v.read_by.map((r) => (r.kind === "sandbox" ? "the sandbox" : r.name)).join(", ")
                     ),
                 },
-                { head: "Set by", wide: true, cell: (v) => <bdi>{v.updated_by}</bdi> },
+                { head: "Set by", wide: true, cell: (v) => <Theirs>{v.updated_by}</Theirs> },
                 { head: "When", cell: (v) => <Time at={v.updated_at} /> },
               ]}
             />

@@ -17,6 +17,7 @@ import { ChangeSide } from "./ChangeSide";
 import { Decide } from "./Decide";
 import { Decisions } from "./Decisions";
 import { decidable } from "./standing";
+import { written } from "~/diff/visible";
 
 export type Change = Got<"/changes/{change}">;
 
@@ -71,7 +72,7 @@ function Review({ change }: { change: Change }) {
   const title = `${change.install.name} · ${name}`;
   return (
     <>
-      <title>{`${title} · Berth`}</title>
+      <title>{written(`${title} · Berth`)}</title>
       <header className="flex flex-wrap items-center gap-x-4 gap-y-1 pb-3">
         <h1 className="flex min-w-0 items-baseline gap-1.5 text-xl font-semibold">
           <Link to="/installs/$install" params={{ install: change.install.name }} className="min-w-0 hover:underline">

@@ -12,6 +12,7 @@ import { Time } from "~/ui/Time";
 import { Visible } from "~/ui/Visible";
 import type { Change } from "./Change";
 import { Footprint } from "./Footprint";
+import { Theirs } from "~/ui/Theirs";
 
 export function ChangeSide({ change }: { change: Change }) {
   // On a small screen it is one line that opens, above what the change does.
@@ -97,7 +98,7 @@ function Approvals({ change }: { change: Change }) {
           <li key={d.id} className="mt-1.5 flex gap-2">
             <Glyph tone={d.answer === "approve" ? "good" : d.answer === "deny" ? "bad" : "off"} />
             <span className="min-w-0 break-words">
-              <bdi className="font-medium">{d.actor}</bdi> {said[d.answer]} <Time at={d.created_at} />
+              <Theirs className="font-medium">{d.actor}</Theirs> {said[d.answer]} <Time at={d.created_at} />
               {d.rule !== "person" && <span className="text-dim"> · {wordOf(d.rule)}</span>}
               {d.effect_digest !== change.effect_digest && <span className="text-warn"> · another effect</span>}
               {d.note && (
@@ -144,7 +145,7 @@ function Why({ change }: { change: Change }) {
           {workflow.data && (
             <span className="text-dim">
               {" "}
-              by <bdi>{workflow.data.created_by}</bdi> <Time at={workflow.data.created_at} />
+              by <Theirs>{workflow.data.created_by}</Theirs> <Time at={workflow.data.created_at} />
             </span>
           )}
         </Fact>
@@ -165,7 +166,7 @@ function Why({ change }: { change: Change }) {
         {origin?.commit && (
           <Fact name="Commit">
             <Id keep={8}>{origin.commit}</Id>
-            {origin.author && <bdi className="text-dim"> {origin.author}</bdi>}
+            {origin.author && <Theirs className="text-dim">{` ${origin.author}`}</Theirs>}
             {origin.modified && <span className="text-warn"> with changes in no commit</span>}
           </Fact>
         )}
@@ -218,9 +219,9 @@ function Policies({ change }: { change: Change }) {
           <li key={`${r.side} ${r.policy}`}>
             <div className="flex items-center gap-2">
               <Glyph tone={answers[r.answer] ?? "unknown"} />
-              <bdi className="min-w-0 truncate font-medium" title={r.policy}>
+              <Theirs className="min-w-0 truncate font-medium" title={r.policy}>
                 {r.policy}
-              </bdi>
+              </Theirs>
               <span className="ml-auto text-xs whitespace-nowrap text-dim">
                 {r.side === "customer" ? "guardrail · " : ""}
                 {r.answer}
@@ -237,7 +238,7 @@ function Policies({ change }: { change: Change }) {
             {r.findings_left > 0 && <p className="pl-[22px] text-dim">and {r.findings_left} more</p>}
             {r.override && (
               <p className="pl-[22px] text-warn">
-                <bdi>{r.override.actor}</bdi> let it pass: <Visible>{r.override.reason}</Visible>
+                <Theirs>{r.override.actor}</Theirs> let it pass: <Visible>{r.override.reason}</Visible>
               </p>
             )}
           </li>
@@ -254,9 +255,9 @@ function Policies({ change }: { change: Change }) {
               .map((r) => (
                 <li key={`${r.side} ${r.policy}`} className="flex items-center gap-2">
                   <Glyph tone="good" />
-                  <bdi className="min-w-0 truncate" title={r.policy}>
+                  <Theirs className="min-w-0 truncate" title={r.policy}>
                     {r.policy}
-                  </bdi>
+                  </Theirs>
                   {r.side === "customer" && <span className="ml-auto text-xs text-dim">guardrail</span>}
                 </li>
               ))}

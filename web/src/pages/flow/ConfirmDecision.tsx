@@ -6,6 +6,7 @@ import { Command } from "~/ui/Copy";
 import { Dialog } from "~/ui/Dialog";
 import type { Change } from "./Change";
 import { Refusal, type Then } from "./Decide";
+import { Theirs } from "~/ui/Theirs";
 
 interface ConfirmProps {
   answer: "approve" | "deny";
@@ -56,7 +57,7 @@ export default function ConfirmDecision({
         }}
       >
         <p>
-          <bdi className="font-medium">{name}</bdi>
+          <Theirs className="font-medium">{name}</Theirs>
           {change.plan && <span className="text-dim">: {counts(change.plan)}</span>}
         </p>
         {looked < total && (

@@ -6,6 +6,7 @@ import { Time } from "~/ui/Time";
 import { Banner } from "./Banner";
 import type { Change } from "./Change";
 import type { Decidable } from "./standing";
+import { Theirs } from "~/ui/Theirs";
 
 const tones: Record<string, "warn" | "bad" | "good" | "off"> = {
   approved: "good",
@@ -50,7 +51,7 @@ export function Says({ standing }: { standing: Extract<Decidable, { can: false }
       {!standing.moved && standing.by && (
         <>
           {" "}
-          <bdi className="font-medium">{standing.by}</bdi> {said[standing.answer ?? ""] ?? "decided"}{" "}
+          <Theirs className="font-medium">{standing.by}</Theirs> {said[standing.answer ?? ""] ?? "decided"}{" "}
           {standing.at && <Time at={standing.at} />}.
         </>
       )}

@@ -15,6 +15,8 @@ import { Banner } from "./Banner";
 import { bars, criticalPath } from "./path";
 import { StepPanel } from "./StepPanel";
 import { WorkflowActions } from "./WorkflowActions";
+import { Theirs } from "~/ui/Theirs";
+import { written } from "~/diff/visible";
 
 export type Workflow = Got<"/workflows/{workflow}">;
 export type Step = NonNullable<Workflow["steps"]>[number];
@@ -71,7 +73,7 @@ function Flow({ workflow }: { workflow: Workflow }) {
 
   return (
     <>
-      <title>{`${workflow.install.name} · ${wordOf(workflow.kind)} ${workflow.number} · Berth`}</title>
+      <title>{written(`${workflow.install.name} · ${wordOf(workflow.kind)} ${workflow.number} · Berth`)}</title>
       <header className="flex flex-wrap items-center gap-x-4 gap-y-2 pb-3">
         <h1 className="flex min-w-0 items-baseline gap-1.5 text-xl font-semibold">
           <Link to="/installs/$install" params={{ install: workflow.install.name }} className="min-w-0 hover:underline">
@@ -86,7 +88,7 @@ function Flow({ workflow }: { workflow: Workflow }) {
         {workflow.plan_only && <State state="planned" word="plans only" />}
         <p className="min-w-0 text-dim">
           {workflow.release && <>r{workflow.release.number} · </>}
-          by <bdi>{workflow.created_by}</bdi> <Time at={workflow.created_at} />
+          by <Theirs>{workflow.created_by}</Theirs> <Time at={workflow.created_at} />
           {workflow.started_at && (
             <>
               {" "}
@@ -172,7 +174,7 @@ function Notes({ workflow, brief }: { workflow: Workflow; brief: boolean }) {
         <Banner tone="off">
           {workflow.ended === "denied" ? (
             <span>
-              Nothing went wrong: <bdi>{workflow.ended_by ?? "somebody"}</bdi> denied a change.
+              Nothing went wrong: <Theirs>{workflow.ended_by ?? "somebody"}</Theirs> denied a change.
             </span>
           ) : (
             <span>Nothing went wrong: nobody decided in time.</span>
@@ -230,7 +232,7 @@ function Reasons({ items }: { items: Got<"/workflows/{workflow}/why">["items"] }
           <li key={i} className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line py-1.5">
             <Glyph tone={tonesOfWho[item.who] ?? "wait"} />
             <span className="min-w-0 break-words">
-              <bdi className="font-medium">{item.what}</bdi>: {item.reason}
+              <Theirs className="font-medium">{item.what}</Theirs>: {item.reason}
             </span>
             <span className="text-dim">
               {whos[item.who] ?? item.who} can end it

@@ -13,6 +13,7 @@ import { Name } from "~/ui/Name";
 import { Section } from "~/ui/Section";
 import { Glyph, type Tone, wordOf } from "~/ui/State";
 import { Time } from "~/ui/Time";
+import { Theirs } from "~/ui/Theirs";
 
 import { about, type Alert, says, shows } from "./alerts";
 
@@ -25,7 +26,7 @@ interface Row {
   tone: Tone;
   state: string;
   title: ReactNode;
-  text: ReactNode;
+  text: string;
   since: string;
   href: string;
   verb: string;
@@ -101,7 +102,9 @@ function Line({ row, chosen, onTake }: { row: Row; chosen: boolean; onTake: (ale
         <Glyph tone={row.tone} />
         <span className="sr-only">{row.state}</span>
         <span className="min-w-0 font-medium sm:w-56 sm:shrink-0">{row.title}</span>
-        <span className="min-w-0 basis-full truncate text-dim sm:basis-auto sm:flex-1">{row.text}</span>
+        <span className="min-w-0 basis-full truncate text-dim sm:basis-auto sm:flex-1">
+          <Theirs>{row.text}</Theirs>
+        </span>
         <span className="text-xs text-dim">
           <Time at={row.since} />
         </span>

@@ -15,6 +15,7 @@ import { Table } from "~/ui/Table";
 import { Time, Took } from "~/ui/Time";
 import { word } from "~/command";
 import type { TabProps } from "./Install";
+import { Theirs } from "~/ui/Theirs";
 
 const Run = lazy(() => import("./Run"));
 
@@ -41,14 +42,18 @@ export function Actions({ status }: TabProps) {
                   <li key={a.name} className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-2 py-2">
                     <span className="min-w-0 flex-1 basis-64">
                       <span className="flex flex-wrap items-center gap-x-2">
-                        <bdi className="font-medium">{a.name}</bdi>
+                        <Theirs className="font-medium">{a.name}</Theirs>
                         <span className="text-xs text-dim">
                           {[a.health_check && "health check", a.unattended && "starts by itself", ...a.triggers.map(triggered)]
                             .filter(Boolean)
                             .join(" · ")}
                         </span>
                       </span>
-                      {a.description && <span className="block text-dim">{a.description}</span>}
+                      {a.description && (
+                        <span className="block text-dim">
+                          <Theirs>{a.description}</Theirs>
+                        </span>
+                      )}
                     </span>
                     {a.last_run ? <LastRun run={a.last_run} /> : <span className="text-dim">never ran</span>}
                     <Button refused={no} onClick={() => setAsks(a)}>
@@ -73,10 +78,12 @@ export function Actions({ status }: TabProps) {
                 id={(r) => r.id}
                 columns={[
                   { head: "State", cell: (r) => <State state={r.state} tone={r.state === "missed" ? "warn" : undefined} /> },
-                  { head: "Action", cell: (r) => <bdi className="font-medium">{r.action}</bdi> },
+                  { head: "Action", cell: (r) => <Theirs className="font-medium">{r.action}</Theirs> },
                   {
                     head: "Started by",
-                    cell: (r) => <bdi className="text-dim">{r.trigger === "manual" ? r.created_by : r.trigger.replaceAll("_", " ")}</bdi>,
+                    cell: (r) => (
+                      <Theirs className="text-dim">{r.trigger === "manual" ? r.created_by : r.trigger.replaceAll("_", " ")}</Theirs>
+                    ),
                   },
                   { head: "When", cell: (r) => <Time at={r.started_at ?? r.created_at} /> },
                   {

@@ -12,6 +12,7 @@ import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import { word } from "~/command";
 import type { TabProps } from "./Install";
+import { Theirs } from "~/ui/Theirs";
 
 type Check = Got<"/installs/{install}/health">["checks"][number];
 type Remediation = Got<"/installs/{install}/remediations">["items"][number];
@@ -48,8 +49,8 @@ export function Checks({ status }: TabProps) {
                 rows={items}
                 id={(r) => r.id}
                 columns={[
-                  { head: "Check", cell: (r) => <bdi className="font-medium">{r.check}</bdi> },
-                  { head: "Action", cell: (r) => <bdi>{r.action}</bdi> },
+                  { head: "Check", cell: (r) => <Theirs className="font-medium">{r.check}</Theirs> },
+                  { head: "Action", cell: (r) => <Theirs>{r.action}</Theirs> },
                   { head: "Outcome", cell: (r) => <State state={r.state} tone={r.state === "helped" ? "good" : undefined} /> },
                   { head: "Attempts", number: true, cell: (r) => `${r.attempts} of ${r.attempts_of}` },
                   { head: "Began", cell: (r) => <Time at={r.began_at} /> },
@@ -68,7 +69,7 @@ function CheckLine({ check: c }: { check: Check }) {
   return (
     <li className="border-b border-line px-2 py-2">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
-        <bdi className="min-w-0 font-medium sm:w-56">{c.name}</bdi>
+        <Theirs className="min-w-0 font-medium sm:w-56">{c.name}</Theirs>
         <State state={c.verdict} />
         <span className="text-dim">
           since <Time at={c.since} />
@@ -90,13 +91,13 @@ function CheckLine({ check: c }: { check: Check }) {
       {c.says && <p className="mt-1 text-bad">{c.says}</p>}
       {c.findings?.map((f) => (
         <p key={f.object} className="mt-1">
-          <bdi className="font-mono text-xs">{f.object}</bdi>{" "}
+          <Theirs className="font-mono text-xs">{f.object}</Theirs>{" "}
           <span className="text-dim">{[f.condition, f.pod, f.event].filter(Boolean).join(" · ")}</span>
         </p>
       ))}
       {c.certificates?.map((cert) => (
         <p key={cert.fingerprint} className={cert.soon ? "mt-1 text-warn" : "mt-1 text-dim"}>
-          certificate of <bdi>{cert.subject}</bdi> in <bdi className="font-mono text-xs">{cert.place}</bdi> ends{" "}
+          certificate of <Theirs>{cert.subject}</Theirs> in <Theirs className="font-mono text-xs">{cert.place}</Theirs> ends{" "}
           <Time at={cert.not_after} />
         </p>
       ))}

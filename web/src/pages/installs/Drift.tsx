@@ -15,6 +15,7 @@ import { useAct } from "~/ui/useAct";
 import { word } from "~/command";
 import type { TabProps } from "./Install";
 import { Value } from "./Value";
+import { Theirs } from "~/ui/Theirs";
 
 type Component = Got<"/installs/{install}/drift">["components"][number];
 
@@ -108,7 +109,7 @@ function ComponentDrift({ component: c, status, no }: { component: Component; no
   return (
     <article className="border-b border-line px-2 py-2">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
-        <bdi className="min-w-0 font-medium sm:w-44">{c.name}</bdi>
+        <Theirs className="min-w-0 font-medium sm:w-44">{c.name}</Theirs>
         <State state={c.state} tone={tone} word={says} />
         <span className="text-dim">
           {c.looked_at && (
@@ -136,20 +137,20 @@ function ComponentDrift({ component: c, status, no }: { component: Component; no
       {back.error && <Trouble error={back.error} />}
       {c.found?.objects?.map((o) => (
         <div key={o.address} className="mt-2">
-          <bdi className="font-mono text-xs font-medium">{o.address}</bdi>
+          <Theirs className="font-mono text-xs font-medium">{o.address}</Theirs>
           <Table
             label={`Differences of ${o.address}`}
             rows={o.differences}
             id={(d) => `${d.path} ${d.what}`}
             columns={[
-              { head: "Path", cell: (d) => <bdi className="font-mono text-xs">{d.path}</bdi> },
+              { head: "Path", cell: (d) => <Theirs className="font-mono text-xs">{d.path}</Theirs> },
               { head: "Deployed", cell: (d) => d.want !== undefined && <Value>{textOf(d.want)}</Value> },
               { head: "Found", cell: (d) => d.have !== undefined && <Value>{textOf(d.have)}</Value> },
               {
                 head: "By",
                 cell: (d) => (
                   <span>
-                    <bdi>{d.manager ?? classes[d.class] ?? d.class.replaceAll("_", " ")}</bdi>
+                    <Theirs>{d.manager ?? classes[d.class] ?? d.class.replaceAll("_", " ")}</Theirs>
                     <span className="block text-xs text-dim">{d.accepted ? `accepted: ${d.accepted.reason}` : d.why}</span>
                   </span>
                 ),

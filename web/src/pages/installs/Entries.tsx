@@ -3,6 +3,7 @@ import { Empty } from "~/ui/Answer";
 import { Glyph } from "~/ui/State";
 import { Time } from "~/ui/Time";
 import { type Entry, type Line, linesOf } from "./happened";
+import { Theirs } from "~/ui/Theirs";
 
 /** What happened, a line each, with a link to what it is about. */
 export function Entries({ entries }: { entries: readonly Entry[] }) {
@@ -37,7 +38,7 @@ function One({ line: { tone, text, entries } }: { line: Line }) {
         {text}
         {e.error && <span className="block truncate text-xs text-bad">{e.error}</span>}
       </span>
-      {e.actor && <bdi className="max-w-40 truncate text-dim">{e.actor}</bdi>}
+      {e.actor && <Theirs className="max-w-40 truncate text-dim">{e.actor}</Theirs>}
       <span className="text-xs text-dim">
         <Time at={e.at} />
       </span>

@@ -1,6 +1,7 @@
 // The filter of the fleet: typed, completed, kept in the URL and under names.
 import { useEffect, useId, useRef, useState } from "react";
 import { complete, type Filtered } from "./filter";
+import { Theirs } from "~/ui/Theirs";
 
 interface FilterBarProps {
   value: string;
@@ -85,7 +86,7 @@ export function FilterBar({ value, rows, onChange }: FilterBarProps) {
             }}
             className="flex h-8 cursor-pointer items-center gap-3 rounded-md px-2 font-mono text-xs hover:bg-hover aria-selected:bg-hover"
           >
-            <bdi className="truncate">{offer.shown}</bdi>
+            <Theirs className="truncate">{offer.shown}</Theirs>
             {offer.count !== undefined && <span className="ml-auto text-dim tabular-nums">{offer.count}</span>}
           </li>
         ))}

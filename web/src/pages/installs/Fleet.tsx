@@ -17,6 +17,7 @@ import { type Line, Matrix } from "./Matrix";
 import { between, components, grouped, groupings, type Row, type Sort, sorted, sorts } from "./rows";
 import { type Fleet as Known, useFleet } from "./useFleet";
 import { Views } from "./Views";
+import { Theirs } from "~/ui/Theirs";
 
 const Bulk = lazy(() => import("./Bulk"));
 
@@ -126,9 +127,9 @@ function Installs({ fleet, rows: all }: { fleet: Known; rows: Row[] }) {
       names.map((name) => ({
         key: name,
         head: (
-          <bdi className="truncate font-medium" title={name}>
+          <Theirs className="truncate font-medium" title={name}>
             {name}
-          </bdi>
+          </Theirs>
         ),
       })),
     [names],
@@ -265,7 +266,7 @@ function InstallHead({ row, pickable = false }: { row: Row; pickable?: boolean }
         title={`${row.name}: ${word} · ${row.app} · ${row.customer}`}
         className="min-w-0 truncate text-sm font-medium text-ink hover:underline"
       >
-        <bdi>{row.name}</bdi>
+        <Theirs>{row.name}</Theirs>
         <span className="sr-only">, {word}</span>
       </a>
       <Signs row={row} />
@@ -277,7 +278,7 @@ function GroupHead({ name, rows }: { name: string; rows: readonly Row[] }) {
   const bad = rows.filter((r) => r.health === "unhealthy").length;
   return (
     <span className="flex min-w-0 items-center gap-2 text-xs">
-      <bdi className="truncate font-semibold">{name}</bdi>
+      <Theirs className="truncate font-semibold">{name}</Theirs>
       <span className="text-dim tabular-nums">{rows.length}</span>
       {bad > 0 && <span className="text-bad tabular-nums">{bad} unhealthy</span>}
     </span>

@@ -8,6 +8,7 @@ import { Time } from "~/ui/Time";
 import { word } from "~/command";
 import type { TabProps } from "./Install";
 import { Value } from "./Value";
+import { Theirs } from "~/ui/Theirs";
 
 type Input = Got<"/installs/{install}/inputs">["items"][number];
 
@@ -34,7 +35,7 @@ export function Inputs({ status }: TabProps) {
                     head: "Name",
                     cell: (i) => (
                       <>
-                        <bdi className="font-medium">{i.name}</bdi>
+                        <Theirs className="font-medium">{i.name}</Theirs>
                         {i.required && <span className="text-dim"> required</span>}
                       </>
                     ),
@@ -72,7 +73,7 @@ export function Inputs({ status }: TabProps) {
                 Version {version}
                 {created_by && (
                   <>
-                    , set by <bdi>{created_by}</bdi>
+                    , set by <Theirs>{created_by}</Theirs>
                   </>
                 )}
                 {created_at && (

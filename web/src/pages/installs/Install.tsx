@@ -22,6 +22,9 @@ import { Readme } from "./Readme";
 import { type InstallStatus, rowOf } from "./rows";
 import { Secrets } from "./Secrets";
 import { Timeline } from "./Timeline";
+import { Theirs } from "~/ui/Theirs";
+import { written } from "~/diff/visible";
+import { own } from "~/own";
 
 const Deploy = lazy(() => import("./Deploy"));
 const Rollback = lazy(() => import("./Rollback"));
@@ -46,10 +49,10 @@ export function Install() {
   const { install } = useParams({ from: "/inside/installs/$install" });
   const { tab = "overview" } = useSearch({ from: "/inside/installs/$install" });
   const status = useQuery(reading("/installs/{install}/status", { path: { install } }));
-  const Page = tabs[tab]?.page;
+  const Page = own(tabs, tab)?.page;
   return (
     <>
-      <title>{`${install} · Berth`}</title>
+      <title>{written(`${install} · Berth`)}</title>
       <Answer of={status}>
         {(found) => (
           <>
@@ -75,7 +78,7 @@ function LastFailed({ last }: { last: NonNullable<InstallStatus["last"]> }) {
       <span className="text-dim">
         {last.step && (
           <>
-            at <bdi>{last.step}</bdi>
+            at <Theirs>{last.step}</Theirs>
           </>
         )}
         {last.release && ` of r${last.release.number}`}
@@ -157,8 +160,8 @@ function Head({ status }: { status: InstallStatus }) {
             ""
           )}
         </span>
-        <span>
-          for <bdi className="text-ink">{install.customer.name}</bdi>
+        <span className="min-w-0 wrap-anywhere">
+          for <Theirs className="text-ink">{install.customer.name}</Theirs>
         </span>
         <span className="inline-flex items-center gap-1.5">
           runner
@@ -182,18 +185,21 @@ function Head({ status }: { status: InstallStatus }) {
           </span>
         )}
         {Object.entries(install.labels).map(([k, v]) => (
-          <Link key={k} to="/installs" search={{ q: `label:${k}=${v}` }} className="font-mono text-xs hover:text-ink hover:underline">
-            <bdi>
-              {k}={v}
-            </bdi>
+          <Link
+            key={k}
+            to="/installs"
+            search={{ q: `label:${k}=${v}` }}
+            className="min-w-0 font-mono text-xs wrap-anywhere hover:text-ink hover:underline"
+          >
+            <Theirs>{`${k}=${v}`}</Theirs>
           </Link>
         ))}
       </p>
       {install.pause && (
         <p className="mt-2 flex flex-wrap items-center gap-x-3 border-l-2 border-line-strong pl-3">
-          <span>
-            Paused by <bdi className="font-medium">{install.pause.by}</bdi> <Time at={install.pause.at} />:{" "}
-            <bdi>{install.pause.reason}</bdi>
+          <span className="min-w-0 wrap-anywhere">
+            Paused by <Theirs className="font-medium">{install.pause.by}</Theirs> <Time at={install.pause.at} />:{" "}
+            <Theirs>{install.pause.reason}</Theirs>
           </span>
           <Command>{`berth installs resume ${word(install.name)}`}</Command>
         </p>
@@ -210,8 +216,8 @@ function Head({ status }: { status: InstallStatus }) {
             {wordOf(status.workflow.kind)}
           </Link>
           <span className="text-dim">
-            {status.workflow.wait && `waits for ${wordOf(status.workflow.wait.reason)}, `}started by <bdi>{status.workflow.created_by}</bdi>{" "}
-            <Time at={status.workflow.created_at} />
+            {status.workflow.wait && `waits for ${wordOf(status.workflow.wait.reason)}, `}started by{" "}
+            <Theirs>{status.workflow.created_by}</Theirs> <Time at={status.workflow.created_at} />
           </span>
         </p>
       )}

@@ -134,7 +134,7 @@ const MatrixLine = memo(function MatrixLine({ line, chosen, index, start, headWi
       role="row"
       aria-rowindex={index + 2}
       data-chosen={chosen || undefined}
-      className={`absolute left-0 flex w-full border-b border-line contain-[layout_style] ${line.group ? "bg-raised" : "bg-ground hover:bg-hover data-chosen:bg-chosen"}`}
+      className={`absolute left-0 flex w-full border-b border-line contain-strict ${line.group ? "bg-raised" : "bg-ground hover:bg-hover data-chosen:bg-chosen"}`}
       style={{ height: lineHeight, transform: `translateY(${start}px)` }}
     >
       <div

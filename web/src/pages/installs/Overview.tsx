@@ -19,6 +19,7 @@ import { word } from "~/command";
 import { Entries } from "./Entries";
 import type { TabProps } from "./Install";
 import { Value } from "./Value";
+import { Theirs } from "~/ui/Theirs";
 
 export function Overview({ status }: TabProps) {
   const { name } = status.install;
@@ -46,10 +47,10 @@ function Why({ install }: { install: string }) {
             {items.map((item, i) => (
               <li key={i} className="flex flex-wrap items-center gap-x-3 gap-y-0.5 border-b border-line px-2 py-2 lg:flex-nowrap">
                 <Glyph tone={whose[item.who] ?? "wait"} />
-                <bdi className="font-medium whitespace-nowrap">{item.what}</bdi>
+                <Theirs className="font-medium whitespace-nowrap">{item.what}</Theirs>
                 <Reason text={item.reason} />
                 <span className="shrink-0 text-dim">
-                  {item.on && <bdi>{item.on}</bdi>}
+                  {item.on && <Theirs>{item.on}</Theirs>}
                   {item.deadline && (
                     <>
                       {" "}
@@ -248,7 +249,7 @@ function Health({ install }: { install: string }) {
             )}
             {history.resources.map((r) => (
               <div key={r.id} className="grid grid-cols-[8rem_1fr] items-center gap-3">
-                <bdi className="truncate">{r.name}</bdi>
+                <Theirs className="truncate">{r.name}</Theirs>
                 <HealthStrip flat strip={r.past.strip} label={share(r.past)} />
               </div>
             ))}

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { reading } from "~/api/client";
+import { Theirs } from "~/ui/Theirs";
 
 interface PartsProps {
   install: string;
@@ -27,7 +28,7 @@ export function Parts({ install, chosen, onChoose, none }: PartsProps) {
               onChange={(e) => onChoose(e.target.checked ? [...chosen, r.name] : chosen.filter((c) => c !== r.name))}
               className="size-4 accent-(--color-accent)"
             />
-            <bdi>{r.name}</bdi>
+            <Theirs>{r.name}</Theirs>
           </label>
         ))}
       </div>

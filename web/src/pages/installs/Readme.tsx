@@ -8,9 +8,11 @@ import { Answer, Empty, Skeleton } from "~/ui/Answer";
 import { Command } from "~/ui/Copy";
 import { Section } from "~/ui/Section";
 import { State } from "~/ui/State";
+import { Visible } from "~/ui/Visible";
 import { standing } from "./Cell";
 import { word } from "~/command";
 import type { TabProps } from "./Install";
+import { Theirs } from "~/ui/Theirs";
 
 const Html = lazy(() => import("~/ui/Html"));
 
@@ -71,7 +73,7 @@ function WidgetView({ widget: { type, text, resource }, install }: { widget: Wid
         search={{ resource: resource.name }}
         className="flex min-h-9 items-center gap-3 border-b border-line px-2 hover:bg-hover"
       >
-        <bdi className="min-w-0 flex-1 truncate font-medium">{resource.name}</bdi>
+        <Theirs className="min-w-0 flex-1 truncate font-medium">{resource.name}</Theirs>
         <State state={resource.state ?? "absent"} tone={tone} word={says} />
       </Link>
     );
@@ -79,7 +81,9 @@ function WidgetView({ widget: { type, text, resource }, install }: { widget: Wid
   return (
     <div className="border-b border-line px-2 py-2">
       <p className="text-xs text-dim">{type}</p>
-      <p className={type === "mermaid" ? "overflow-x-auto font-mono text-xs whitespace-pre" : "whitespace-pre-wrap"}>{text}</p>
+      <p className={type === "mermaid" ? "overflow-x-auto font-mono text-xs whitespace-pre" : "whitespace-pre-wrap"}>
+        <Visible>{text}</Visible>
+      </p>
     </div>
   );
 }

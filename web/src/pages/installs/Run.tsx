@@ -5,6 +5,7 @@ import { berth } from "~/api/client";
 import Confirm from "~/ui/Confirm";
 import type { Action } from "./Actions";
 import { runCommand } from "~/command";
+import { Theirs } from "~/ui/Theirs";
 
 /** Asks for the inputs of an action, and runs it. */
 export default function Run({ install, action, onClose }: { install: string; action: Action; onClose: () => void }) {
@@ -34,9 +35,13 @@ export default function Run({ install, action, onClose }: { install: string; act
       {action.inputs.map((i) => (
         <label key={i.name} className="mt-3 flex flex-col gap-1">
           <span>
-            <bdi className="font-medium">{i.name}</bdi>
+            <Theirs className="font-medium">{i.name}</Theirs>
             {i.required && <span className="text-dim"> required</span>}
-            {i.description && <span className="block text-dim">{i.description}</span>}
+            {i.description && (
+              <span className="block text-dim">
+                <Theirs>{i.description}</Theirs>
+              </span>
+            )}
           </span>
           <input
             value={inputs[i.name] ?? ""}

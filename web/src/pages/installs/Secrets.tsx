@@ -8,6 +8,7 @@ import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import { word } from "~/command";
 import type { TabProps } from "./Install";
+import { Theirs } from "~/ui/Theirs";
 
 type Secret = Got<"/installs/{install}/secrets">["items"][number];
 
@@ -31,9 +32,9 @@ export function Secrets({ status }: TabProps) {
                 {
                   head: "Name",
                   cell: (s) => (
-                    <bdi className="font-medium" title={s.description}>
+                    <Theirs className="font-medium" title={s.description}>
                       {s.name}
-                    </bdi>
+                    </Theirs>
                   ),
                 },
                 {
@@ -56,7 +57,7 @@ export function Secrets({ status }: TabProps) {
                     s.used_by.map((u, i) => (
                       <span key={u.name}>
                         {i > 0 && ", "}
-                        <bdi>{u.name}</bdi>
+                        <Theirs>{u.name}</Theirs>
                         {u.behind && <span className="text-warn"> with version {u.version}</span>}
                       </span>
                     )),

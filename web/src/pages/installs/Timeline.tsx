@@ -17,6 +17,7 @@ import { word } from "~/command";
 import { Entries } from "./Entries";
 import type { TabProps } from "./Install";
 import { Value } from "./Value";
+import { Theirs } from "~/ui/Theirs";
 
 export function Timeline({ status }: TabProps) {
   const { name, created_at: from } = status.install;
@@ -140,7 +141,7 @@ function Then({ install, at }: { install: string; at: string }) {
               <ul aria-label="Resources at that time">
                 {s.resources.map((r) => (
                   <li key={r.name} className="flex min-h-8 items-center gap-3 border-b border-line px-2">
-                    <bdi className="min-w-0 flex-1 truncate font-medium">{r.name}</bdi>
+                    <Theirs className="min-w-0 flex-1 truncate font-medium">{r.name}</Theirs>
                     <State state={r.state === "live" ? r.health : r.state} />
                     <span className="w-10 text-right text-dim tabular-nums">{r.release ? `r${r.release.number}` : ""}</span>
                   </li>
@@ -161,7 +162,7 @@ function Then({ install, at }: { install: string; at: string }) {
                 rows={changes}
                 id={(c) => c.path}
                 columns={[
-                  { head: "What", cell: (c) => <bdi className="font-mono text-xs">{c.path}</bdi> },
+                  { head: "What", cell: (c) => <Theirs className="font-mono text-xs">{c.path}</Theirs> },
                   { head: "Then", cell: (c) => <Side value={c.old} sealed={c.op === "replaced"} /> },
                   { head: "Now", cell: (c) => <Side value={c.new} sealed={c.op === "replaced"} /> },
                 ]}

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { Button } from "~/ui/Button";
 import { remove, save, useViews, type View } from "./views";
+import { Theirs } from "~/ui/Theirs";
 
 type Search = Omit<View, "name">;
 
@@ -27,7 +28,7 @@ export function Views({ search, onOpen }: { search: Search; onOpen: (view: Searc
                 className="min-w-0 flex-1 truncate px-2 py-1.5 text-left"
                 onClick={() => onOpen(view)}
               >
-                <bdi>{called}</bdi>
+                <Theirs>{called}</Theirs>
               </button>
               <button
                 type="button"

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef } from "react";
 import { berth, reading } from "~/api/client";
 import type { OrgEvent } from "~/live/affects";
 import { useEvents } from "~/live/Live";
+import { Pace } from "~/live/pace";
 import { type Cell, type InstallStatus, type Row, rowOf } from "./rows";
 
 type Statuses = ReadonlyMap<string, InstallStatus>;
@@ -16,8 +17,8 @@ const cellsKey = ["fleet", "cells"] as const;
 
 /** From so many installs on, the list is read again instead of each. */
 const many = 25;
-/** The least time between two looks at what events changed, in milliseconds. */
-const pause = 700;
+/** Components are read in the longest pages that the API gives: thousands are there in a few. */
+const longest = 5000;
 
 export interface Fleet {
   rows: Row[] | undefined;
@@ -33,17 +34,19 @@ export function useFleet(): Fleet {
   const status = useQuery({ queryKey: statusKey, queryFn: ({ signal }) => readStatuses(signal), staleTime: Infinity });
   const cells = useQuery({ queryKey: cellsKey, queryFn: ({ signal }) => readCells(cache, signal), staleTime: Infinity });
   const waiting = useRef(new Set<string>());
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => () => clearTimeout(timer.current), []);
+  const pace = useMemo(
+    () =>
+      new Pace(() => {
+        const ids = [...waiting.current];
+        waiting.current.clear();
+        void readAgain(cache, ids);
+      }),
+    [cache],
+  );
+  useEffect(() => () => pace.stop(), [pace]);
   useEvents((events) => {
     for (const id of events.flatMap(concerns)) waiting.current.add(id);
-    if (waiting.current.size === 0) return;
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined;
-      const ids = [...waiting.current];
-      waiting.current.clear();
-      void readAgain(cache, ids);
-    }, pause);
+    if (waiting.current.size > 0) pace.ask();
   });
   const rows = useMemo(() => status.data && [...status.data.values()].map(rowOf), [status.data]);
   return {
@@ -75,9 +78,9 @@ async function readCells(cache: QueryClient, signal: AbortSignal): Promise<Cells
   const found = new Map<string, Map<string, Cell>>();
   const first = cache.getQueryData(cellsKey) === undefined;
   let count = 0;
-  for await (const cell of berth.list("/resources", { signal })) {
+  for await (const cell of berth.list("/resources", { query: { limit: longest }, signal })) {
     put(found, cell);
-    if (first && ++count % 1500 === 0) cache.setQueryData(cellsKey, new Map(found));
+    if (first && ++count % longest === 0) cache.setQueryData(cellsKey, new Map(found));
   }
   return found;
 }

@@ -16,6 +16,7 @@ import { State } from "~/ui/State";
 import { Table } from "~/ui/Table";
 import { Time, Took } from "~/ui/Time";
 import { type Runner as One, standing } from "./Runners";
+import { written } from "~/diff/visible";
 
 const Confirm = lazy(() => import("~/ui/Confirm"));
 
@@ -26,7 +27,7 @@ export function Runner() {
     <Answer of={one}>
       {(r) => (
         <>
-          <title>{`${r.name} · Runner · Berth`}</title>
+          <title>{written(`${r.name} · Runner · Berth`)}</title>
           <Head runner={r} />
           <div className="grid gap-x-10 lg:grid-cols-2">
             <Section title="What it says">

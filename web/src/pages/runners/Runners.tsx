@@ -10,6 +10,7 @@ import { Section } from "~/ui/Section";
 import { State } from "~/ui/State";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
+import { Theirs } from "~/ui/Theirs";
 
 export type Runner = Got<"/runners">["items"][number];
 
@@ -75,8 +76,8 @@ function Group({ title, rows }: { title: string; rows: Runner[] }) {
             head: "Version",
             cell: (r) => (
               <>
-                <span className="font-mono text-xs">{r.version}</span>{" "}
-                {r.newest_version && <span className="text-xs text-warn">{r.newest_version} is there</span>}
+                <Theirs className="font-mono text-xs">{r.version}</Theirs>{" "}
+                {r.newest_version && <Theirs className="text-xs text-warn">{`${r.newest_version} is there`}</Theirs>}
               </>
             ),
           },

@@ -11,6 +11,7 @@ import { State } from "~/ui/State";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import { said, verify } from "./verify";
+import { Theirs } from "~/ui/Theirs";
 
 const page = 100;
 
@@ -40,7 +41,7 @@ export function Chain() {
         </>
       }
     >
-      <Answer of={records}>
+      <Answer of={head.error ? head : records}>
         {() =>
           items.length === 0 ? (
             <Empty>Nothing was done yet. Each change through the API will be a record here.</Empty>
@@ -51,7 +52,7 @@ export function Chain() {
               id={(r) => String(r.seq)}
               columns={[
                 { head: "No.", number: true, cell: (r) => r.seq },
-                { head: "What", cell: (r) => <span title={said(r.body).what}>{said(r.body).what}</span> },
+                { head: "What", cell: (r) => <Theirs title={said(r.body).what}>{said(r.body).what}</Theirs> },
                 { head: "Who", cell: (r) => said(r.body).actor },
                 { head: "When", cell: (r) => <Time at={r.recorded_at} /> },
                 { head: "Hash", wide: true, cell: (r) => <Id>{r.hash}</Id> },
@@ -66,8 +67,8 @@ export function Chain() {
       </div>
       {head.data && (
         <p className="mt-3 text-dim">
-          Head: record {head.data.head_seq}, <span className="font-mono text-xs break-all">{head.data.head_hash}</span>. To check all of it
-          offline: <code className="font-mono text-xs">berth orgs chain FILE</code>, then{" "}
+          Head: record {head.data.head_seq}, <Theirs className="font-mono text-xs break-all">{head.data.head_hash}</Theirs>. To check all of
+          it offline: <code className="font-mono text-xs">berth orgs chain FILE</code>, then{" "}
           <code className="font-mono text-xs">berth-verify</code>.
         </p>
       )}

@@ -8,6 +8,7 @@ import { Section } from "~/ui/Section";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import { useAct } from "~/ui/useAct";
+import { Theirs } from "~/ui/Theirs";
 
 type Session = Got<"/browser-sessions">["items"][number];
 
@@ -31,7 +32,7 @@ export function Sessions() {
                 head: "Who",
                 cell: (s) => (
                   <span className="font-medium">
-                    {s.account.name}
+                    <Theirs>{s.account.name}</Theirs>
                     {s.current && <span className="ml-2 text-xs text-good">this browser</span>}
                   </span>
                 ),

@@ -9,6 +9,7 @@ import { Mutes } from "./Mutes";
 import { Sessions } from "./Sessions";
 import { Tokens } from "./Tokens";
 import { Webhooks } from "./Webhooks";
+import { own } from "~/own";
 
 const sections: Record<string, { name: string; page: ComponentType }> = {
   members: { name: "Members", page: Members },
@@ -22,7 +23,7 @@ const sections: Record<string, { name: string; page: ComponentType }> = {
 
 export function Settings() {
   const { section } = useParams({ from: "/inside/settings/$section" });
-  const found = sections[section];
+  const found = own(sections, section);
   return (
     <>
       <title>{`${found?.name ?? "Settings"} · Berth`}</title>

@@ -11,6 +11,7 @@ import { State } from "~/ui/State";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import { useAct } from "~/ui/useAct";
+import { Theirs } from "~/ui/Theirs";
 
 const Confirm = lazy(() => import("~/ui/Confirm"));
 
@@ -37,10 +38,10 @@ export function Tokens() {
               rows={all}
               id={(t) => t.id}
               columns={[
-                { head: "Name", cell: (t) => <span className="font-medium">{t.name}</span> },
+                { head: "Name", cell: (t) => <Theirs className="font-medium">{t.name}</Theirs> },
                 { head: "State", cell: (t) => <State {...standing(t)} /> },
                 { head: "Of", cell: (t) => t.account.name + (t.account.id === me.account.id ? " (you)" : "") },
-                { head: "Begins", cell: (t) => <span className="font-mono text-xs">{t.prefix}…</span> },
+                { head: "Begins", cell: (t) => <Theirs className="font-mono text-xs">{`${t.prefix}…`}</Theirs> },
                 { head: "Used", cell: (t) => (t.last_used_at ? <Time at={t.last_used_at} /> : <span className="text-dim">never</span>) },
                 { head: "Ends", cell: (t) => (t.expires_at ? <Time at={t.expires_at} /> : <span className="text-dim">never</span>) },
                 { head: "Made", wide: true, cell: (t) => <Time at={t.created_at} /> },

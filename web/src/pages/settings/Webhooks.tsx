@@ -12,6 +12,7 @@ import { State } from "~/ui/State";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import { useAct } from "~/ui/useAct";
+import { Theirs } from "~/ui/Theirs";
 
 type Webhook = Got<"/webhooks">["items"][number];
 
@@ -77,7 +78,7 @@ function List() {
                     />
                   ),
                 },
-                { head: "To", cell: (w) => <span className="font-mono text-xs">{w.url}</span> },
+                { head: "To", cell: (w) => <Theirs className="font-mono text-xs">{w.url}</Theirs> },
                 { head: "Kinds", wide: true, cell: (w) => w.kinds.join(", ") || "all" },
                 { head: "Waiting", number: true, cell: (w) => w.pending },
                 { head: "Given up", number: true, cell: (w) => w.dead },
