@@ -5,12 +5,14 @@
 //	BERTH_BIN      the command line
 //	BERTH_STAGE    an address that stops and starts parts of the system
 //	BERTH_CHROMIUM the browser; else /usr/bin/chromium
+//	BERTH_PICTURES a folder for pictures of the pages of journeys that fail
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { expect } from "vitest";
+import { expect, onTestFailed } from "vitest";
 
 function given(name: string): string {
   const value = process.env[name];
@@ -65,15 +67,29 @@ export async function visit(path: string, { dark = false, width = 1440, height =
   page.on("request", (request) => {
     if (!request.url().startsWith(url) && !request.url().startsWith("data:")) wrong.push(`asked ${request.url()}`);
   });
+  onTestFailed(() => picture(page));
   if (!stranger) await logIn(page);
   await page.goto(url + "/ui" + path);
   return { page, context, wrong };
 }
 
-/** Logs in on the login page with the admin's token. */
-export async function logIn(page: Page): Promise<void> {
+let pictures = 0;
+
+/** What a page showed when its journey failed. */
+async function picture(page: Page): Promise<void> {
+  const folder = process.env["BERTH_PICTURES"];
+  if (!folder || page.isClosed()) return;
+  const name = `${expect
+    .getState()
+    .currentTestName?.replace(/[^a-z0-9]+/gi, "-")
+    .slice(0, 60)}-${++pictures}.png`;
+  await page.screenshot({ path: join(folder, name) });
+}
+
+/** Logs in on the login page, as the admin unless another token is given. */
+export async function logIn(page: Page, secret = token): Promise<void> {
   await page.goto(url + "/ui/login");
-  await page.getByLabel("or a token").fill(token);
+  await page.getByLabel("or a token").fill(secret);
   await page.getByRole("button", { name: "Log in", exact: true }).click();
   await page.getByRole("navigation", { name: "Places" }).waitFor();
 }

@@ -18,7 +18,10 @@ test("the first login, by the link that berth ui prints", async () => {
 
 test("the first app appears while one looks, after the command that the page shows", async () => {
   const seen = await watch("/apps");
-  await seen.page.getByText(/^berth sync/).first().waitFor();
+  await seen.page
+    .getByText(/^berth sync/)
+    .first()
+    .waitFor();
   await axe(seen.page);
   await berth("sync", app, "--app", "hello", "--wait", "--timeout", "4m", "-m", "As it began");
   await seen.page.getByRole("link", { name: "hello" }).first().waitFor();

@@ -99,7 +99,7 @@ export const head = (page: Page): Locator => page.locator("main header").first()
 
 /** Looks at the change that is on the screen and approves it; one that somebody answered is left. */
 export async function approve(page: Page, note?: string): Promise<boolean> {
-  const button = page.getByRole("contentinfo", { name: "Decision" }).getByRole("button", { name: /^Approve/, disabled: false });
+  const button = page.getByRole("button", { name: "Approve change", disabled: false });
   const over = page.getByRole("link", { name: "Follow its workflow" });
   await button.or(over).first().waitFor();
   if (await over.isVisible()) return false;

@@ -3,8 +3,8 @@ import { defineConfig } from "vitest/config";
 
 /** By name: the first login comes before all, and a runner falls silent while others go on. */
 class ByName extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return [...files].sort((a, b) => a.moduleId.localeCompare(b.moduleId));
+  override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return Promise.resolve([...files].sort((a, b) => a.moduleId.localeCompare(b.moduleId)));
   }
 }
 
