@@ -23,7 +23,10 @@ test("the log of a job that runs is followed line by line", async () => {
     .getByRole("link", { name: /journal/ })
     .first()
     .click();
-  await page.getByRole("row", { name: /apply/ }).getByRole("button", { name: /^log/ }).click();
+  await page
+    .getByRole("row", { name: /^apply/ })
+    .getByRole("button", { name: /^log/ })
+    .click();
   const lines = page.getByRole("region", { name: "Lines of the log" });
   await lines.getByText(/is held, look 3$/).waitFor();
   await page.getByText("lines come as they are written").waitFor();
