@@ -51,13 +51,26 @@ interface Look {
   height?: number;
   /** Nobody is logged in. */
   stranger?: boolean;
+  /** A session of its own, which may end. The others of a file share one. */
+  own?: boolean;
 }
 
+let session: Awaited<ReturnType<BrowserContext["storageState"]>> | undefined;
+
 /** A page of a browser of its own, logged in as the admin. */
-export async function visit(path: string, { dark = false, width = 1440, height = 900, stranger = false }: Look = {}): Promise<Watched> {
+export async function visit(
+  path: string,
+  { dark = false, width = 1440, height = 900, stranger = false, own = false }: Look = {},
+): Promise<Watched> {
   const context = await (
     await open()
-  ).newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", timezoneId: "UTC", locale: "en-GB" });
+  ).newContext({
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+    timezoneId: "UTC",
+    locale: "en-GB",
+    ...(session && !stranger && !own ? { storageState: session } : {}),
+  });
   const page = await context.newPage();
   const wrong: string[] = [];
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
@@ -68,7 +81,8 @@ export async function visit(path: string, { dark = false, width = 1440, height =
     if (!request.url().startsWith(url) && !request.url().startsWith("data:")) wrong.push(`asked ${request.url()}`);
   });
   onTestFailed(() => picture(page));
-  if (!stranger) await logIn(page);
+  if (!stranger && (own || !session)) await logIn(page);
+  if (!stranger && !own) session ??= await context.storageState();
   await page.goto(url + "/ui" + path);
   return { page, context, wrong };
 }

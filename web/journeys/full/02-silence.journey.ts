@@ -1,5 +1,5 @@
 // A runner whose process is frozen. What people are told at once and after minutes; the end of
-// it is in the last file, so that nothing waits for it.
+// it is in 10-late, so that nothing waits for it.
 import { afterAll, expect, test } from "vitest";
 import { close, stage } from "../browser";
 import { head, ready, watch, well } from "./life";
@@ -7,6 +7,7 @@ import { head, ready, watch, well } from "./life";
 afterAll(close);
 
 test("a runner that falls silent is seen on the page of its install and of runners, with the time", async () => {
+  await ready("umbrella"); // for 10-late, long after its last change
   await ready("initech");
   const seen = await watch("/installs/initech");
   const runners = await watch("/runners");

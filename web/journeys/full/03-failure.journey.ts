@@ -32,7 +32,7 @@ test("a failed step leads to its log at the failing line; the cause is removed, 
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Close the step" }).click();
   await approveEach(page);
-  await inbox.page.getByRole("region", { name: "Broken" }).waitFor({ state: "detached" });
+  await inbox.page.getByRole("region", { name: "Broken" }).waitFor({ state: "detached", timeout: 60_000 });
   await head(page).getByRole("link", { name: "acme" }).click();
   await head(page).getByText("healthy", { exact: true }).waitFor({ timeout: 150_000 });
   expect(await readFile(await ofInstall("acme", "journal.txt"), "utf8")).toBe("broken\n");

@@ -10,7 +10,7 @@ afterAll(close);
 test("a session is ended from another browser, and that tab is logged out", async () => {
   const first = await visit("/settings/sessions");
   await settled(first.page);
-  const other = await visit("/installs");
+  const other = await visit("/installs", { own: true });
   await settled(other.page);
   await first.page.reload();
   await settled(first.page);

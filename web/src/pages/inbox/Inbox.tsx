@@ -11,6 +11,7 @@ import { Name } from "~/ui/Name";
 import { Section } from "~/ui/Section";
 import { Glyph, type Tone, wordOf } from "~/ui/State";
 import { Time } from "~/ui/Time";
+import { untilTold } from "./untold";
 
 type Change = Got<"/changes">["items"][number];
 type Alert = Got<"/alerts">["items"][number];
@@ -28,7 +29,11 @@ interface Row {
 
 export function Inbox() {
   const changes = useQuery(reading("/changes", { query: { state: "proposed" } }));
-  const alerts = useQuery(reading("/alerts", { query: { state: ["open"] } }));
+  const alerts = useQuery({
+    ...reading("/alerts", { query: { state: ["open"] } }),
+    // Read once more when people were told: what ended before has no event.
+    refetchInterval: ({ state }) => untilTold(state.data?.items ?? [], Date.now()),
+  });
   const decisions = (changes.data?.items ?? []).map(ofChange);
   const all = (alerts.data?.items ?? []).map(ofAlert);
   const groups = [

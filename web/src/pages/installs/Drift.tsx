@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useRouteContext, useRouter } from "@tanstack/react-router";
 import { ok } from "@berth/client";
+import { useState } from "react";
 import { type Answer as Got, berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { Answer, Empty, Trouble } from "~/ui/Answer";
@@ -27,6 +28,9 @@ const looks: Record<Component["state"], { tone: Tone; word: string }> = {
   not_looked_at: { tone: "off", word: "not looked at" },
 };
 
+/** Who made a difference, where no manager of the field says so. */
+const whos: Record<string, string> = { human_edit: "a person", controller: "a controller", defaulted: "the API server" };
+
 export function Drift({ status }: TabProps) {
   const { install } = status;
   const { me } = useRouteContext({ from: "/inside" });
@@ -44,20 +48,33 @@ export function Drift({ status }: TabProps) {
       ),
     [["/installs/{install}/drift"]],
   );
+  // The answer to a look is one that is newer than what was there when it was asked for.
+  const newest = drift.data?.components
+    .map((c) => c.looked_at ?? "")
+    .sort()
+    .at(-1);
+  const [before, setBefore] = useState<string>();
   return (
     <Section
       title="Drift"
       side={
         <>
           <Command>{`berth installs drift ${word(install.name)} --now`}</Command>
-          <Button refused={no} disabled={look.isPending} onClick={() => look.mutate(undefined)}>
+          <Button
+            refused={no}
+            disabled={look.isPending}
+            onClick={() => {
+              setBefore(newest);
+              look.mutate(undefined);
+            }}
+          >
             Look now
           </Button>
         </>
       }
     >
       {look.error && <Trouble error={look.error} />}
-      {look.data && (
+      {look.data && newest === before && (
         <p role="status" className="py-2 text-dim">
           The runner was asked to look. What it finds will be here.
         </p>
@@ -128,7 +145,7 @@ function ComponentDrift({ component: c, status, no }: { component: Component; no
               { head: "Path", cell: (d) => <bdi className="font-mono text-xs">{d.path}</bdi> },
               { head: "Deployed", cell: (d) => d.want !== undefined && <Value>{d.want}</Value> },
               { head: "Found", cell: (d) => d.have !== undefined && <Value>{d.have}</Value> },
-              { head: "Who", cell: (d) => <bdi>{d.manager ?? d.class.replaceAll("_", " ")}</bdi> },
+              { head: "Who", cell: (d) => <bdi>{d.manager ?? whos[d.class] ?? "nobody knows"}</bdi> },
               {
                 head: "Why",
                 wide: true,
