@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check web build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults health-faults model model-planted registry-check policy-check tools
+.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check web web-full build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults health-faults model model-planted registry-check policy-check tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ generate: ## regenerate code from openapi/ and the SQL of services/
 
 web: ## check the dashboard of web/: types, lint, format, unit tests (ARGS=dev: serve it with live reloading)
 	@dev/scripts/web.sh $(or $(ARGS),check)
+
+web-full: ## go through all journeys of the dashboard with a browser (25 minutes; KUBE=1: on a cluster too; docs/reports/dashboard.md)
+	@dev/scripts/web-full.sh
 
 verify: ## fail when generated files or go.mod files are not up to date
 	@dev/scripts/verify.sh

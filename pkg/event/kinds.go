@@ -133,7 +133,7 @@ var All = []Doc{
 	{"step.running", "a step started or resumed", step, Installs},
 	{"step.skipped", "a step was skipped, by a person when there is an actor", append(slices.Clone(step), "actor"), Installs},
 	{"step.succeeded", "a step succeeded", step, Installs},
-	{"step.waiting", "a step waits; wait_reason says for what", append(slices.Clone(step), "wait_reason"), Installs},
+	{"step.waiting", "a step waits, or waits for something else than before; wait_reason says for what", append(slices.Clone(step), "wait_reason"), Installs},
 	{"variables.changed", "variables of an app changed", []string{"version"}, Apps},
 	{"webhook_delivery.dead", "the last attempt to deliver an event to a webhook failed; this kind itself is not reported so", delivery, Webhooks},
 	{"workflow.cancelled", "a workflow was cancelled", workflow, Installs},
@@ -141,7 +141,7 @@ var All = []Doc{
 	{"workflow.queued", "a workflow was requested", workflow, Installs},
 	{"workflow.running", "a workflow started or resumed", workflow, Installs},
 	{"workflow.succeeded", "a workflow succeeded", workflow, Installs},
-	{"workflow.waiting", "a workflow waits; wait_reason says for what", waiting, Installs},
+	{"workflow.waiting", "a workflow waits, or waits for something else than before; wait_reason says for what", waiting, Installs},
 }
 
 // Ping is the kind that a test of a webhook sends. It is in no stream.

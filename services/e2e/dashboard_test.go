@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -22,7 +23,6 @@ func TestDashboard(t *testing.T) {
 	t.Parallel()
 	chromium := chromiumOf(t)
 	var s *system
-	app := ""
 	if os.Getenv("BERTH_SCREENSHOTS") != "" {
 		s = start(t, "TF_CLI_CONFIG_FILE="+worldMirror(t))
 		s.fleet()
@@ -31,8 +31,15 @@ func TestDashboard(t *testing.T) {
 		in := s.probe("acme")
 		in.change("seen in a browser")
 		in.deploy(false, "one", "two", "three")
-		app = in.app
 	}
+	s.journeys("journeys", "BERTH_CHROMIUM="+chromium)
+}
+
+// journeys runs those of a folder of web/ against this system, each as a test of its own.
+// BERTH_WEB_REPORT names a file to which it adds a line for each.
+func (s *system) journeys(folder string, env ...string) {
+	t := s.t
+	t.Helper()
 	bin, err := exec.Command("../../dev/scripts/npm.sh", "web").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -41,14 +48,13 @@ func TestDashboard(t *testing.T) {
 	stage := httptest.NewServer(s.stage())
 	defer stage.Close()
 	report := filepath.Join(t.TempDir(), "report.json")
-	args := []string{"run", "--config", "journeys/vitest.config.ts", "--reporter=default", "--reporter=json", "--outputFile.json=" + report}
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	args := []string{"run", "--config", folder + "/vitest.config.ts", "--reporter=default", "--reporter=json", "--outputFile.json=" + report}
+	ctx, cancel := context.WithTimeout(t.Context(), journeysTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, vitest, append(args, strings.Fields(os.Getenv("BERTH_JOURNEYS"))...)...)
 	cmd.Dir = "../../web"
-	cmd.Env = append(os.Environ(),
-		"BERTH_URL="+s.api, "BERTH_TOKEN="+s.token(), "BERTH_BIN="+filepath.Join(s.bin, "berth"), "BERTH_CONTEXT=", "BERTH_ORG=",
-		"BERTH_STAGE="+stage.URL, "BERTH_CHROMIUM="+chromium, "BERTH_APP="+app)
+	cmd.Env = append(s.env, "BERTH_URL="+s.api, "BERTH_TOKEN="+s.token(), "BERTH_BIN="+filepath.Join(s.bin, "berth"), "BERTH_STAGE="+stage.URL)
+	cmd.Env = append(cmd.Env, env...)
 	out, failed := cmd.CombinedOutput()
 	raw, err := os.ReadFile(report)
 	if err != nil {
@@ -64,24 +70,50 @@ func TestDashboard(t *testing.T) {
 	if err := json.Unmarshal(raw, &files); err != nil {
 		t.Fatal(err)
 	}
-	ran := 0
+	var ran []journey
 	for _, file := range files.TestResults {
 		if len(file.AssertionResults) == 0 {
 			t.Errorf("%s: %s", filepath.Base(file.Name), file.Message)
 		}
 		for _, j := range file.AssertionResults {
-			ran++
-			t.Run(strings.TrimSuffix(filepath.Base(file.Name), ".journey.ts")+"/"+j.Title, j.report)
+			j.file = strings.TrimSuffix(filepath.Base(file.Name), ".journey.ts")
+			ran = append(ran, j)
+			t.Run(j.file+"/"+j.Title, j.report)
 		}
 	}
 	if failed != nil && !t.Failed() {
 		t.Errorf("vitest: %v\n%s", failed, out)
 	}
-	t.Logf("%d journeys\n%s", ran, out) // with what they measured
+	t.Logf("%d journeys\n%s", len(ran), out) // with what they measured
+	if path := os.Getenv("BERTH_WEB_REPORT"); path != "" {
+		if err := note(path, folder, ran); err != nil {
+			t.Error(err)
+		}
+	}
 }
+
+// note adds lines for journeys to a report (dev/scripts/web-full.sh makes it a page).
+func note(path, folder string, ran []journey) (err error) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for _, j := range ran {
+		title := strings.ReplaceAll(j.Title, "|", `\|`)
+		if _, err := fmt.Fprintf(f, "| %s/%s | %s | %.1f | %s |\n", strings.TrimPrefix(folder, "journeys/"), j.file, title, j.Duration/1000, j.Status); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// journeysTimeout is for all of a folder: a silent runner alone takes 11 minutes.
+const journeysTimeout = 40 * time.Minute
 
 // journey is how one of them went.
 type journey struct {
+	file            string
 	Title           string
 	Status          string
 	Duration        float64 // milliseconds

@@ -5,12 +5,14 @@
 //	BERTH_BIN      the command line
 //	BERTH_STAGE    an address that stops and starts parts of the system
 //	BERTH_CHROMIUM the browser; else /usr/bin/chromium
+//	BERTH_PICTURES a folder for pictures of the pages of journeys that fail
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { expect } from "vitest";
+import { expect, onTestFailed } from "vitest";
 
 function given(name: string): string {
   const value = process.env[name];
@@ -49,13 +51,26 @@ interface Look {
   height?: number;
   /** Nobody is logged in. */
   stranger?: boolean;
+  /** A session of its own, which may end. The others of a file share one. */
+  own?: boolean;
 }
 
+let session: Awaited<ReturnType<BrowserContext["storageState"]>> | undefined;
+
 /** A page of a browser of its own, logged in as the admin. */
-export async function visit(path: string, { dark = false, width = 1440, height = 900, stranger = false }: Look = {}): Promise<Watched> {
+export async function visit(
+  path: string,
+  { dark = false, width = 1440, height = 900, stranger = false, own = false }: Look = {},
+): Promise<Watched> {
   const context = await (
     await open()
-  ).newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", timezoneId: "UTC", locale: "en-GB" });
+  ).newContext({
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+    timezoneId: "UTC",
+    locale: "en-GB",
+    ...(session && !stranger && !own ? { storageState: session } : {}),
+  });
   const page = await context.newPage();
   const wrong: string[] = [];
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
@@ -65,15 +80,30 @@ export async function visit(path: string, { dark = false, width = 1440, height =
   page.on("request", (request) => {
     if (!request.url().startsWith(url) && !request.url().startsWith("data:")) wrong.push(`asked ${request.url()}`);
   });
-  if (!stranger) await logIn(page);
+  onTestFailed(() => picture(page));
+  if (!stranger && (own || !session)) await logIn(page);
+  if (!stranger && !own) session ??= await context.storageState();
   await page.goto(url + "/ui" + path);
   return { page, context, wrong };
 }
 
-/** Logs in on the login page with the admin's token. */
-export async function logIn(page: Page): Promise<void> {
+let pictures = 0;
+
+/** What a page showed when its journey failed. */
+async function picture(page: Page): Promise<void> {
+  const folder = process.env["BERTH_PICTURES"];
+  if (!folder || page.isClosed()) return;
+  const name = `${expect
+    .getState()
+    .currentTestName?.replace(/[^a-z0-9]+/gi, "-")
+    .slice(0, 60)}-${++pictures}.png`;
+  await page.screenshot({ path: join(folder, name) });
+}
+
+/** Logs in on the login page, as the admin unless another token is given. */
+export async function logIn(page: Page, secret = token): Promise<void> {
   await page.goto(url + "/ui/login");
-  await page.getByLabel("or a token").fill(token);
+  await page.getByLabel("or a token").fill(secret);
   await page.getByRole("button", { name: "Log in", exact: true }).click();
   await page.getByRole("navigation", { name: "Places" }).waitFor();
 }

@@ -36,7 +36,7 @@ test("the link of the command line logs in once, and leaves the address", async 
 });
 
 test("log out ends the session for all tabs", async () => {
-  const { page, context } = await visit("/");
+  const { page, context } = await visit("/", { own: true });
   const other = await context.newPage();
   await other.goto(url + "/ui/runners");
   await other.getByRole("navigation", { name: "Places" }).waitFor();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bulkCommand, deployCommand, rollbackCommand, runCommand, word } from "./command";
+import { bulkCommand, createCommand, deployCommand, rollbackCommand, runCommand, word } from "./command";
 
 test("commands are those of the command line", () => {
   expect(bulkCommand("deploy", ["acme", "globex"])).toBe("berth bulk deploy --install acme,globex");
@@ -9,6 +9,12 @@ test("commands are those of the command line", () => {
     "berth deploy acme api --sandbox --to 4 --plan",
   );
   expect(rollbackCommand({ install: "acme", components: ["api"], release: "3" })).toBe("berth rollback acme --component api --to 3");
+  const install = { name: "acme", app: "hello", customer: "acme", stack: "local", inputs: {}, provision: true };
+  expect(createCommand(install)).toBe("berth installs create acme --app hello");
+  expect(createCommand({ ...install, customer: "Acme Ltd", stack: "kubernetes", inputs: { greeting: "Hi you" }, provision: false })).toBe(
+    "berth installs create acme --app hello --customer 'Acme Ltd' --stack kubernetes --input 'greeting=Hi you' --no-provision",
+  );
+  expect(createCommand({ ...install, name: "", app: "", customer: "" })).toBe("berth installs create NAME --app APP");
   expect(runCommand("acme", "restart", { version: "2" })).toBe("berth actions run acme restart --input version=2");
 });
 

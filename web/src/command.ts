@@ -40,3 +40,23 @@ export const rollbackCommand = ({ install, components = [], release, planOnly }:
 
 export const runCommand = (install: string, action: string, inputs: Readonly<Record<string, string>>): string =>
   line("berth actions run", word(install), word(action), ...Object.entries(inputs).map(([k, v]) => `--input ${word(`${k}=${v}`)}`));
+
+interface CreateWords {
+  name: string;
+  app: string;
+  customer: string;
+  stack: string;
+  inputs: Readonly<Record<string, string>>;
+  provision: boolean;
+}
+
+export const createCommand = ({ name, app, customer, stack, inputs, provision }: CreateWords): string =>
+  line(
+    "berth installs create",
+    name ? word(name) : "NAME",
+    `--app ${app ? word(app) : "APP"}`,
+    customer !== "" && customer !== name && `--customer ${word(customer)}`,
+    stack !== "local" && `--stack ${word(stack)}`,
+    ...Object.entries(inputs).map(([k, v]) => `--input ${word(`${k}=${v}`)}`),
+    !provision && "--no-provision",
+  );

@@ -109,7 +109,8 @@ function Head({ app }: AppTabProps) {
             }}
             onClose={() => setAsks(undefined)}
           >
-            All components of config {app.config?.number} are built again. When all succeed, there is a new release.
+            All components of config {app.config?.number} are built again; one whose sources did not change is reused. When all succeed and
+            something is new, there is a new release.
           </Confirm>
         )}
         {asks === "release" && (

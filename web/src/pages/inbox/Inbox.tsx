@@ -15,6 +15,7 @@ import { Glyph, type Tone, wordOf } from "~/ui/State";
 import { Time } from "~/ui/Time";
 import { Theirs } from "~/ui/Theirs";
 
+import { untilTold } from "./untold";
 import { about, type Alert, says, shows } from "./alerts";
 
 const Acknowledge = lazy(() => import("./Acknowledge"));
@@ -36,7 +37,11 @@ interface Row {
 
 export function Inbox() {
   const changes = useQuery(reading("/changes", { query: { state: "proposed" } }));
-  const alerts = useQuery(reading("/alerts", { query: { state: ["open", "held"] } }));
+  const alerts = useQuery({
+    ...reading("/alerts", { query: { state: ["open", "held"] } }),
+    // Read once more when people were told: what ended before has no event.
+    refetchInterval: ({ state }) => untilTold(state.data?.items ?? [], Date.now()),
+  });
   const decisions = (changes.data?.items ?? []).map(ofChange);
   const all = (alerts.data?.items ?? []).filter(shows).map(ofAlert);
   const groups = [

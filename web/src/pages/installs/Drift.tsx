@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useRouteContext, useRouter } from "@tanstack/react-router";
 import { ok } from "@berth/client";
+import { useState } from "react";
 import { type Answer as Got, berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { Answer, Empty, Trouble } from "~/ui/Answer";
@@ -28,12 +29,8 @@ const looks: Record<Component["state"], { tone: Tone; word: string }> = {
   not_looked_at: { tone: "off", word: "not looked at" },
 };
 
-const classes: Record<string, string> = {
-  defaulted: "the cluster’s defaults",
-  controller: "another controller",
-  human_edit: "a person",
-  real: "unknown",
-};
+/** Who made a difference, where no manager of the field says so. */
+const whos: Record<string, string> = { human_edit: "a person", controller: "a controller", defaulted: "the API server" };
 
 /** A value that comes as JSON, as a person writes it: texts with their lines. */
 function textOf(json: string): string {
@@ -62,20 +59,33 @@ export function Drift({ status }: TabProps) {
       ),
     [["/installs/{install}/drift"]],
   );
+  // The answer to a look is one that is newer than what was there when it was asked for.
+  const newest = drift.data?.components
+    .map((c) => c.looked_at ?? "")
+    .sort()
+    .at(-1);
+  const [before, setBefore] = useState<string>();
   return (
     <Section
       title="Drift"
       side={
         <>
           <Command>{`berth installs drift ${word(install.name)} --now`}</Command>
-          <Button refused={no} disabled={look.isPending} onClick={() => look.mutate(undefined)}>
+          <Button
+            refused={no}
+            disabled={look.isPending}
+            onClick={() => {
+              setBefore(newest);
+              look.mutate(undefined);
+            }}
+          >
             Look now
           </Button>
         </>
       }
     >
       {look.error && <Trouble error={look.error} />}
-      {look.data && (
+      {look.data && newest === before && (
         <p role="status" className="py-2 text-dim">
           The runner was asked to look. What it finds will be here.
         </p>
@@ -150,7 +160,7 @@ function ComponentDrift({ component: c, status, no }: { component: Component; no
                 head: "By",
                 cell: (d) => (
                   <span>
-                    <Theirs>{d.manager ?? classes[d.class] ?? d.class.replaceAll("_", " ")}</Theirs>
+                    <Theirs>{d.manager ?? whos[d.class] ?? "nobody knows"}</Theirs>
                     <span className="block text-xs text-dim">{d.accepted ? `accepted: ${d.accepted.reason}` : d.why}</span>
                   </span>
                 ),

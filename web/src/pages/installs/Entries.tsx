@@ -18,7 +18,9 @@ export function Entries({ entries }: { entries: readonly Entry[] }) {
               <summary className="cursor-pointer text-xs text-dim">which</summary>
               <ul className="pb-1 text-dim">
                 {line.entries.map((e) => (
-                  <li key={e.seq}>{e.text}</li>
+                  <li key={e.seq}>
+                    <Theirs>{e.text}</Theirs>
+                  </li>
                 ))}
               </ul>
             </details>
@@ -35,7 +37,7 @@ function One({ line: { tone, text, entries } }: { line: Line }) {
     <div className="flex min-h-7 flex-wrap items-center gap-x-3 sm:flex-nowrap">
       <Glyph tone={tone} />
       <span className="min-w-0 flex-1 break-words">
-        {text}
+        <Theirs>{text}</Theirs>
         {e.error && <span className="block truncate text-xs text-bad">{e.error}</span>}
       </span>
       {e.actor && <Theirs className="max-w-40 truncate text-dim">{e.actor}</Theirs>}

@@ -14,6 +14,7 @@ import type { Operation } from "~/command";
 import { parse, passes } from "./filter";
 import { FilterBar } from "./FilterBar";
 import { type Line, Matrix } from "./Matrix";
+import { NewInstall } from "./NewInstall";
 import { between, components, grouped, groupings, type Row, type Sort, sorted, sorts } from "./rows";
 import { type Fleet as Known, useFleet } from "./useFleet";
 import { Views } from "./Views";
@@ -32,7 +33,14 @@ export function Fleet() {
       <Answer of={{ data: fleet.rows, error: fleet.error, refetch: fleet.refetch }} lines={9}>
         {(rows) =>
           rows.length === 0 ? (
-            <Empty action={<Command>berth installs create NAME --app APP --customer CUSTOMER</Command>}>
+            <Empty
+              action={
+                <span className="flex flex-wrap items-center gap-2">
+                  <NewInstall look="main" />
+                  <Command>berth installs create NAME --app APP --customer CUSTOMER</Command>
+                </span>
+              }
+            >
               No install yet. Each customer's copy of an app will be a line here, with its components, their state and their release.
             </Empty>
           ) : (
@@ -172,6 +180,7 @@ function Installs({ fleet, rows: all }: { fleet: Known; rows: Row[] }) {
             Swap
           </Button>
           <Views search={search} onOpen={(view) => void navigate({ search: view })} />
+          <NewInstall />
         </div>
         <span role="status" className="ml-auto text-xs text-dim tabular-nums">
           {rows.length < all.length && `${rows.length} of `}

@@ -79,7 +79,7 @@ function Why({ install }: { install: string }) {
 
 /** A reason; a long one is an error, which is shown by its first words. */
 function Reason({ text }: { text: string }) {
-  return headline(text) === text.trim() ? <span className="min-w-0">{text}</span> : <Failure text={text} />;
+  return headline(text) === text.trim() ? <Theirs className="min-w-0">{text}</Theirs> : <Failure text={text} />;
 }
 
 const whose: Record<string, "ask" | "wait" | "warn" | "busy"> = {
