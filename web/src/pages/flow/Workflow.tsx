@@ -230,9 +230,13 @@ function Reasons({ items }: { items: Got<"/workflows/{workflow}/why">["items"] }
       <ul className="border-t border-line">
         {items.map((item, i) => (
           <li key={i} className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line py-1.5">
-            <Glyph tone={tonesOfWho[item.who] ?? "wait"} />
-            <span className="min-w-0 break-words">
-              <Theirs className="font-medium">{item.what}</Theirs>: {item.reason}
+            <span className="flex min-w-0 items-baseline gap-3">
+              <span className="self-center">
+                <Glyph tone={tonesOfWho[item.who] ?? "wait"} />
+              </span>
+              <span className="min-w-0 break-words">
+                <Theirs className="font-medium">{item.what}</Theirs>: {item.reason}
+              </span>
             </span>
             <span className="text-dim">
               {whos[item.who] ?? item.who} can end it

@@ -17,6 +17,10 @@ import { Theirs } from "~/ui/Theirs";
 type Check = Got<"/installs/{install}/health">["checks"][number];
 type Remediation = Got<"/installs/{install}/remediations">["items"][number];
 
+const worry: Record<string, number> = { unhealthy: 0, unknown: 1 };
+
+const worstFirst = (checks: readonly Check[]): Check[] => checks.toSorted((a, b) => (worry[a.verdict] ?? 2) - (worry[b.verdict] ?? 2));
+
 export function Checks({ status }: TabProps) {
   const { name } = status.install;
   const health = useQuery(reading("/installs/{install}/health", { path: { install: name } }));
@@ -30,7 +34,7 @@ export function Checks({ status }: TabProps) {
               <Empty>No check has run yet. The probes of components and the app's own checks will be here.</Empty>
             ) : (
               <ul>
-                {checks.map((c) => (
+                {worstFirst(checks).map((c) => (
                   <CheckLine key={c.name} check={c} />
                 ))}
               </ul>
