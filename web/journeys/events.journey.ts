@@ -46,9 +46,10 @@ test("an event is on the screen soon after it happened", async () => {
     await page.getByText(`seen=${label}`).waitFor();
     fromRequest.push(Date.now() - began);
     fromAnswer.push(Math.max(0, Date.now() - (await answered)));
-    await page.evaluate(() => new Promise((idle) => requestIdleCallback(idle))); // each in rest
+    await wait(500); // each in rest
   }
-  say(`an event on the screen, from the answer that said it was done: 95 of 100 within ${spread(fromAnswer).p95} ms`);
+  const { median, p95 } = spread(fromAnswer);
+  say(`an event on the screen, from the answer that said it was done: half within ${median} ms, 95 of 100 within ${p95} ms`);
   within("an event on the screen, from the request that caused it, 95 of 100", spread(fromRequest).p95, 250);
 });
 
@@ -144,7 +145,7 @@ async function share(pid: number, ms: number): Promise<number> {
 // Plain clients stand for the tabs: each holds the one stream that a browser has.
 test("a hundred open tabs cost the control plane little", async () => {
   const pid = controlPlane();
-  const lasting = long ? 60_000 : 20_000;
+  const lasting = long ? 60_000 : 10_000;
   const alone = await share(pid, lasting);
   const end = new AbortController();
   const streams = await Promise.all(

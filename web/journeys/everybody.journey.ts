@@ -96,7 +96,7 @@ function slice(count: number): typeof all {
   });
 }
 
-const chosen = long ? all : slice(15);
+const chosen = long ? all : slice(10);
 say(`states of pages looked at: ${chosen.length} of ${all.length}${long ? "" : `, seed ${seed}`}`);
 
 test.each(chosen)("$path, $state, dark $dark", async ({ path, state, dark }) => {
@@ -166,7 +166,8 @@ test("a graph is said as well as drawn", async () => {
   const nodes = page.locator(".react-flow__node");
   await nodes.first().waitFor();
   const labels = await nodes.evaluateAll((all) => all.map((n) => n.getAttribute("aria-label")));
-  expect(labels).toEqual(graph.nodes.map((n) => expect.stringMatching(new RegExp(`^${n.name}: (un)?healthy`))));
+  expect(labels.length).toBe(60);
+  for (const [i, label] of labels.entries()) expect(label).toMatch(new RegExp(`^${graph.nodes[i]!.name}: (un)?healthy`));
   const lines = page.getByRole("list", { name: "Resources of acme" }).getByRole("listitem");
   expect(await lines.count()).toBe(60);
   const said = await lines.allTextContents();

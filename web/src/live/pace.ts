@@ -3,7 +3,7 @@
 
 /** It is done as soon as it is asked for, unless it was done so many times within so many milliseconds: a burst, a storm. */
 const bounds = [
-  { times: 5, within: 1_500 },
+  { times: 8, within: 1_500 },
   { times: 30, within: 20_000 },
 ];
 /** The least time between two of them, in milliseconds: in rest, and beyond a bound. */
