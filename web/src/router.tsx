@@ -8,7 +8,7 @@ import { installsRoutes } from "~/pages/installs/routes";
 import { runnersRoutes } from "~/pages/runners/routes";
 import { settingsRoutes } from "~/pages/settings/routes";
 import { inside, root, text } from "~/routes";
-import { Trouble } from "~/ui/Answer";
+import { Skeleton, Trouble } from "~/ui/Answer";
 
 const login = createRoute({
   getParentRoute: () => root,
@@ -37,6 +37,10 @@ export function newRouter(cache: QueryClient) {
     defaultPreload: "intent",
     defaultPreloadStaleTime: 0,
     scrollRestoration: true,
+    // The frame is there while a page waits for what it needs first.
+    defaultPendingMs: 150,
+    defaultPendingMinMs: 0,
+    defaultPendingComponent: () => <Skeleton lines={8} />,
     defaultErrorComponent: ({ error, reset }) => <Trouble error={error} retry={reset} />,
   });
 }

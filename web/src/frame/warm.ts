@@ -1,5 +1,5 @@
 // Loads the code of all pages while nothing else is done: a page opens without waiting for it.
-import type { AnyRouter } from "@tanstack/react-router";
+import type { AnyRoute, AnyRouter } from "@tanstack/react-router";
 
 /** How long the first page has for itself, in milliseconds. */
 const first = 1_500;
@@ -12,7 +12,7 @@ export function warm(router: AnyRouter): () => void {
   const idle = () =>
     new Promise<void>((resolve) => ("requestIdleCallback" in window ? requestIdleCallback(() => resolve()) : setTimeout(resolve, 50)));
   const load = async () => {
-    for (const route of Object.values(router.routesById)) {
+    for (const route of Object.values(router.routesById as Record<string, AnyRoute>)) {
       await idle();
       if (ended) return;
       await router.loadRouteChunk(route);

@@ -34,19 +34,19 @@ export function useFleet(): Fleet {
   const status = useQuery({ queryKey: statusKey, queryFn: ({ signal }) => readStatuses(signal), staleTime: Infinity });
   const cells = useQuery({ queryKey: cellsKey, queryFn: ({ signal }) => readCells(cache, signal), staleTime: Infinity });
   const waiting = useRef(new Set<string>());
-  const pace = useMemo(
-    () =>
-      new Pace(() => {
-        const ids = [...waiting.current];
-        waiting.current.clear();
-        void readAgain(cache, ids);
-      }),
-    [cache],
-  );
-  useEffect(() => () => pace.stop(), [pace]);
+  const pace = useRef<Pace>(undefined);
+  useEffect(() => {
+    const made = new Pace(() => {
+      const ids = [...waiting.current];
+      waiting.current.clear();
+      void readAgain(cache, ids);
+    });
+    pace.current = made;
+    return () => made.stop();
+  }, [cache]);
   useEvents((events) => {
     for (const id of events.flatMap(concerns)) waiting.current.add(id);
-    if (waiting.current.size > 0) pace.ask();
+    if (waiting.current.size > 0) pace.current?.ask();
   });
   const rows = useMemo(() => status.data && [...status.data.values()].map(rowOf), [status.data]);
   return {
