@@ -7,6 +7,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 dev/scripts/need.sh go git node postgres chromium
+if ! command -v ssh-agent >/dev/null; then
+  echo "a customer signs with ssh-agent: install openssh-client" >&2
+  exit 1
+fi
 BERTH_TERRAFORM=$(dev/scripts/need.sh terraform)
 dev/scripts/build.sh
 export BERTH_TERRAFORM BERTH_LIBEXEC=$PWD/.bin BERTH_WEB_FULL=1 BERTH_WEB_REPORT=$PWD/.bin/journeys.md BERTH_PICTURES=$PWD/.bin/journeys
