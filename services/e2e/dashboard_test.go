@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,7 +48,7 @@ func (s *system) journeys(folder string, env ...string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, vitest, append(args, strings.Fields(os.Getenv("BERTH_JOURNEYS"))...)...)
 	cmd.Dir = "../../web"
-	cmd.Env = append(s.env, "BERTH_URL="+s.api, "BERTH_TOKEN="+s.token(), "BERTH_BIN="+filepath.Join(s.bin, "berth"), "BERTH_STAGE="+stage.URL)
+	cmd.Env = append(slices.Clone(s.env), "BERTH_URL="+s.api, "BERTH_TOKEN="+s.token(), "BERTH_BIN="+filepath.Join(s.bin, "berth"), "BERTH_STAGE="+stage.URL)
 	cmd.Env = append(cmd.Env, env...)
 	out, failed := cmd.CombinedOutput()
 	raw, err := os.ReadFile(report)
