@@ -106,7 +106,7 @@ test("who may only read is told which role may decide", async () => {
   await settled(page);
   const approve = page.getByRole("button", { name: /^Approve/ });
   await expect.poll(() => approve.getAttribute("aria-disabled")).toBe("true");
-  expect(await approve.getAttribute("title")).toContain("needs the role");
+  await expect.poll(() => approve.getAttribute("title")).toContain("needs the role"); // it reads the plan and one's rights first
   await page.keyboard.press("a");
   expect(await page.getByRole("dialog").count()).toBe(0);
   expect(wrong).toEqual([]);

@@ -17,7 +17,7 @@ test("a session is ended from another browser, and that tab is logged out", asyn
   const rows = first.page.getByRole("group", { name: "Browsers that are logged in" }).getByRole("row");
   const mine = await rows.filter({ hasText: "this browser" }).count();
   expect(mine).toBe(1);
-  const newest = rows.filter({ hasNotText: "this browser" }).nth(1); // below the head, newest first
+  const newest = rows.filter({ hasNotText: "this browser" }).last(); // the newest
   await newest.getByRole("button", { name: "Log out" }).click();
   await other.page.getByRole("heading", { name: "Log in to Berth" }).waitFor();
   expect(first.wrong).toEqual([]);
@@ -105,10 +105,10 @@ test("a webhook is tried by a button, and its delivery with the answer appears",
 test("alerts of an install are muted with an end and a reason, and the mute is ended by a button", async () => {
   await ready("acme");
   await berth("alerts", "mute", "--install", "acme", "--for", "2h", "--reason", "they move house");
-  const { page, wrong, context } = await visit("/settings/mutes");
+  const { page, wrong, context } = await visit("/settings/alerts");
   await settled(page);
   const row = page.getByRole("row", { name: /they move house/ });
-  await row.getByText(/in (1|2) (h|hours?)|in 1 h/).waitFor();
+  await row.getByText("in 2 h").waitFor();
   await row.getByRole("button", { name: "End" }).click();
   await expect
     .poll(() =>

@@ -16,6 +16,7 @@ export default defineConfig({
     sequence: { sequencer: ByName },
     testTimeout: 240_000, // a look at health comes each minute
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } }, // as locators wait
     retry: 0,
   },
 });

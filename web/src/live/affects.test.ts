@@ -27,3 +27,8 @@ test.each<[string, Key, boolean]>([
 test("a kind of a newer service makes nothing old, and breaks nothing", () => {
   expect(affects({ seq: 1, kind: "moon.risen", body: {} }, ["/changes", {}])).toBe(false);
 });
+
+test("a pause of many installs at once is followed", () => {
+  const paused = { seq: 1, kind: "install.paused", install_id: "ins_1", body: { install: "acme" } };
+  expect(affects(paused, ["/bulk/{bulk}", { path: { bulk: "blk_1" } }])).toBe(true);
+});

@@ -73,7 +73,7 @@ const makesOld: Record<string, readonly string[]> = {
   health: ofHealth,
   incident: ["/incidents", "/incidents/{incident}", "/alerts"],
   inputs: ["/installs/{install}/inputs", ...ofInstall],
-  install: [...ofInstall, "/installs/{install}/state"],
+  install: [...ofInstall, "/installs/{install}/state", "/bulk", "/bulk/{bulk}"],
   policy: ["/changes/{change}", "/policy-reports"],
   release: ["/apps", "/apps/{app}", "/apps/{app}/releases", "/status", "/installs/{install}/status"],
   remediation: ofHealth,

@@ -74,7 +74,14 @@ export default function BulkDialog({
                 />
               </label>
             )}
-            <Answer of={preview}>{(bulk) => <Items bulk={bulk} />}</Answer>
+            <Answer of={preview}>
+              {(bulk) => (
+                <>
+                  <Items bulk={bulk} />
+                  <LeftOut names={leftOut(installs, bulk)} />
+                </>
+              )}
+            </Answer>
           </>
         )}
         {error !== undefined && <Trouble error={error} />}
@@ -113,9 +120,26 @@ export default function BulkDialog({
   );
 }
 
+/** Selected installs that it does not reach. */
+const leftOut = (installs: readonly string[], bulk: Bulk): string[] =>
+  installs.filter((name) => !bulk.items?.some((item) => item.install.name === name));
+
+function LeftOut({ names }: { names: readonly string[] }) {
+  if (names.length === 0) return null;
+  return (
+    <p className="text-warn">
+      Left out, since they are not live or not yours to change: <bdi>{names.join(", ")}</bdi>
+    </p>
+  );
+}
+
 /** What became of it, live. */
 function Outcome({ id }: { id: string }) {
-  const bulk = useQuery(reading("/bulk/{bulk}", { path: { bulk: id } }));
+  const bulk = useQuery({
+    ...reading("/bulk/{bulk}", { path: { bulk: id } }),
+    // What is refused when its turn comes has no event.
+    refetchInterval: ({ state }) => state.data?.items?.some((item) => item.outcome === "pending") && 2_000,
+  });
   return <Answer of={bulk}>{(b) => <Items bulk={b} />}</Answer>;
 }
 
