@@ -129,7 +129,7 @@ test("a graph of 300 nodes", async () => {
   await follow(page, "/apps");
   await page.getByRole("heading", { name: "Apps" }).waitFor({ state: "attached" });
   within("300 nodes: painted, from a click", await painted(), 300);
-  atMost("300 nodes: nodes of the page", await nodes(page), 4000);
+  atMost("300 nodes: nodes of the page, most of them of the list", await nodes(page), 6000);
   expect(
     await page
       .getByRole("list", { name: /resources|needs/i })
