@@ -45,7 +45,7 @@ test("a member is added by the command that the page shows, logs in, and is remo
   await dialog.getByLabel(/to confirm/).fill("grace");
   await dialog.getByRole("button", { name: "Remove member" }).click();
   await dialog.waitFor({ state: "detached" });
-  await page.getByRole("row", { name: /grace/ }).waitFor({ state: "detached" });
+  await page.getByRole("row", { name: /grace/ }).getByText("removed", { exact: true }).waitFor();
   await hers.page.goto(url + "/ui/installs");
   await hers.page.getByRole("heading", { name: "Log in to Berth" }).waitFor();
   expect(wrong).toEqual([]);

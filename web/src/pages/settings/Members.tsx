@@ -38,6 +38,7 @@ export function Members() {
                   <span className="font-medium">
                     <Name>{m.name}</Name>
                     {m.id === me.account.id && <span className="ml-2 text-xs text-dim">you</span>}
+                    {m.disabled_at && <span className="ml-2 text-xs text-dim">removed</span>}
                   </span>
                 ),
               },
@@ -51,7 +52,9 @@ export function Members() {
                 cell: (m) => (
                   <Button
                     look="quiet"
-                    refused={no ?? (m.id === me.account.id ? "nobody removes themselves" : undefined)}
+                    refused={
+                      no ?? (m.disabled_at ? "it is removed already" : m.id === me.account.id ? "nobody removes themselves" : undefined)
+                    }
                     onClick={() => setLeaves(m)}
                   >
                     Remove
