@@ -42,10 +42,29 @@ function textOf(json: string): string {
   }
 }
 
+/** How soon the answer to a look is looked for again, in milliseconds. */
+const again = 3_000;
+
+/** When something was looked at last; "" for never. */
+function newestOf(drift: Got<"/installs/{install}/drift"> | undefined): string {
+  return (
+    drift?.components
+      .map((c) => c.looked_at ?? "")
+      .sort()
+      .at(-1) ?? ""
+  );
+}
+
 export function Drift({ status }: TabProps) {
   const { install } = status;
   const { me } = useRouteContext({ from: "/inside" });
-  const drift = useQuery(reading("/installs/{install}/drift", { path: { install: install.name } }));
+  // What was there when a look was asked for: the answer is newer.
+  const [before, setBefore] = useState<string | null>(null);
+  const drift = useQuery({
+    ...reading("/installs/{install}/drift", { path: { install: install.name } }),
+    // A look that finds what the one before found is no event.
+    refetchInterval: ({ state }) => before !== null && newestOf(state.data) === before && again,
+  });
   const place = { customer: install.customer.id, app: install.app.id, install: install.id };
   const no = whyNot(me.grants, "installs:write", place);
   const noDeploy = whyNot(me.grants, "workflows:write", place);
@@ -59,12 +78,6 @@ export function Drift({ status }: TabProps) {
       ),
     [["/installs/{install}/drift"]],
   );
-  // The answer to a look is one that is newer than what was there when it was asked for.
-  const newest = drift.data?.components
-    .map((c) => c.looked_at ?? "")
-    .sort()
-    .at(-1);
-  const [before, setBefore] = useState<string>();
   return (
     <Section
       title="Drift"
@@ -75,7 +88,7 @@ export function Drift({ status }: TabProps) {
             refused={no}
             disabled={look.isPending}
             onClick={() => {
-              setBefore(newest);
+              setBefore(newestOf(drift.data));
               look.mutate(undefined);
             }}
           >
@@ -85,7 +98,7 @@ export function Drift({ status }: TabProps) {
       }
     >
       {look.error && <Trouble error={look.error} />}
-      {look.data && newest === before && (
+      {look.data && newestOf(drift.data) === before && (
         <p role="status" className="py-2 text-dim">
           The runner was asked to look. What it finds will be here.
         </p>
