@@ -29,6 +29,8 @@ test("an edit by hand is found by a button, shown with what was deployed, and ta
   await head(page).getByRole("link", { name: "acme" }).click();
   await page.getByRole("link", { name: "Drift", exact: true }).click();
   await found.getByText("nobody looked yet").waitFor(); // since it was deployed
+  await page.getByRole("button", { name: "Look now" }).click();
+  await found.getByText("as deployed", { exact: true }).waitFor({ timeout: 90_000 });
   await head(page).getByText("1 drifted").waitFor({ state: "detached" });
   await well(seen);
   await well(fleet);

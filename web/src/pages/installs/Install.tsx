@@ -1,6 +1,6 @@
 // One install: how it is, why, what happened, and what can be done.
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams, useRouteContext, useSearch } from "@tanstack/react-router";
+import { Link, useLocation, useNavigate, useParams, useRouteContext, useRouter, useSearch } from "@tanstack/react-router";
 import { type ComponentType, lazy, Suspense } from "react";
 import { berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
@@ -101,8 +101,13 @@ function Head({ status }: { status: InstallStatus }) {
   // What is asked stands in the URL, for the search and for links.
   const search = useSearch({ from: "/inside/installs/$install" });
   const navigate = useNavigate({ from: "/installs/$install" });
-  const setAsks = (next?: "deploy" | "rollback" | "pause") =>
+  const router = useRouter();
+  const page = useLocation({ select: (l) => l.pathname });
+  const setAsks = (next?: "deploy" | "rollback" | "pause") => {
+    // What was asked for may have led elsewhere.
+    if (router.latestLocation.pathname !== page) return;
     void navigate({ search: { ...search, do: next }, replace: true, resetScroll: false });
+  };
   const mayAsk = { deploy: !noWorkflow, rollback: !noWorkflow && install.release !== undefined, pause: !noPause && !install.pause };
   const asks = search.do !== undefined && mayAsk[search.do as keyof typeof mayAsk] ? search.do : undefined;
   const resume = useAct(
