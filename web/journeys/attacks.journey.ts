@@ -11,6 +11,9 @@ import { places, routes } from "./places";
 afterAll(close);
 
 const long = Boolean(process.env["BERTH_LONG"]);
+/** Of the attacks that are HTML, each of so many stands alone in a README; all of them where there is time. */
+const alone = long || process.env["BERTH_WEB_FULL"] ? 1 : 3;
+const seed = Number(process.env["BERTH_SEED"] ?? 16);
 
 // What is no text of others: ids and times, what pages ask by, and words of the contract.
 const ours =
@@ -159,7 +162,8 @@ test("in a README, each alone", async () => {
   );
   await page.goto(`${url}/ui/installs/acme?tab=readme`);
   await page.getByText("the end of").first().waitFor();
-  for (const [name, attack] of Object.entries(long ? all : html)) {
+  const chosen = Object.entries(long ? all : html).filter((_, i) => i % alone === seed % alone);
+  for (const [name, attack] of chosen) {
     current = attack;
     const read = page.waitForResponse("**/installs/acme/readme");
     await api("PATCH", "/installs/acme", { labels: { seen: `${Date.now()}` } }); // its event has the page read again
