@@ -18,7 +18,9 @@ var shown = regexp.MustCompile("[\"'`>](berth [a-z][^\"`<\n]*)[\"`<]")
 var hole = regexp.MustCompile(`\$\{[^}]*\}`)
 
 // partOf are beginnings that a page adds to.
-var partOf = map[string]bool{"berth actions run": true, "berth approve": true, "berth deploy": true, "berth rollback": true, "berth installs provision": true, "berth bulk": true}
+var partOf = map[string]bool{
+	"berth actions run": true, "berth approve": true, "berth bulk": true, "berth deploy": true, "berth installs create": true, "berth installs provision": true, "berth rollback": true,
+}
 
 // filled is a command with something in each hole, and in place of what a reader fills in.
 func filled(line string) string {

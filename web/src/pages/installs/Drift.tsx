@@ -42,28 +42,30 @@ function textOf(json: string): string {
   }
 }
 
-/** How soon the answer to a look is looked for again, in milliseconds. */
+/** How soon the answer to a look is looked for again, and for how long, in milliseconds. */
 const again = 3_000;
+const patience = 5 * 60_000;
 
-/** When something was looked at last; "" for never. */
-function newestOf(drift: Got<"/installs/{install}/drift"> | undefined): string {
-  return (
-    drift?.components
-      .map((c) => c.looked_at ?? "")
-      .sort()
-      .at(-1) ?? ""
-  );
+/** When each was looked at last before somebody asked for a look, and how long the page waits for it. */
+interface Asked {
+  before: ReadonlyMap<string, string | undefined>;
+  until: number;
+}
+
+/** Whether the answer to a look is still on its way: a component was not looked at since. */
+function isAwaited(drift: Got<"/installs/{install}/drift"> | undefined, asked: Asked | undefined): boolean {
+  if (!asked || Date.now() > asked.until) return false;
+  return drift?.components.some((c) => c.state !== "not_looked_at" && c.looked_at === asked.before.get(c.id)) ?? false;
 }
 
 export function Drift({ status }: TabProps) {
   const { install } = status;
   const { me } = useRouteContext({ from: "/inside" });
-  // What was there when a look was asked for: the answer is newer.
-  const [before, setBefore] = useState<string | null>(null);
+  const [asked, setAsked] = useState<Asked>();
   const drift = useQuery({
     ...reading("/installs/{install}/drift", { path: { install: install.name } }),
     // A look that finds what the one before found is no event.
-    refetchInterval: ({ state }) => before !== null && newestOf(state.data) === before && again,
+    refetchInterval: ({ state }) => isAwaited(state.data, asked) && again,
   });
   const place = { customer: install.customer.id, app: install.app.id, install: install.id };
   const no = whyNot(me.grants, "installs:write", place);
@@ -88,7 +90,10 @@ export function Drift({ status }: TabProps) {
             refused={no}
             disabled={look.isPending}
             onClick={() => {
-              setBefore(newestOf(drift.data));
+              setAsked({
+                before: new Map(drift.data?.components.map((c) => [c.id, c.looked_at])),
+                until: Date.now() + patience,
+              });
               look.mutate(undefined);
             }}
           >
@@ -98,7 +103,7 @@ export function Drift({ status }: TabProps) {
       }
     >
       {look.error && <Trouble error={look.error} />}
-      {look.data && newestOf(drift.data) === before && (
+      {look.data && isAwaited(drift.data, asked) && (
         <p role="status" className="py-2 text-dim">
           The runner was asked to look. What it finds will be here.
         </p>
