@@ -14,7 +14,7 @@ test("news, outcomes and verdicts look different", () => {
       entry("workflow.succeeded", "deploy succeeded"),
       entry("health.changed", "web is unhealthy"),
       entry("install.changed", "labels changed"),
-      entry("drift.opened", "api drifted from what was deployed"),
+      entry("drift.changed", "api drifted from what was deployed"),
       entry("runner.updated", "the update did not come up", { error: "no such file" }),
     ]),
   ).toEqual([

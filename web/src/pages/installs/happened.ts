@@ -16,11 +16,11 @@ export interface Line {
 /** What came of it: a verdict stands in the text only. Nothing where it is only news. */
 function toneOfEntry({ kind, text, error }: Entry): Tone {
   const what = kind.slice(kind.indexOf(".") + 1);
+  if (/\bdrifted\b/.test(text)) return "drift";
   if (what === "changed") {
     const verdict = /\b(unhealthy|healthy|unknown)\b/.exec(text)?.[0];
     return verdict ? toneOf(verdict) : "news";
   }
-  if (/\bdrifted\b/.test(text)) return "drift";
   const tone = toneOf(what);
   if (tone !== "unknown") return tone;
   return error ? "bad" : "news";
