@@ -13,6 +13,7 @@ import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import { useAct } from "~/ui/useAct";
 import { Theirs } from "~/ui/Theirs";
+import { untilTried } from "./deliveries";
 
 type Webhook = Got<"/webhooks">["items"][number];
 
@@ -108,7 +109,9 @@ function List() {
 }
 
 function Deliveries({ webhook }: { webhook: string }) {
-  const deliveries = usePages("/webhooks/{webhook}/deliveries", { path: { webhook }, query: { limit: 100 } });
+  const deliveries = usePages("/webhooks/{webhook}/deliveries", { path: { webhook }, query: { limit: 100 } }, (all) =>
+    untilTried(all, Date.now()),
+  );
   return (
     <Section title="Its deliveries" side={<Command>{`berth webhooks replay ${webhook}`}</Command>}>
       <Answer of={deliveries}>
