@@ -47,7 +47,7 @@ func TestOutage(t *testing.T) {
 			return errors.New("it did not run")
 		}
 		return db.QueryRow(t.Context(), `select max(scheduled_at) from berth.action_runs
-			where trigger = 'cron' and state = 'succeeded' having max(scheduled_at) > now() - interval '1 minute'`).Scan(&first)
+			where action = 'alive' and trigger = 'cron' and state = 'succeeded' having max(scheduled_at) > now() - interval '1 minute'`).Scan(&first)
 	})
 
 	in.change("through the outage")
