@@ -2,7 +2,7 @@
 // text, it runs nothing, asks nobody, leads nowhere, and hides nothing.
 import type { Page, Route } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
-import { api, close, settled, url, visit, type Watched } from "./browser";
+import { api, close, rewrite, settled, url, visit, type Watched } from "./browser";
 import { all, html, text } from "./made/attacks";
 import { serveLog } from "./made/large";
 import { atMost, say, within } from "./measured";
@@ -34,10 +34,7 @@ async function poison(page: Page, attack: string): Promise<void> {
   await page.route(
     (asked) => asked.origin === url && !/^\/(ui|events|me|session)\b/.test(asked.pathname),
     async (route) => {
-      const answer = await route.fetch().catch(() => undefined); // the page went on
-      if (!answer) return;
-      if (!answer.headers()["content-type"]?.includes("json")) return route.fulfill({ response: answer });
-      await route.fulfill({ response: answer, json: poisoned(await answer.json(), attack) });
+      await rewrite(route, (body) => poisoned(body, attack));
     },
   );
 }

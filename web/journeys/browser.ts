@@ -11,7 +11,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page, type Route } from "playwright-core";
 import { expect, onTestFailed } from "vitest";
 
 function given(name: string): string {
@@ -130,6 +130,20 @@ export async function api<T>(method: string, path: string, body?: unknown): Prom
   });
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
   return (answer.status === 204 ? undefined : await answer.json()) as T;
+}
+
+/** Gives another answer than the API's, if that is JSON, unless the page went on meanwhile. */
+export async function rewrite(route: Route, into: (body: unknown) => unknown): Promise<void> {
+  let answer;
+  let body: unknown;
+  try {
+    answer = await route.fetch();
+    if (answer.headers()["content-type"]?.includes("json")) body = await answer.json();
+  } catch {
+    return; // it went on: nobody waits for this
+  }
+  const json = body === undefined ? {} : { json: into(body) };
+  await route.fulfill({ response: answer, ...json }).catch(() => undefined);
 }
 
 /** Tells the stage what happens to the system: "stop/ctl-api", "start/ctl-api". */

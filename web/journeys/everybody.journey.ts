@@ -3,7 +3,7 @@
 // slice that BERTH_SEED chooses.
 import type { Page, Route } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
-import { axe, close, settled, url, visit } from "./browser";
+import { axe, close, rewrite, settled, url, visit } from "./browser";
 import { fleet, graphOf, numbers, pages, planOf, serveLog } from "./made/large";
 import { say } from "./measured";
 import { places } from "./places";
@@ -20,10 +20,7 @@ type Body = Record<string, unknown> & { items?: Record<string, unknown>[] };
 /** Has the control plane give other answers than its own. */
 function change(page: Page, into: (body: Body, path: string) => unknown) {
   return page.route(asked, async (route) => {
-    const answer = await route.fetch().catch(() => undefined); // the page went on
-    if (!answer) return;
-    if (!answer.headers()["content-type"]?.includes("json")) return route.fulfill({ response: answer });
-    await route.fulfill({ response: answer, json: into((await answer.json()) as Body, new URL(route.request().url()).pathname) });
+    await rewrite(route, (body) => into(body as Body, new URL(route.request().url()).pathname));
   });
 }
 
