@@ -18,7 +18,7 @@ import (
 // fleet makes what the dashboard is shown with: the app relay in six installs, each of
 // which stands somewhere else. Terraform needs the provider of worldMirror.
 //
-//	acme      three changes of release 3 wait for a decision
+//	acme      two changes of release 3 wait for a decision
 //	globex    its worker is unhealthy
 //	hooli     at the newest release but one
 //	initech   the deploy of release 2 failed at its worker
@@ -100,7 +100,7 @@ func (s *system) fleet() {
 		s.get("/installs/globex/status", &globex)
 		s.get("/installs/stark/status", &stark)
 		if globex.Install.Health != "unhealthy" || stark.Runner == nil || stark.Runner.Online {
-			return fmt.Errorf("globex is %s, the runner of stark is online: %v", globex.Install.Health, stark.Runner.Online)
+			return fmt.Errorf("globex is %s, the runner of stark %+v", globex.Install.Health, stark.Runner)
 		}
 		return nil
 	})

@@ -2,7 +2,7 @@
 // text, it runs nothing, asks nobody, leads nowhere, and hides nothing.
 import type { Page, Route } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
-import { api, close, rewrite, settled, url, visit, type Watched } from "./browser";
+import { api, asked, close, rewrite, seed, settled, url, visit, type Watched } from "./browser";
 import { all, html, text } from "./made/attacks";
 import { serveLog } from "./made/large";
 import { atMost, say, within } from "./measured";
@@ -13,7 +13,6 @@ afterAll(close);
 const long = Boolean(process.env["BERTH_LONG"]);
 /** Of the attacks that are HTML, each of so many stands alone in a README; all of them where there is time. */
 const alone = long || process.env["BERTH_WEB_FULL"] ? 1 : 3;
-const seed = Number(process.env["BERTH_SEED"] ?? 16);
 
 // What is no text of others: ids and times, what pages ask by, and words of the contract.
 const ours =
@@ -31,12 +30,9 @@ function poisoned(value: unknown, attack: string, key = ""): unknown {
 
 /** Has the control plane answer texts of others with attacks in them. */
 async function poison(page: Page, attack: string): Promise<void> {
-  await page.route(
-    (asked) => asked.origin === url && !/^\/(ui|events|me|session)\b/.test(asked.pathname),
-    async (route) => {
-      await rewrite(route, (body) => poisoned(body, attack));
-    },
-  );
+  await page.route(asked, async (route) => {
+    await rewrite(route, (body) => poisoned(body, attack));
+  });
 }
 
 /** Opens a page that notes what no page may do. */
@@ -197,7 +193,7 @@ test("in problems of the API", async () => {
         code: attack,
       },
     });
-  await page.route((asked) => asked.origin === url && !/^\/(ui|events|me|session)\b/.test(asked.pathname), problem);
+  await page.route(asked, problem);
   for (const path of [
     "/",
     "/installs",

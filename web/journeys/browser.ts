@@ -132,6 +132,12 @@ export async function api<T>(method: string, path: string, body?: unknown): Prom
   return (answer.status === 204 ? undefined : await answer.json()) as T;
 }
 
+/** What pages read of the API, besides who one is and what happens. */
+export const asked = (at: URL) => at.origin === url && !/^\/(ui|events|me|session)\b/.test(at.pathname);
+
+/** Which slice of what takes long is taken. */
+export const seed = Number(process.env["BERTH_SEED"] ?? 16);
+
 /** Gives another answer than the API's, if that is JSON, unless the page went on meanwhile. */
 export async function rewrite(route: Route, into: (body: unknown) => unknown): Promise<void> {
   let answer;

@@ -3,7 +3,7 @@
 // slice that BERTH_SEED chooses.
 import type { Page, Route } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
-import { axe, close, rewrite, settled, url, visit } from "./browser";
+import { asked, axe, close, rewrite, seed, settled, url, visit } from "./browser";
 import { fleet, graphOf, numbers, pages, planOf, serveLog } from "./made/large";
 import { say } from "./measured";
 import { places } from "./places";
@@ -11,9 +11,6 @@ import { places } from "./places";
 afterAll(close);
 
 const long = Boolean(process.env["BERTH_LONG"]);
-const seed = Number(process.env["BERTH_SEED"] ?? 16);
-
-const asked = (at: URL) => at.origin === url && !/^\/(ui|events|me|session)\b/.test(at.pathname);
 
 type Body = Record<string, unknown> & { items?: Record<string, unknown>[] };
 

@@ -1,7 +1,7 @@
 // The most used pages, light and wide, and dark on a phone: each comes without an error, asks nobody
 // else, and is for everybody. Where there is time each has both looks, else one, in turns.
 import { afterAll, expect, test } from "vitest";
-import { axe, close, settled, visit } from "./browser";
+import { axe, close, seed, settled, visit } from "./browser";
 
 afterAll(close);
 
@@ -25,7 +25,6 @@ const looks = [
   { dark: true, width: 375 },
 ];
 const both = Boolean(process.env["BERTH_WEB_FULL"]);
-const seed = Number(process.env["BERTH_SEED"] ?? 16);
 
 test.each(pages.flatMap((path, i) => (both ? looks : [looks[(i + seed) % looks.length]!]).map((look) => ({ path, ...look }))))(
   "$path, dark $dark, $width px wide",
