@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -191,14 +192,18 @@ func (k *shop) approveProposed(w ctlapi.Workflow) (decided int) {
 	return decided
 }
 
-// healthy waits until the install is.
+// healthy waits until the install is. After a bad run the check has to be good twice,
+// and runs by itself each minute only.
 func (k *shop) healthy() {
 	k.t.Helper()
 	k.must("actions", "run", k.name, "shop_answers", "--watch")
-	k.eventually(goOnTimeout, "the install is healthy", func() error {
+	k.eventually(time.Minute+goOnTimeout, "the install is healthy", func() error {
 		var h ctlapi.Health
-		if err := k.call("GET", "/installs/"+k.name+"/health", nil, &h); err != nil || h.Verdict != "healthy" {
-			return fmt.Errorf("%s %v", h.Verdict, err) //nolint:errorlint // there may be none
+		if err := k.call("GET", "/installs/"+k.name+"/health", nil, &h); err != nil {
+			return err
+		}
+		if h.Verdict != "healthy" {
+			return fmt.Errorf("it is %s: %+v", h.Verdict, h.Checks)
 		}
 		return nil
 	})

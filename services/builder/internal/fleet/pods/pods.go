@@ -33,6 +33,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -180,11 +181,30 @@ func (f *Fleet) Ensure(ctx context.Context, orgID string) (runnerID string, read
 	f.mu.Lock()
 	pod := f.pods[orgID]
 	f.mu.Unlock()
-	if pod == nil || pod.DeletionTimestamp != nil || pod.Labels[labelRunner] != runnerID {
+	if pod == nil || pod.Labels[labelRunner] != runnerID {
 		return runnerID, false, nil
+	}
+	there, err := f.works(ctx, pod)
+	if err != nil || !there {
+		return runnerID, false, err
 	}
 	state, err := f.roster.Look(ctx, orgID, runnerID, enrolment(pod))
 	return runnerID, state == roster.SecretUsed, err
+}
+
+// works tells whether a pod is still there and was not told to end: since look saw it,
+// that may have changed, and a job for a machine that is gone is refused by the next.
+func (f *Fleet) works(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	list, err := f.cluster.Pods(f.config.Namespace).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, pod.Name).String()})
+	if err != nil {
+		return false, fmt.Errorf("look at pod %s: %w", pod.Name, err)
+	}
+	for i := range list.Items {
+		if now := seen(&list.Items[i]); list.Items[i].UID == pod.UID {
+			return now.EndsBy.IsZero() && !now.Over, nil
+		}
+	}
+	return false, nil
 }
 
 func (f *Fleet) watch(orgID string) {

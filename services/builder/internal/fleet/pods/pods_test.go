@@ -338,6 +338,26 @@ func TestBuildersThatDie(t *testing.T) {
 	}
 }
 
+// A job for a machine that is gone would be refused by the next one.
+func TestMachineThatIsGoneIsNotReady(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	org := y.org("one")
+	f, stop := y.fleet()
+	runner := y.ensure(f, org)
+	pod := y.has(org)
+	y.exec(`update enrolments set state = 'used', bound_key = 'K' where runner_id = $1`, runner)
+	y.eventually("it is ready", func() bool {
+		_, ready, err := f.Ensure(t.Context(), org)
+		return err == nil && ready
+	})
+	stop() // it saw the pod, and looks no more
+	if err := y.admin.CoreV1().Pods(y.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		t.Fatal(err)
+	}
+	y.ensure(f, org)
+}
+
 func TestHalfMadePodIsFinished(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
