@@ -295,6 +295,20 @@ func (c *Client) Statuses(ctx context.Context, which ctlapi.ListStatusParams) it
 	})
 }
 
+// HealthHistory lists how healthy installs were over a time. Give both ends of it, so that
+// each page is of the same time.
+func (c *Client) HealthHistory(ctx context.Context, which ctlapi.ListHealthHistoryParams) iter.Seq2[ctlapi.InstallHealthPast, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.InstallHealthPast], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListHealthHistoryWithResponse(ctx, &params)
+		if err != nil || resp.JSON200 == nil {
+			return nil, err
+		}
+		return &page[ctlapi.InstallHealthPast]{Items: resp.JSON200.Items, Next: resp.JSON200.Next}, nil
+	})
+}
+
 // Members lists the members of the org.
 func (c *Client) Members(ctx context.Context, which ctlapi.ListMembersParams) iter.Seq2[ctlapi.Member, error] {
 	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Member], error) {

@@ -886,24 +886,24 @@ func (e GraphReasonKind) Valid() bool {
 	}
 }
 
-// Defines values for HealthPastStrip.
+// Defines values for HealthPart.
 const (
-	HealthPastStripAbsent    HealthPastStrip = "absent"
-	HealthPastStripHealthy   HealthPastStrip = "healthy"
-	HealthPastStripUnhealthy HealthPastStrip = "unhealthy"
-	HealthPastStripUnknown   HealthPastStrip = "unknown"
+	HealthPartAbsent    HealthPart = "absent"
+	HealthPartHealthy   HealthPart = "healthy"
+	HealthPartUnhealthy HealthPart = "unhealthy"
+	HealthPartUnknown   HealthPart = "unknown"
 )
 
-// Valid indicates whether the value is a known member of the HealthPastStrip enum.
-func (e HealthPastStrip) Valid() bool {
+// Valid indicates whether the value is a known member of the HealthPart enum.
+func (e HealthPart) Valid() bool {
 	switch e {
-	case HealthPastStripAbsent:
+	case HealthPartAbsent:
 		return true
-	case HealthPastStripHealthy:
+	case HealthPartHealthy:
 		return true
-	case HealthPastStripUnhealthy:
+	case HealthPartUnhealthy:
 		return true
-	case HealthPastStripUnknown:
+	case HealthPartUnknown:
 		return true
 	default:
 		return false
@@ -4753,6 +4753,9 @@ type HealthHistory struct {
 	Until     time.Time            `json:"until"`
 }
 
+// HealthPart How a part of a time was.
+type HealthPart string
+
 // HealthPast How something was over a time.
 type HealthPast struct {
 	// Availability The healthy share of the known time, 0 to 1; left out where nothing is known.
@@ -4768,13 +4771,10 @@ type HealthPast struct {
 	HealthySeconds int64 `json:"healthy_seconds"`
 
 	// Strip The worst verdict of each part of the time, oldest first; `absent` while nothing was there.
-	Strip            []HealthPastStrip `json:"strip"`
-	UnhealthySeconds int64             `json:"unhealthy_seconds"`
-	UnknownSeconds   int64             `json:"unknown_seconds"`
+	Strip            []HealthPart `json:"strip"`
+	UnhealthySeconds int64        `json:"unhealthy_seconds"`
+	UnknownSeconds   int64        `json:"unknown_seconds"`
 }
-
-// HealthPastStrip defines model for HealthPast.Strip.
-type HealthPastStrip string
 
 // HealthVerdict defines model for HealthVerdict.
 type HealthVerdict string
@@ -5038,6 +5038,33 @@ type InstallFieldChange struct {
 	New       *string `json:"new,omitempty"`
 	Old       *string `json:"old,omitempty"`
 	Sensitive bool    `json:"sensitive"`
+}
+
+// InstallHealthPast How an install was over a time.
+type InstallHealthPast struct {
+	// Availability The healthy share of the known time, 0 to 1; left out where nothing is known.
+	//
+	// Example: 0.9993
+	Availability   *float64 `json:"availability,omitempty"`
+	HealthySeconds int64    `json:"healthy_seconds"`
+
+	// Install A thing by id and name.
+	Install Ref `json:"install"`
+
+	// Strip The worst verdict of each part of the time, oldest first; `absent` while nothing was there.
+	Strip            []HealthPart `json:"strip"`
+	UnhealthySeconds int64        `json:"unhealthy_seconds"`
+	UnknownSeconds   int64        `json:"unknown_seconds"`
+}
+
+// InstallHealthPastPage defines model for InstallHealthPastPage.
+type InstallHealthPastPage struct {
+	Items []InstallHealthPast `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next  Next      `json:"next,omitempty"`
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
 }
 
 // InstallPage defines model for InstallPage.
@@ -8018,6 +8045,12 @@ type EventKinds = []string
 // FreezeID defines model for FreezeID.
 type FreezeID = string
 
+// HealthSince defines model for HealthSince.
+type HealthSince = time.Time
+
+// HealthUntil defines model for HealthUntil.
+type HealthUntil = time.Time
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -8456,6 +8489,33 @@ type ListEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// ListHealthHistoryParams defines parameters for ListHealthHistory.
+type ListHealthHistoryParams struct {
+	// Install Only these installs, by id. One that is gone, or not for the caller to see, is left out.
+	Install *[]string `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Since From when on. The default is a week before `until`; at most 400 days are shown.
+	Since *HealthSince `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Until when. The default is now.
+	Until *HealthUntil `form:"until,omitempty" json:"until,omitempty"`
+
+	// Parts How many parts each strip has.
+	Parts *int `form:"parts,omitempty" json:"parts,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // ListIncidentsParams defines parameters for ListIncidents.
 type ListIncidentsParams struct {
 	// Open Only open ones, or only closed ones.
@@ -8558,10 +8618,10 @@ type AddInstallFreezeParams struct {
 // GetHealthHistoryParams defines parameters for GetHealthHistory.
 type GetHealthHistoryParams struct {
 	// Since From when on. The default is a week before `until`; at most 400 days are shown.
-	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+	Since *HealthSince `form:"since,omitempty" json:"since,omitempty"`
 
 	// Until Until when. The default is now.
-	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+	Until *HealthUntil `form:"until,omitempty" json:"until,omitempty"`
 
 	// Parts How many parts the strip has.
 	Parts *int `form:"parts,omitempty" json:"parts,omitempty"`
@@ -9959,6 +10019,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /events (the `ListEvents` operationId).
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListHealthHistory Show how healthy the installs were
+	//
+	// One line for each install that the caller may see, as [the history of one](#tag/Install/operation/getHealthHistory) has it for the whole install.
+	//
+	// Corresponds with GET /health/history (the `ListHealthHistory` operationId).
+	ListHealthHistory(ctx context.Context, params *ListHealthHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListIncidents List incidents
 	//
@@ -12524,6 +12591,23 @@ func (c *Client) ListDrift(ctx context.Context, params *ListDriftParams, reqEdit
 // Corresponds with GET /events (the `ListEvents` operationId).
 func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListEventsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListHealthHistory Show how healthy the installs were
+//
+// One line for each install that the caller may see, as [the history of one](#tag/Install/operation/getHealthHistory) has it for the whole install.
+//
+// Corresponds with GET /health/history (the `ListHealthHistory` operationId).
+func (c *Client) ListHealthHistory(ctx context.Context, params *ListHealthHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListHealthHistoryRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -18436,6 +18520,144 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 			req.Header.Set("Last-Event-ID", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListHealthHistoryRequest constructs an http.Request for the ListHealthHistory method
+func NewListHealthHistoryRequest(server string, params *ListHealthHistoryParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/health/history")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Install != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "install", *params.Install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.App != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "app", *params.App, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Parts != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "parts", *params.Parts, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -24981,6 +25203,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /events (the `ListEvents` operationId).
 	ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error)
 
+	// ListHealthHistoryWithResponse Show how healthy the installs were
+	//
+	// One line for each install that the caller may see, as [the history of one](#tag/Install/operation/getHealthHistory) has it for the whole install.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /health/history (the `ListHealthHistory` operationId).
+	ListHealthHistoryWithResponse(ctx context.Context, params *ListHealthHistoryParams, reqEditors ...RequestEditorFn) (*ListHealthHistoryResponse, error)
+
 	// ListIncidentsWithResponse List incidents
 	//
 	// The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
@@ -29044,6 +29275,54 @@ func (r ListEventsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListHealthHistoryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallHealthPastPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListHealthHistoryResponse) GetJSON200() *InstallHealthPastPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListHealthHistoryResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListHealthHistoryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListHealthHistoryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListHealthHistoryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListHealthHistoryResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -35058,6 +35337,21 @@ func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params
 	return ParseListEventsResponse(rsp)
 }
 
+// ListHealthHistoryWithResponse Show how healthy the installs were
+//
+// One line for each install that the caller may see, as [the history of one](#tag/Install/operation/getHealthHistory) has it for the whole install.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /health/history (the `ListHealthHistory` operationId).
+func (c *ClientWithResponses) ListHealthHistoryWithResponse(ctx context.Context, params *ListHealthHistoryParams, reqEditors ...RequestEditorFn) (*ListHealthHistoryResponse, error) {
+	rsp, err := c.ListHealthHistory(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListHealthHistoryResponse(rsp)
+}
+
 // ListIncidentsWithResponse List incidents
 //
 // The same cause in several installs: alerts of one kind about one component with one release, or one version of the runner. People are told of an incident once; it closes with its last alert.
@@ -39069,6 +39363,39 @@ func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
 
 	case rsp.StatusCode == 200:
 		// Content-type (text/event-stream) unsupported
+
+	}
+
+	return response, nil
+}
+
+// ParseListHealthHistoryResponse parses an HTTP response from a ListHealthHistoryWithResponse call
+func ParseListHealthHistoryResponse(rsp *http.Response) (*ListHealthHistoryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListHealthHistoryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallHealthPastPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 

@@ -4,7 +4,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
 import { api, close, settled, visit } from "./browser";
-import { fleet, graphOf, pages, planOf, serveLog } from "./made/large";
+import { fleet, graphOf, pages, planOf, serveLog, weeks } from "./made/large";
 import { atMost, longestWork, say, spread, within } from "./measured";
 
 afterAll(close);
@@ -48,6 +48,7 @@ test("1,000 installs with 30 components each", async () => {
   const { page, wrong } = await visit("/settings/members");
   await page.route(/\/status(\?|$)/, pages(installs));
   await page.route(/\/resources\?/, pages(resources));
+  await page.route(/\/health\/history\?/, weeks);
   await settled(page);
   const began = Date.now();
   await page.getByRole("link", { name: "Installs" }).first().click();
@@ -58,6 +59,10 @@ test("1,000 installs with 30 components each", async () => {
   within("1,000 installs: first rows", Date.now() - began, 1000);
   await page.getByText("1000 installs").or(page.getByText("1,000 installs")).first().waitFor();
   await page.waitForFunction(() => !document.querySelector("main [role=status]")?.textContent.includes("reading"));
+  await page
+    .getByRole("rowheader", { name: /85.71 % healthy over 7 days/ })
+    .first()
+    .waitFor();
   say(`1,000 installs: all components after ${Date.now() - began} ms`);
   let times: number[] = [];
   const work = await longestWork(page, async () => (times = await scroll(page, "main [role=region]")));

@@ -260,18 +260,24 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 
 func (c *cli) installsHealth() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "health INSTALL", Short: "Show whether an install is healthy, and its health checks", Args: command.Exactly("INSTALL"),
+		Use: "health [INSTALL]", Short: "Show whether an install is healthy, and its health checks", Args: command.Exactly("[INSTALL]"),
 		Long: `Shows the verdict of now, the checks behind it, certificates that end soon, and the remediations that have not ended. With --since or --until it shows how the
 install and each of its components were over that time: a strip, which share of the known
 time was healthy, when it was unhealthy, and what the objective leaves, if there is one
 (berth installs set INSTALL objective=99.9).
+
+Without INSTALL it lists how all installs were, over the last week or the time that is given.
 
 Times are written as 2026-11-26T10:00:00Z, as 2026-11-26 10:00 (your time), or as how long
 ago: 2h, 7d.`,
 	}
 	var over past.HealthFlags
 	over.Add(cmd)
+	limit := command.LimitFlag(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		if len(args) == 0 {
+			return over.ShowAll(ctx, c.CLI, client, *limit)
+		}
 		if over.Given() {
 			return over.Show(ctx, c.CLI, client, args[0])
 		}

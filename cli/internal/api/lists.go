@@ -51,6 +51,12 @@ func (c *Client) Statuses(ctx context.Context, limit int) ([]ctlapi.InstallStatu
 	return collect(limit, c.Client.Statuses(ctx, ctlapi.ListStatusParams{Limit: size(limit)}))
 }
 
+// HealthHistory lists how healthy installs were.
+func (c *Client) HealthHistory(ctx context.Context, limit int, which ctlapi.ListHealthHistoryParams) ([]ctlapi.InstallHealthPast, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.HealthHistory(ctx, which))
+}
+
 // Workflows lists workflows, newest first.
 func (c *Client) Workflows(ctx context.Context, limit int, which ctlapi.ListWorkflowsParams) ([]ctlapi.Workflow, error) {
 	which.Limit = size(limit)

@@ -19,10 +19,12 @@ import (
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
-// HealthFlags are those of `berth installs health` that ask for a time.
+// HealthFlags are those of `berth installs health` that ask for a time, or for all installs.
 type HealthFlags struct {
 	since, until string
 	parts        int
+	app          string
+	labels       []string
 }
 
 // Add adds the flags to a command.
@@ -30,8 +32,14 @@ func (f *HealthFlags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.since, "since", "", "show how it was from this time on, such as 7d")
 	cmd.Flags().StringVar(&f.until, "until", "", "show how it was before this time")
 	cmd.Flags().IntVar(&f.parts, "parts", 60, "how many parts the strip has")
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if cmd.Flags().Changed("parts") && !f.Given() {
+	cmd.Flags().StringVar(&f.app, "app", "", "of all installs, only those of this app")
+	cmd.Flags().StringSliceVarP(&f.labels, "label", "l", nil, "of all installs, only those with this label, key=value")
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		one := len(args) > 0
+		switch {
+		case one && (f.app != "" || len(f.labels) > 0):
+			return usage.Errorf("--app and --label choose among all installs: leave %s out", args[0])
+		case one && cmd.Flags().Changed("parts") && !f.Given():
 			return usage.Errorf("--parts is for a time: add --since 7d")
 		}
 		return nil
@@ -45,10 +53,7 @@ func (f *HealthFlags) Given() bool { return f.since != "" || f.until != "" }
 func (f *HealthFlags) Show(ctx context.Context, c *command.CLI, client *api.Client, install string) error {
 	which := ctlapi.GetHealthHistoryParams{Parts: &f.parts}
 	var err error
-	if which.Since, err = when.Past("--since", f.since, c.Now()); err != nil {
-		return err
-	}
-	if which.Until, err = when.Past("--until", f.until, c.Now()); err != nil {
+	if which.Since, which.Until, err = f.time(c.Now()); err != nil {
 		return err
 	}
 	resp, err := client.GetHealthHistoryWithResponse(ctx, install, &which)
@@ -68,13 +73,66 @@ func (f *HealthFlags) Show(ctx context.Context, c *command.CLI, client *api.Clie
 	return nil
 }
 
+func (f *HealthFlags) time(now time.Time) (since, until *time.Time, err error) {
+	if since, err = when.Past("--since", f.since, now); err != nil {
+		return nil, nil, err
+	}
+	until, err = when.Past("--until", f.until, now)
+	return since, until, err
+}
+
+// ShowAll prints how healthy the installs were that the flags choose.
+func (f *HealthFlags) ShowAll(ctx context.Context, c *command.CLI, client *api.Client, limit int) error {
+	which := ctlapi.ListHealthHistoryParams{App: api.Optional(f.app), Parts: &f.parts}
+	if len(f.labels) > 0 {
+		which.Label = &f.labels
+	}
+	since, until, err := f.time(c.Now())
+	if err != nil {
+		return err
+	}
+	if until == nil {
+		until = new(c.Now().UTC())
+	}
+	if since == nil {
+		since = new(until.Add(-week))
+	}
+	which.Since, which.Until = since, until
+	items, err := client.HealthHistory(ctx, limit, which)
+	if err != nil {
+		return err
+	}
+	return command.PrintList(c, items, installView(*since, *until, f.parts))
+}
+
+func installView(since, until time.Time, parts int) output.View[ctlapi.InstallHealthPast] {
+	return output.View[ctlapi.InstallHealthPast]{
+		Name: func(x ctlapi.InstallHealthPast) string { return x.Install.Name },
+		None: "no installs",
+		Columns: []output.Column[ctlapi.InstallHealthPast]{
+			{Head: "INSTALL", Shrinks: true, Cell: func(x ctlapi.InstallHealthPast) string { return x.Install.Name }},
+			{Head: "AVAILABLE", Cell: func(x ctlapi.InstallHealthPast) string { return percent(x.Availability) }},
+			{Head: "UNHEALTHY", Cell: func(x ctlapi.InstallHealthPast) string { return lasted(x.UnhealthySeconds) }},
+			{Head: heading(since, until, parts), Cell: func(x ctlapi.InstallHealthPast) string { return strip(x.Strip, false) }},
+		},
+	}
+}
+
+// heading stands over strips.
+func heading(since, until time.Time, parts int) string {
+	return fmt.Sprintf("%s, %s each", since.UTC().Format("2006-01-02 15:04 UTC"), follow.Duration(until.Sub(since)/time.Duration(parts)))
+}
+
+// week is over how long many are shown, unless another time is given.
+const week = 7 * 24 * time.Hour
+
 // maxShown is how many episodes people are shown.
 const maxShown = 5
 
 // healthLines is a history for people: a strip for the install and each resource, what the
 // objective leaves, and the newest episodes.
 func healthLines(h ctlapi.HealthHistory, parts int, color bool) []string {
-	rows := [][]string{{"", "AVAILABLE", "UNHEALTHY", fmt.Sprintf("%s, %s each", h.Since.UTC().Format("2006-01-02 15:04 UTC"), follow.Duration(h.Until.Sub(h.Since)/time.Duration(parts)))}}
+	rows := [][]string{{"", "AVAILABLE", "UNHEALTHY", heading(h.Since, h.Until, parts)}}
 	strips := []string{""}
 	add := func(name string, p ctlapi.HealthPast) {
 		rows = append(rows, []string{name, percent(p.Availability), lasted(p.UnhealthySeconds), ""})
@@ -148,13 +206,13 @@ func episodes(h ctlapi.HealthHistory) []string {
 }
 
 // strip draws a part of the time as one character; shapes tell them apart without colours.
-func strip(parts []ctlapi.HealthPastStrip, color bool) string {
-	shapes := map[ctlapi.HealthPastStrip]string{
-		ctlapi.HealthPastStripHealthy: "▇", ctlapi.HealthPastStripUnhealthy: "▁", ctlapi.HealthPastStripUnknown: "░", ctlapi.HealthPastStripAbsent: "·",
+func strip(parts []ctlapi.HealthPart, color bool) string {
+	shapes := map[ctlapi.HealthPart]string{
+		ctlapi.HealthPartHealthy: "▇", ctlapi.HealthPartUnhealthy: "▁", ctlapi.HealthPartUnknown: "░", ctlapi.HealthPartAbsent: "·",
 	}
 	var b strings.Builder
 	for len(parts) > 0 {
-		n := slices.IndexFunc(parts, func(p ctlapi.HealthPastStrip) bool { return p != parts[0] })
+		n := slices.IndexFunc(parts, func(p ctlapi.HealthPart) bool { return p != parts[0] })
 		if n < 0 {
 			n = len(parts)
 		}

@@ -1104,6 +1104,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/health/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how healthy the installs were
+         * @description One line for each install that the caller may see, as [the history of one](#tag/Install/operation/getHealthHistory) has it for the whole install.
+         */
+        get: operations["listHealthHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/incidents": {
         parameters: {
             query?: never;
@@ -4941,6 +4961,11 @@ export interface components {
             /** Format: date-time */
             until: string;
         };
+        /**
+         * @description How a part of a time was.
+         * @enum {string}
+         */
+        HealthPart: "absent" | "unknown" | "healthy" | "unhealthy";
         /** @description How something was over a time. */
         HealthPast: {
             /**
@@ -4956,7 +4981,7 @@ export interface components {
             /** Format: int64 */
             healthy_seconds: number;
             /** @description The worst verdict of each part of the time, oldest first; `absent` while nothing was there. */
-            strip: ("absent" | "unknown" | "healthy" | "unhealthy")[];
+            strip: components["schemas"]["HealthPart"][];
             /** Format: int64 */
             unhealthy_seconds: number;
             /** Format: int64 */
@@ -5164,6 +5189,32 @@ export interface components {
             new?: string;
             old?: string;
             sensitive: boolean;
+        };
+        /** @description How an install was over a time. */
+        InstallHealthPast: {
+            /**
+             * Format: double
+             * @description The healthy share of the known time, 0 to 1; left out where nothing is known.
+             * @example 0.9993
+             */
+            availability?: number;
+            /** Format: int64 */
+            healthy_seconds: number;
+            install: components["schemas"]["Ref"];
+            /** @description The worst verdict of each part of the time, oldest first; `absent` while nothing was there. */
+            strip: components["schemas"]["HealthPart"][];
+            /** Format: int64 */
+            unhealthy_seconds: number;
+            /** Format: int64 */
+            unknown_seconds: number;
+        };
+        InstallHealthPastPage: {
+            items: components["schemas"]["InstallHealthPast"][];
+            next?: components["schemas"]["Next"];
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until: string;
         };
         InstallPage: {
             items: components["schemas"]["Install"][];
@@ -7680,6 +7731,10 @@ export interface components {
         EventKinds: string[];
         /** @description A freeze by id. */
         FreezeID: string;
+        /** @description From when on. The default is a week before `until`; at most 400 days are shown. */
+        HealthSince: string;
+        /** @description Until when. The default is now. */
+        HealthUntil: string;
         /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
         IdempotencyKey: string;
         /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
@@ -9588,6 +9643,54 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listHealthHistory: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only these installs, by id. One that is gone, or not for the caller to see, is left out.
+                 * @example [
+                 *       "ins01jd2x7q9zr8w3v5k6m4n0tgha"
+                 *     ]
+                 */
+                install?: string[];
+                /** @description Only those of this app, by id or name. */
+                app?: components["parameters"]["OfApp"];
+                /**
+                 * @description Only those with this label, as `key=value`; several must all hold.
+                 * @example [
+                 *       "ring=canary"
+                 *     ]
+                 */
+                label?: components["parameters"]["Label"];
+                /** @description From when on. The default is a week before `until`; at most 400 days are shown. */
+                since?: components["parameters"]["HealthSince"];
+                /** @description Until when. The default is now. */
+                until?: components["parameters"]["HealthUntil"];
+                /** @description How many parts each strip has. */
+                parts?: number;
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of installs, by name. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InstallHealthPastPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listIncidents: {
         parameters: {
             query?: {
@@ -10231,9 +10334,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description From when on. The default is a week before `until`; at most 400 days are shown. */
-                since?: string;
+                since?: components["parameters"]["HealthSince"];
                 /** @description Until when. The default is now. */
-                until?: string;
+                until?: components["parameters"]["HealthUntil"];
                 /** @description How many parts the strip has. */
                 parts?: number;
             };

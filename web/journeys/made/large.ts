@@ -61,6 +61,23 @@ export function fleet(count: number) {
   return { installs, resources };
 }
 
+/** Answers how the installs that are asked for were over seven days. */
+export function weeks(route: Route) {
+  const asked = new URL(route.request().url()).searchParams.getAll("install");
+  const items = asked.map((id) => {
+    const bad = Number(id.slice("ins_".length)) % 7;
+    return {
+      install: { id, name: id },
+      healthy_seconds: 518_400,
+      unhealthy_seconds: 86_400,
+      unknown_seconds: 0,
+      availability: 0.8571,
+      strip: Array.from({ length: 7 }, (_, day) => (day === bad ? "unhealthy" : "healthy")),
+    };
+  });
+  return route.fulfill({ json: { since: "2026-11-21T00:00:00Z", until: "2026-11-28T00:00:00Z", items } });
+}
+
 /** Answers a list page by page, as the API does. */
 export function pages(items: unknown[]) {
   return (route: Route) => {

@@ -28,6 +28,12 @@ test("a kind of a newer service makes nothing old, and breaks nothing", () => {
   expect(affects({ seq: 1, kind: "moon.risen", body: {} }, ["/changes", {}])).toBe(false);
 });
 
+test("only the install whose health changed is another over time", () => {
+  const changed = { seq: 1, kind: "health.changed", install_id: "ins_1", body: { install: "acme" } };
+  expect(affects(changed, ["/health/history", { path: { install: "ins_1" } }])).toBe(true);
+  expect(affects(changed, ["/health/history", { path: { install: "ins_2" } }])).toBe(false);
+});
+
 test("a pause of many installs at once is followed", () => {
   const paused = { seq: 1, kind: "install.paused", install_id: "ins_1", body: { install: "acme" } };
   expect(affects(paused, ["/bulk/{bulk}", { path: { bulk: "blk_1" } }])).toBe(true);

@@ -39,6 +39,7 @@ const ofHealth = [
   ...ofInstall,
   "/installs/{install}/health",
   "/installs/{install}/health/history",
+  "/health/history",
   "/installs/{install}/remediations",
   "/installs/{install}/drift",
 ];

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-type Verdict = "absent" | "unknown" | "healthy" | "unhealthy";
+export type Verdict = "absent" | "unknown" | "healthy" | "unhealthy";
 
 const looks: Record<Verdict, string> = {
   healthy: "h-full bg-good",
@@ -21,4 +21,30 @@ export function HealthStrip({ strip, label, flat = false }: { strip: readonly Ve
       <p className={`text-xs text-dim tabular-nums ${flat ? "w-28 text-right" : "mt-1"}`}>{label}</p>
     </div>
   );
+}
+
+// Unlike the bars of a long strip these are a fixed size: height and tone of each verdict.
+const bars: Record<Verdict, readonly [height: number, tone: string]> = {
+  healthy: [14, "fill-good"],
+  unhealthy: [7, "fill-bad"],
+  unknown: [4, "fill-line-strong"],
+  absent: [1, "fill-line"],
+};
+
+/** A strip of a few parts as one small picture: a path for each verdict, so that hundreds of them are few nodes. */
+export function HealthBars({ strip }: { strip: readonly Verdict[] }) {
+  return (
+    <svg width={strip.length * 5 - 1} height={14} aria-hidden="true" className="shrink-0">
+      {(Object.keys(bars) as Verdict[]).map((verdict) => {
+        const [height, tone] = bars[verdict];
+        const d = strip.map((v, i) => (v === verdict ? `M${i * 5} ${14 - height}h4v${height}h-4z` : "")).join("");
+        return d && <path key={verdict} d={d} className={tone} />;
+      })}
+    </svg>
+  );
+}
+
+/** Which share of the known time was healthy, cut and not rounded: 99.999 % is not 100 %. */
+export function share({ availability }: { availability?: number }): string {
+  return availability === undefined ? "nothing is known" : `${Math.floor(availability * 10000) / 100} % healthy`;
 }

@@ -142,6 +142,7 @@ var Routes = map[string]Route{
 	"CreateEnrolment":    {auth.RunnersWrite, WhereInstall},
 	"GetHealth":          {auth.InstallsRead, WhereInstall},
 	"GetHealthHistory":   {auth.InstallsRead, WhereInstall},
+	"ListHealthHistory":  {auth.InstallsRead, WhereList},
 	"ListRemediations":   {auth.InstallsRead, WhereInstall},
 	"GetDrift":           {auth.InstallsRead, WhereInstall},
 	"AskForDrift":        {auth.InstallsWrite, WhereInstall},

@@ -40,17 +40,13 @@ func objective(ctx context.Context, tx *database.Tx, s scene) ([]alerts.Observat
 // than availability.MaxRows times nothing is said.
 func count(ctx context.Context, tx *database.Tx, s scene, wanted float64) (look ctldb.ObjectiveLook, err error) {
 	w := availability.Window{From: s.Now.Add(-alerts.ObjectiveWindow), To: s.Now}
-	rows, err := tx.HealthHistory(ctx, ctldb.HealthHistoryParams{InstallID: s.Install.ID, Since: w.From, Until: w.To, Most: availability.MaxRows + 1})
+	rows, err := tx.HealthHistory(ctx, ctldb.HealthHistoryParams{InstallIds: []string{s.Install.ID}, Since: w.From, Until: w.To, Most: availability.MaxRows + 1})
 	if err != nil {
 		return look, fmt.Errorf("read history of health: %w", err)
 	}
 	look = ctldb.ObjectiveLook{InstallID: s.Install.ID, Objective: wanted, UnknownSeconds: alerts.ObjectiveWindow.Seconds(), LookedAt: s.Now}
 	if len(rows) <= availability.MaxRows {
-		var all [][]availability.Span
-		for _, of := range availability.ByResource(rows) {
-			all = append(all, w.SpansOf(of))
-		}
-		sum := w.Sum(availability.Worst(all))
+		sum := w.Sum(availability.Worst(w.Resources(rows)))
 		look.UnhealthySeconds, look.UnknownSeconds = sum.Unhealthy.Seconds(), sum.Unknown.Seconds()
 	}
 	return look, tx.PutObjectiveLook(ctx, ctldb.PutObjectiveLookParams{

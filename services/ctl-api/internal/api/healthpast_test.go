@@ -63,9 +63,9 @@ func TestHealthHistory(t *testing.T) {
 	got := history(10)
 	share := 0.9
 	from, to := since.Add(50*time.Minute), since.Add(60*time.Minute)
-	up, down := ctlapi.HealthPastStripHealthy, ctlapi.HealthPastStripUnhealthy
+	up, down := ctlapi.HealthPartHealthy, ctlapi.HealthPartUnhealthy
 	want := ctlapi.HealthPast{
-		HealthySeconds: 90 * 60, UnhealthySeconds: 10 * 60, Availability: &share, Strip: []ctlapi.HealthPastStrip{up, up, up, up, up, down, up, up, up, up},
+		HealthySeconds: 90 * 60, UnhealthySeconds: 10 * 60, Availability: &share, Strip: []ctlapi.HealthPart{up, up, up, up, up, down, up, up, up, up},
 		Episodes: []ctlapi.HealthEpisode{{From: from, To: &to}},
 	}
 	if diff := cmp.Diff(want, got.Install); diff != "" {
@@ -77,11 +77,36 @@ func TestHealthHistory(t *testing.T) {
 	if len(got.Resources) != 3 || got.Resources[0].Name != "sandbox" || got.Resources[1].Name != "old" || got.Resources[2].Name != "web" {
 		t.Fatalf("resources: %+v", got.Resources)
 	}
-	if old := got.Resources[1].Past; old.HealthySeconds != 20*60 || old.Strip[5] != ctlapi.HealthPastStripAbsent {
+	if old := got.Resources[1].Past; old.HealthySeconds != 20*60 || old.Strip[5] != ctlapi.HealthPartAbsent {
 		t.Errorf("what was taken away: %+v", old)
 	}
 	if e := got.Resources[2].Past.Episodes; len(e) != 1 || e[0].ChangeID == nil || *e[0].ChangeID != "chg_1" {
 		t.Errorf("episodes of web: %+v", e)
+	}
+
+	// The same for many, without what is of one alone; those that do not fit are left out.
+	fleet := func(p ctlapi.ListHealthHistoryParams) []ctlapi.InstallHealthPast {
+		t.Helper()
+		p.Since, p.Until = &since, &until
+		got, err := c.ListHealthHistoryWithResponse(t.Context(), &p)
+		must(t, got, err, http.StatusOK)
+		return got.JSON200.Items
+	}
+	line := []ctlapi.InstallHealthPast{{
+		Install: ctlapi.Ref{ID: install, Name: "acme"}, Availability: &share, HealthySeconds: 90 * 60, UnhealthySeconds: 10 * 60,
+		Strip: []ctlapi.HealthPart{up, up, up, down, down, up, up},
+	}}
+	for name, p := range map[string]ctlapi.ListHealthHistoryParams{
+		"all": {}, "by id": {Install: &[]string{install, "ins_gone"}}, "by app": {App: new("hello")},
+	} {
+		if diff := cmp.Diff(line, fleet(p)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	for name, p := range map[string]ctlapi.ListHealthHistoryParams{"another one": {Install: &[]string{"ins_gone"}}, "a label that it has not": {Label: &[]string{"ring=canary"}}} {
+		if got := fleet(p); len(got) > 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 
 	set := func(percent float64, want int) {

@@ -157,7 +157,7 @@ var visits = map[string]visit{
 	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
 	"ListStateVersions": {}, "DiffState": {query: "from=1"}, "GetSnapshot": {}, "DiffSnapshots": {query: "from=2020-01-01T00:00:00Z", owner: 409},
 	"ListTimeline": {}, "GetBeforeFailure": {},
-	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "GetHealthHistory": {}, "ListRemediations": {}, "GetDrift": {}, "AskForDrift": {body: `{}`}, "ListDrift": {query: "install={{.Install}}"}, "WhyInstall": {},
+	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "GetHealthHistory": {}, "ListHealthHistory": {query: "app={{.App}}&install={{.Install}}"}, "ListRemediations": {}, "GetDrift": {}, "AskForDrift": {body: `{}`}, "ListDrift": {query: "install={{.Install}}"}, "WhyInstall": {},
 	"ListMetrics": {query: "recent=2"}, "GetMetric": {}, "ListMetricPoints": {query: "step=60"},
 	"ListInstallSecrets": {}, "ListInstallRoles": {}, "ListTerraformStates": {}, "GetTerraformState": {}, "ListTerraformStateHistory": {}, "UnlockTerraformState": {},
 

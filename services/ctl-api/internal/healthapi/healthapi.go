@@ -9,7 +9,10 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/availability"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -20,6 +23,7 @@ const (
 	pastDefault = 7 * 24 * time.Hour
 	pastLongest = 400 * 24 * time.Hour
 	pastParts   = 60
+	fleetParts  = 7
 	// maxEpisodes bounds the episodes of one resource that an answer lists.
 	maxEpisodes = 100
 )
@@ -40,7 +44,7 @@ func (h *Health) now() time.Time {
 
 // GetHealthHistory answers how healthy an install was over a time.
 func (h *Health) GetHealthHistory(ctx context.Context, req apigen.GetHealthHistoryRequestObject) (apigen.GetHealthHistoryResponseObject, error) {
-	w, err := h.windowOf(req.Params)
+	w, err := h.windowOf(req.Params.Since, req.Params.Until)
 	if err != nil {
 		return nil, err
 	}
@@ -54,12 +58,9 @@ func (h *Health) GetHealthHistory(ctx context.Context, req apigen.GetHealthHisto
 		if err != nil {
 			return err
 		}
-		rows, err := tx.HealthHistory(ctx, ctldb.HealthHistoryParams{InstallID: install.ID, Since: w.From, Until: w.To, Most: availability.MaxRows + 1})
+		rows, err := history(ctx, tx, w, install.ID)
 		if err != nil {
 			return err
-		}
-		if len(rows) > availability.MaxRows {
-			return fault.With(fault.Newf(fault.ErrInvalid, "its health changed more than %d times in this time", availability.MaxRows), fault.Code("too_many_changes"), fault.Remedy("choose a shorter time"))
 		}
 		var sum availability.Sum
 		out, sum = pastView(w, rows, parts)
@@ -72,14 +73,85 @@ func (h *Health) GetHealthHistory(ctx context.Context, req apigen.GetHealthHisto
 	return apigen.GetHealthHistory200JSONResponse(out), err
 }
 
-func (h *Health) windowOf(p apigen.GetHealthHistoryParams) (w availability.Window, err error) {
+// ListHealthHistory answers how healthy installs were over a time.
+func (h *Health) ListHealthHistory(ctx context.Context, req apigen.ListHealthHistoryRequestObject) (apigen.ListHealthHistoryResponseObject, error) {
+	p := req.Params
+	w, err := h.windowOf(p.Since, p.Until)
+	if err != nil {
+		return nil, err
+	}
+	parts, limit := fleetParts, paging.Limit(p.Limit)
+	if p.Parts != nil {
+		parts = *p.Parts
+	}
+	out := apigen.ListHealthHistory200JSONResponse{Since: w.From, Until: w.To, Items: []apigen.InstallHealthPast{}}
+	err = h.Read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		labels, err := fleetapi.LabelsOf(optional.Value(p.Label))
+		if err != nil {
+			return err
+		}
+		chosen, err := fleetapi.Choose(ctx, tx, auth.InstallsRead, fleetapi.Filter{App: p.App, Labels: labels})
+		if err != nil {
+			return err
+		}
+		chosen.Ids, chosen.After, chosen.Most = optional.Value(p.Install), optional.Value(p.After), int32(limit+1)
+		shown, err := tx.ShowInstalls(ctx, chosen)
+		if err != nil {
+			return err
+		}
+		shown, out.Next = paging.Page(shown, limit, func(r ctldb.ShowInstallsRow) string { return r.Install.Name })
+		ids := make([]string, 0, len(shown))
+		for _, r := range shown {
+			ids = append(ids, r.Install.ID)
+		}
+		rows, err := history(ctx, tx, w, ids...)
+		if err != nil {
+			return err
+		}
+		of := availability.ByInstall(rows)
+		for _, r := range shown {
+			out.Items = append(out.Items, shareView(w, of[r.Install.ID], parts, apigen.Ref{ID: r.Install.ID, Name: r.Install.Name}))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// history reads what installs were; too much of it is an error that says what to do.
+func history(ctx context.Context, tx *database.Tx, w availability.Window, installIDs ...string) ([]ctldb.HealthHistoryRow, error) {
+	rows, err := tx.HealthHistory(ctx, ctldb.HealthHistoryParams{InstallIds: installIDs, Since: w.From, Until: w.To, Most: availability.MaxRows + 1})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) <= availability.MaxRows:
+		return rows, nil
+	case len(installIDs) > 1:
+		return nil, tooManyChanges("the health of these installs", "choose a shorter time or fewer installs")
+	}
+	return nil, tooManyChanges("its health", "choose a shorter time")
+}
+
+func tooManyChanges(what, remedy string) error {
+	return fault.With(fault.Newf(fault.ErrInvalid, "%s changed more than %d times in this time", what, availability.MaxRows), fault.Code("too_many_changes"), fault.Remedy(remedy))
+}
+
+// shareView is an install in the history of many.
+func shareView(w availability.Window, rows []ctldb.HealthHistoryRow, parts int, install apigen.Ref) apigen.InstallHealthPast {
+	past := pastOf(w, availability.Worst(w.Resources(rows)), parts)
+	return apigen.InstallHealthPast{
+		Install: install, Availability: past.Availability, Strip: past.Strip,
+		HealthySeconds: past.HealthySeconds, UnhealthySeconds: past.UnhealthySeconds, UnknownSeconds: past.UnknownSeconds,
+	}
+}
+
+func (h *Health) windowOf(since, until *time.Time) (w availability.Window, err error) {
 	w.To = h.now()
-	if p.Until != nil && p.Until.Before(w.To) {
-		w.To = p.Until.UTC()
+	if until != nil && until.Before(w.To) {
+		w.To = until.UTC()
 	}
 	w.From = w.To.Add(-pastDefault)
-	if p.Since != nil {
-		w.From = p.Since.UTC()
+	if since != nil {
+		w.From = since.UTC()
 	}
 	switch {
 	case !w.From.Before(w.To):
@@ -124,15 +196,15 @@ func pastOf(w availability.Window, spans []availability.Span, parts int) apigen.
 	sum := w.Sum(spans)
 	past := apigen.HealthPast{
 		HealthySeconds: inSeconds(sum.Healthy), UnhealthySeconds: inSeconds(sum.Unhealthy), UnknownSeconds: inSeconds(sum.Unknown),
-		Strip: []apigen.HealthPastStrip{}, Episodes: []apigen.HealthEpisode{},
+		Strip: []apigen.HealthPart{}, Episodes: []apigen.HealthEpisode{},
 	}
 	if share, known := sum.Availability(); known {
 		past.Availability = &share
 	}
 	for _, part := range w.Strip(spans, parts) {
-		verdict := apigen.HealthPastStripAbsent
+		verdict := apigen.HealthPartAbsent
 		if v := part.Worst(); v != "" {
-			verdict = apigen.HealthPastStrip(v)
+			verdict = apigen.HealthPart(v)
 		}
 		past.Strip = append(past.Strip, verdict)
 	}

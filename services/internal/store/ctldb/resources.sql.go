@@ -44,7 +44,7 @@ func (q *Queries) EnsureResource(ctx context.Context, arg EnsureResourceParams) 
 }
 
 const healthHistory = `-- name: HealthHistory :many
-SELECT r.id, r.kind, r.name, h.at, h.state, h.health, coalesce(h.live_change_id, '')::text AS change_id
+SELECT r.install_id, r.id, r.kind, r.name, h.at, h.state, h.health, coalesce(h.live_change_id, '')::text AS change_id
 FROM resources r CROSS JOIN LATERAL (
     (SELECT y.at, y.n, y.state, y.health, y.live_change_id FROM resource_history y
      WHERE y.org_id = r.org_id AND y.resource_id = r.id AND y.at <= $1 ORDER BY y.at DESC, y.n DESC LIMIT 1)
@@ -52,34 +52,35 @@ FROM resources r CROSS JOIN LATERAL (
     (SELECT y.at, y.n, y.state, y.health, y.live_change_id FROM resource_history y
      WHERE y.org_id = r.org_id AND y.resource_id = r.id AND y.at > $1 AND y.at < $2)
 ) h
-WHERE r.install_id = $3 AND r.kind IN ('sandbox', 'component')
-ORDER BY array_position(ARRAY['sandbox', 'component'], r.kind), r.name, r.id, h.at, h.n LIMIT $4
+WHERE r.install_id = ANY ($3::text[]) AND r.kind IN ('sandbox', 'component')
+ORDER BY r.install_id, array_position(ARRAY['sandbox', 'component'], r.kind), r.name, r.id, h.at, h.n LIMIT $4
 `
 
 type HealthHistoryParams struct {
-	Since     time.Time
-	Until     time.Time
-	InstallID string
-	Most      int32
+	Since      time.Time
+	Until      time.Time
+	InstallIds []string
+	Most       int32
 }
 
 type HealthHistoryRow struct {
-	ID       string
-	Kind     model.ResourceKind
-	Name     string
-	At       time.Time
-	State    string
-	Health   string
-	ChangeID string
+	InstallID string
+	ID        string
+	Kind      model.ResourceKind
+	Name      string
+	At        time.Time
+	State     string
+	Health    string
+	ChangeID  string
 }
 
-// What the sandbox and the components of an install were within a time: the row before it and
+// What the sandbox and the components of installs were within a time: the row before it and
 // those in it, for each in order of time.
 func (q *Queries) HealthHistory(ctx context.Context, arg HealthHistoryParams) ([]HealthHistoryRow, error) {
 	rows, err := q.db.Query(ctx, healthHistory,
 		arg.Since,
 		arg.Until,
-		arg.InstallID,
+		arg.InstallIds,
 		arg.Most,
 	)
 	if err != nil {
@@ -90,6 +91,7 @@ func (q *Queries) HealthHistory(ctx context.Context, arg HealthHistoryParams) ([
 	for rows.Next() {
 		var i HealthHistoryRow
 		if err := rows.Scan(
+			&i.InstallID,
 			&i.ID,
 			&i.Kind,
 			&i.Name,

@@ -18,6 +18,7 @@ import { NewInstall } from "./NewInstall";
 import { between, components, grouped, groupings, type Row, type Sort, sorted, sorts } from "./rows";
 import { type Fleet as Known, useFleet } from "./useFleet";
 import { Views } from "./Views";
+import { Week } from "./Week";
 import { Theirs } from "~/ui/Theirs";
 
 const Bulk = lazy(() => import("./Bulk"));
@@ -279,6 +280,7 @@ function InstallHead({ row, pickable = false }: { row: Row; pickable?: boolean }
         <span className="sr-only">, {word}</span>
       </a>
       <Signs row={row} />
+      <Week install={row.id} />
     </>
   );
 }

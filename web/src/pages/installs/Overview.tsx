@@ -9,7 +9,7 @@ import { Command, Id } from "~/ui/Copy";
 import { Facts } from "~/ui/Facts";
 import { Failure } from "~/ui/Failure";
 import { headline } from "~/ui/headline";
-import { HealthStrip } from "~/ui/Health";
+import { HealthStrip, share } from "~/ui/Health";
 import { Section } from "~/ui/Section";
 import { Glyph } from "~/ui/State";
 import { Time } from "~/ui/Time";
@@ -269,10 +269,6 @@ function Health({ install }: { install: string }) {
       </Answer>
     </Section>
   );
-}
-
-function share({ availability }: { availability?: number }): string {
-  return availability === undefined ? "nothing is known" : `${Math.floor(availability * 10000) / 100} % healthy`;
 }
 
 function availability(past: { availability?: number; unhealthy_seconds: number; unknown_seconds: number }): string {

@@ -63,9 +63,9 @@ WHERE i.forgotten_at IS NULL
 ORDER BY i.name, r.kind, r.name LIMIT sqlc.arg(most);
 
 -- name: HealthHistory :many
--- What the sandbox and the components of an install were within a time: the row before it and
+-- What the sandbox and the components of installs were within a time: the row before it and
 -- those in it, for each in order of time.
-SELECT r.id, r.kind, r.name, h.at, h.state, h.health, coalesce(h.live_change_id, '')::text AS change_id
+SELECT r.install_id, r.id, r.kind, r.name, h.at, h.state, h.health, coalesce(h.live_change_id, '')::text AS change_id
 FROM resources r CROSS JOIN LATERAL (
     (SELECT y.at, y.n, y.state, y.health, y.live_change_id FROM resource_history y
      WHERE y.org_id = r.org_id AND y.resource_id = r.id AND y.at <= sqlc.arg(since) ORDER BY y.at DESC, y.n DESC LIMIT 1)
@@ -73,5 +73,5 @@ FROM resources r CROSS JOIN LATERAL (
     (SELECT y.at, y.n, y.state, y.health, y.live_change_id FROM resource_history y
      WHERE y.org_id = r.org_id AND y.resource_id = r.id AND y.at > sqlc.arg(since) AND y.at < sqlc.arg(until))
 ) h
-WHERE r.install_id = sqlc.arg(install_id) AND r.kind IN ('sandbox', 'component')
-ORDER BY array_position(ARRAY['sandbox', 'component'], r.kind), r.name, r.id, h.at, h.n LIMIT sqlc.arg(most);
+WHERE r.install_id = ANY (sqlc.arg(install_ids)::text[]) AND r.kind IN ('sandbox', 'component')
+ORDER BY r.install_id, array_position(ARRAY['sandbox', 'component'], r.kind), r.name, r.id, h.at, h.n LIMIT sqlc.arg(most);
