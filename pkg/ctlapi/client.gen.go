@@ -7884,6 +7884,9 @@ type Workflow struct {
 	// Steps In an order that respects `needs`. Left out in lists.
 	Steps []Step `json:"steps,omitempty"`
 
+	// Trace The trace of the request that started the workflow, to which all of its work belongs. Only where one workflow is shown, and only of services that make traces.
+	Trace *WorkflowTrace `json:"trace,omitempty"`
+
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
 
@@ -7996,6 +7999,17 @@ type WorkflowRequest struct {
 
 // WorkflowState defines model for WorkflowState.
 type WorkflowState string
+
+// WorkflowTrace The trace of the request that started the workflow, to which all of its work belongs. Only where one workflow is shown, and only of services that make traces.
+type WorkflowTrace struct {
+	// ID As `trace_id` in the services' logs.
+	//
+	// Example: 0af7651916cd43dd8448eb211c80319c
+	ID string `json:"id"`
+
+	// URL Where it is seen: the operator's `BERTH_TRACE_URL`. Left out of a trace that was not kept.
+	URL *string `json:"url,omitempty"`
+}
 
 // After defines model for After.
 type After = string

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/enrolcode"
 	"github.com/berth-dev/berth/services/ctl-api/internal/browser"
 	"github.com/berth-dev/berth/services/ctl-api/internal/oidclogin"
+	"github.com/berth-dev/berth/services/ctl-api/internal/tracelink"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/setting"
@@ -39,6 +40,9 @@ type Config struct {
 	// DashboardURL is where browsers find the dashboard: https, or http on this machine.
 	// Empty: at BERTH_LISTEN, for browsers on this machine only.
 	DashboardURL string `env:"BERTH_DASHBOARD_URL"`
+	// TraceURL is where people see a trace: an address with {trace_id} in it. Empty: pages
+	// and commands show ids alone.
+	TraceURL string `env:"BERTH_TRACE_URL"`
 	// RunnerImage is the image of the runner that customers' clusters run; empty:
 	// each customer says one.
 	RunnerImage string `env:"BERTH_RUNNER_IMAGE"`
@@ -86,6 +90,10 @@ func (c Config) Validate() error {
 	if err := browser.CheckURL(c.DashboardURL); c.DashboardURL != "" && err != nil {
 		badDashboard = fmt.Errorf("BERTH_DASHBOARD_URL %w", err)
 	}
+	var badTrace error
+	if err := tracelink.Link(c.TraceURL).Check(); err != nil {
+		badTrace = fmt.Errorf("BERTH_TRACE_URL %w", err)
+	}
 	var badImage error
 	if fetch.HasCredentials(c.RunnerImage) {
 		badImage = errors.New("BERTH_RUNNER_IMAGE has credentials in it, and is sent to customers: take them out")
@@ -117,6 +125,7 @@ func (c Config) Validate() error {
 		setting.URL("BERTH_REGISTRY_URL", c.RegistryURL),
 		badURL,
 		badDashboard,
+		badTrace,
 		badImage,
 		badVersion,
 		setting.Within("BERTH_DB_MAX_CONNS", c.MaxConns, 4, 1000),

@@ -32,6 +32,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
 	"github.com/berth-dev/berth/services/ctl-api/internal/sweep"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
+	"github.com/berth-dev/berth/services/ctl-api/internal/tracelink"
 	"github.com/berth-dev/berth/services/ctl-api/internal/web"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -124,7 +125,8 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 		Sites: sites, Provider: config.Provider(),
 		Store: st, Keys: ring, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: ring, Stacks: stack},
 		Webhooks: &webhooks.Office{Keys: ring, Jobs: wake, Guard: guard}, Bulk: office,
-		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, RegistryURL: config.RegistryURL, MinCLIVersion: config.MinCLIVersion, Log: log,
+		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, RegistryURL: config.RegistryURL, MinCLIVersion: config.MinCLIVersion,
+		Traces: tracelink.Link(config.TraceURL), Log: log,
 	}
 	spec, err := apigen.GetSpec()
 	if err != nil {

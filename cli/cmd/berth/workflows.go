@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 func (c *cli) workflowsCommand() *cobra.Command {
@@ -101,5 +102,12 @@ func (c *cli) printWorkflow(w *ctlapi.Workflow) error {
 	screen := follow.Screen{W: c.Out, Columns: command.ColumnsOf(c.Out)}
 	screen.Fold(follow.Tree(*w, c.Now(), c.ColorOn(c.Out))...)
 	screen.Fold(follow.Failures(*w)...)
+	if t := w.Trace; t != nil {
+		where := "trace " + t.ID
+		if t.URL != nil {
+			where = "trace: " + *t.URL
+		}
+		screen.Fold(visible.Row(where))
+	}
 	return nil
 }

@@ -7587,6 +7587,7 @@ export interface components {
             state: components["schemas"]["WorkflowState"];
             /** @description In an order that respects `needs`. Left out in lists. */
             steps?: components["schemas"]["Step"][];
+            trace?: components["schemas"]["WorkflowTrace"];
             /**
              * Format: int64
              * @description Number of its last event; rises whenever something moves.
@@ -7686,6 +7687,16 @@ export interface components {
         };
         /** @enum {string} */
         WorkflowState: "queued" | "running" | "waiting" | "succeeded" | "failed" | "cancelled";
+        /** @description The trace of the request that started the workflow, to which all of its work belongs. Only where one workflow is shown, and only of services that make traces. */
+        WorkflowTrace: {
+            /**
+             * @description As `trace_id` in the services' logs.
+             * @example 0af7651916cd43dd8448eb211c80319c
+             */
+            id: string;
+            /** @description Where it is seen: the operator's `BERTH_TRACE_URL`. Left out of a trace that was not kept. */
+            url?: string;
+        };
     };
     responses: {
         /** @description The request was not served; the body says why. */

@@ -129,6 +129,7 @@ func (w wiring) door(t testing.TB, db *pgtest.DB, ring *keys.Ring) *door {
 		Store: d.store, Keys: d.keys, Auth: authenticator, Stacks: d.stacks, Installs: &installs.Service{Keys: d.keys, Stacks: d.stacks},
 		Webhooks: &webhooks.Office{Keys: d.keys, Jobs: client, Guard: guard}, Bulk: office,
 		Listener: listener, Version: "test", LogURL: w.logURL, RegistryURL: "https://registry.test", Log: log,
+		Traces: "https://traces.test/{trace_id}",
 	}
 	d.server = server
 	spec, err := apigen.GetSpec()

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/policyapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/timelineapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/tracelink"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -63,7 +64,9 @@ type Server struct {
 	RegistryURL string
 	// MinCLIVersion is the oldest `berth` whose syncs are taken; empty for any.
 	MinCLIVersion string
-	Log           *slog.Logger
+	// Traces is where those of workflows are seen.
+	Traces tracelink.Link
+	Log    *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }

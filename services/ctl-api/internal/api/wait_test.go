@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -33,6 +35,27 @@ func (c caller) waitFor(workflowID string, version int64) <-chan *ctlapi.GetWork
 		answer <- got
 	}()
 	return answer
+}
+
+// A workflow says which trace it belongs to, and where that is seen.
+func TestTraceOfWorkflow(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	id := c.provisioning()
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	for parent, want := range map[string]*ctlapi.WorkflowTrace{
+		"":                                     nil,
+		"00-" + trace + "-b7ad6b7169203331-00": {ID: trace},
+		"00-" + trace + "-b7ad6b7169203331-01": {ID: trace, URL: new("https://traces.test/" + trace)},
+	} {
+		d.sql(`update workflows set trace = jsonb_build_object('traceparent', $2::text) where id = $1`, id, parent)
+		got, err := c.GetWorkflowWithResponse(t.Context(), id, nil)
+		must(t, got, err, http.StatusOK)
+		if diff := cmp.Diff(want, got.JSON200.Trace); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", parent, diff)
+		}
+	}
 }
 
 func TestWaitForWorkflow(t *testing.T) {

@@ -347,6 +347,19 @@ func addHold(ctx context.Context, tx *database.Tx, w ctldb.Workflow, out *apigen
 	return nil
 }
 
+// traceOf is the trace of the request that started a workflow; nil without one.
+func (s *Server) traceOf(w ctldb.Workflow) (*apigen.WorkflowTrace, error) {
+	var carried map[string]string
+	if err := decode("trace of workflow "+w.ID, w.Trace, &carried); err != nil {
+		return nil, err
+	}
+	id, address := s.Traces.Of(carried)
+	if id == "" {
+		return nil, nil
+	}
+	return &apigen.WorkflowTrace{ID: id, URL: optional.Of(address)}, nil
+}
+
 // workflowView shows a workflow with its steps and the change of each.
 func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workflow, error) {
 	rows, err := tx.ListWorkflows(ctx, ctldb.ListWorkflowsParams{ID: &id, Most: 1})
@@ -355,6 +368,9 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 	}
 	out, err := workflowHead(rows[0])
 	if err != nil {
+		return out, err
+	}
+	if out.Trace, err = s.traceOf(rows[0].Workflow); err != nil {
 		return out, err
 	}
 	back, backErr := (rollback.Finder{Installs: s.Installs}).View(ctx, tx, rows[0].Workflow)

@@ -129,8 +129,24 @@ function Flow({ workflow }: { workflow: Workflow }) {
       <footer className="mt-4 flex flex-wrap items-center gap-3 text-dim">
         <Id>{workflow.id}</Id>
         <Command>{`berth workflows watch ${workflow.id}`}</Command>
+        {workflow.trace && <Trace {...workflow.trace} />}
       </footer>
     </>
+  );
+}
+
+/** Where the trace is seen, or its id to look for in logs. */
+function Trace({ id, url }: NonNullable<Workflow["trace"]>) {
+  if (!url || !/^https?:\/\//.test(url))
+    return (
+      <span className="inline-flex items-center gap-1 text-xs">
+        trace <Id keep={8}>{id}</Id>
+      </span>
+    );
+  return (
+    <a href={url} target="_blank" rel="noopener noreferrer" className="text-xs" title={`Trace ${id}, in another tab`}>
+      Trace ↗
+    </a>
   );
 }
 
