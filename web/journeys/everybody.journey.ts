@@ -157,7 +157,7 @@ test("a graph is said as well as drawn", async () => {
   const { page, context } = await visit("/");
   await page.route("**/installs/acme/graph", (route) => route.fulfill({ json: graph }));
   await page.goto(`${url}/ui/installs/acme`);
-  const nodes = page.locator(".react-flow__node");
+  const nodes = page.getByRole("application", { name: "Resources of acme" }).locator("[data-box]");
   await nodes.first().waitFor();
   const labels = await nodes.evaluateAll((all) => all.map((n) => n.getAttribute("aria-label")));
   expect(labels.length).toBe(60);

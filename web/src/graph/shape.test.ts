@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Graph, nameOf, needsOf, needsSaid, pathOf } from "./shape";
+import { type Graph, nameOf, needsOf, pathOf, worthSaying } from "./shape";
 
 test("a line bends around its corners", () => {
   expect(pathOf([])).toBe("");
@@ -45,18 +45,23 @@ test("what a node needs is said with its reasons", () => {
       { from: "db", to: "sandbox", reasons: [{ kind: "order" }] },
     ],
   } satisfies Graph;
-  expect(needsOf(graph, "web")).toEqual([
+  const needs = needsOf(graph);
+  expect(needs.get("web")).toEqual([
     {
       name: "db",
       reasons: ["it reads components.db.outputs.url (components/web.toml:7)", "it is written in dependencies (components/web.toml)"],
     },
   ]);
-  expect(
-    needsSaid({ ...graph, edges: [...graph.edges, { from: "web", to: "sandbox", reasons: [{ kind: "order" }] }] }, "web").map(
-      (n) => n.name,
-    ),
-  ).toEqual(["db"]);
-  expect(needsSaid(graph, "db")).toEqual([{ name: "sandbox", reasons: ["the sandbox comes first"] }]);
+  expect(needs.get("db")).toEqual([{ name: "sandbox", reasons: ["the sandbox comes first"] }]);
+  expect(needs.get("sandbox")).toBeUndefined();
+});
+
+test("what everything needs is said only where it is all", () => {
+  const db = { name: "db", reasons: [] };
+  const sandbox = { name: "sandbox", reasons: [] };
+  expect(worthSaying([sandbox, db])).toEqual([db]);
+  expect(worthSaying([sandbox])).toEqual([sandbox]);
+  expect(worthSaying([])).toEqual([]);
 });
 
 test.each([

@@ -1,13 +1,14 @@
 // A graph of the API as what is drawn, and in words. Where things stand, the API says. Pure.
 import type { Answer } from "~/api/client";
+import type { Tone } from "~/ui/State";
 
 export type Graph = Answer<"/installs/{install}/graph">;
 export type GraphNode = Graph["nodes"][number];
 type Edge = Graph["edges"][number];
 type Point = Graph["layout"]["lines"][number][number];
 
-/** From so many nodes on only the list is shown: a picture of more says nothing. */
-export const mostDrawn = 300;
+/** Of more only the list is shown: a picture says nothing of them. */
+export const mostDrawn = 1000;
 
 /** The way of a line, with rounded corners. */
 export function pathOf(points: readonly Point[], radius = 8): string {
@@ -55,14 +56,24 @@ export function reasonsOf(edge: Edge): string[] {
 }
 
 /** What a node needs, with why: the text of the edges that leave it. */
-export function needsOf(graph: Graph, name: string): { name: string; reasons: string[] }[] {
-  return graph.edges.filter((e) => e.from === name).map((e) => ({ name: e.to, reasons: reasonsOf(e) }));
+export type Needs = readonly { name: string; reasons: string[] }[];
+
+/** What each node needs, by its name; in the order of the graph. */
+export function needsOf(graph: Graph): ReadonlyMap<string, Needs> {
+  const needs = new Map<string, { name: string; reasons: string[] }[]>();
+  for (const edge of graph.edges) {
+    const to = { name: edge.to, reasons: reasonsOf(edge) };
+    const known = needs.get(edge.from);
+    if (known) known.push(to);
+    else needs.set(edge.from, [to]);
+  }
+  return needs;
 }
 
-/** What a node needs; the sandbox, which everything needs, only where it is all. */
-export function needsSaid(graph: Graph, name: string): { name: string; reasons: string[] }[] {
-  const others = graph.edges.filter((e) => e.from === name && e.to !== "sandbox");
-  return others.length > 0 ? others.map((e) => ({ name: e.to, reasons: reasonsOf(e) })) : needsOf(graph, name);
+/** What is worth saying: the sandbox, which everything needs, only where it is all. */
+export function worthSaying(needs: Needs): Needs {
+  const others = needs.filter((n) => n.name !== "sandbox");
+  return others.length > 0 ? others : needs;
 }
 
 /** What is said of a node. */
@@ -70,6 +81,12 @@ export interface Said {
   word: string;
   /** A second line, such as the release. */
   detail?: string | undefined;
+}
+
+/** How a node looks besides its name. */
+export interface Look extends Said {
+  /** None where nothing is deployed. */
+  tone?: Tone | undefined;
 }
 
 /** A node as a screen reader says it, in one line. */
