@@ -1,5 +1,15 @@
 import { expect, test } from "vitest";
-import { bulkCommand, createCommand, deployCommand, rollbackCommand, runCommand, word } from "./command";
+import {
+  bulkCommand,
+  createCommand,
+  customerCommand,
+  deployCommand,
+  labelsOf,
+  memberCommand,
+  rollbackCommand,
+  runCommand,
+  word,
+} from "./command";
 
 test("commands are those of the command line", () => {
   expect(bulkCommand("deploy", ["acme", "globex"])).toBe("berth bulk deploy --install acme,globex");
@@ -16,6 +26,29 @@ test("commands are those of the command line", () => {
   );
   expect(createCommand({ ...install, name: "", app: "", customer: "" })).toBe("berth installs create NAME --app APP");
   expect(runCommand("acme", "restart", { version: "2" })).toBe("berth actions run acme restart --input version=2");
+});
+
+test("members and customers are added by command as by form", () => {
+  const ada = { name: "ada", kind: "user", email: "", role: "viewer" };
+  expect(memberCommand(ada)).toBe("berth members create ada --role viewer");
+  expect(memberCommand({ ...ada, name: "", email: "ada@example.com" })).toBe(
+    "berth members create NAME --role viewer --email ada@example.com",
+  );
+  expect(
+    memberCommand({ ...ada, name: "ci bot", kind: "service", email: "x", role: "operator", within: { kind: "app", name: "shop" } }),
+  ).toBe("berth members create 'ci bot' --role operator --kind service --app shop");
+  expect(memberCommand({ ...ada, role: "customer", within: { kind: "customer", name: "" } })).toBe(
+    "berth members create ada --role customer --customer CUSTOMER",
+  );
+  expect(customerCommand("", "")).toBe("berth customers create NAME");
+  expect(customerCommand("acme", " tier=gold, region=eu ")).toBe("berth customers create acme --label tier=gold --label region=eu");
+});
+
+test("labels are typed as key=value", () => {
+  expect(labelsOf("")).toEqual({});
+  expect(labelsOf(" tier=gold  note=a=b,empty= ")).toEqual({ tier: "gold", note: "a=b", empty: "" });
+  expect(() => labelsOf("tier")).toThrow("tier is no label: write key=value");
+  expect(() => labelsOf("=gold")).toThrow("write key=value");
 });
 
 test("no name breaks out of its word", () => {

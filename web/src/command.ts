@@ -60,3 +60,38 @@ export const createCommand = ({ name, app, customer, stack, inputs, provision }:
     ...Object.entries(inputs).map(([k, v]) => `--input ${word(`${k}=${v}`)}`),
     !provision && "--no-provision",
   );
+
+export interface MemberWords {
+  name: string;
+  kind: string;
+  email: string;
+  role: string;
+  /** The grant counts only there. */
+  within?: { kind: "customer" | "app" | "install"; name: string };
+}
+
+export const memberCommand = ({ name, kind, email, role, within }: MemberWords): string =>
+  line(
+    "berth members create",
+    name ? word(name) : "NAME",
+    `--role ${word(role)}`,
+    kind !== "user" && `--kind ${word(kind)}`,
+    kind === "user" && email !== "" && `--email ${word(email)}`,
+    within && `--${within.kind} ${within.name ? word(within.name) : within.kind.toUpperCase()}`,
+  );
+
+const pairs = (labels: string): string[] => labels.split(/[\s,]+/).filter((pair) => pair !== "");
+
+/** Labels as people type them, key=value with spaces between. Throws where one is none. */
+export function labelsOf(labels: string): Record<string, string> {
+  return Object.fromEntries(
+    pairs(labels).map((pair) => {
+      const at = pair.indexOf("=");
+      if (at < 1) throw new Error(`${pair} is no label: write key=value`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+}
+
+export const customerCommand = (name: string, labels: string): string =>
+  line("berth customers create", name ? word(name) : "NAME", ...pairs(labels).map((pair) => `--label ${word(pair)}`));

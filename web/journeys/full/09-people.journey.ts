@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, expect, test } from "vitest";
-import { api, berth, close, logIn, settled, url, visit } from "../browser";
+import { api, axe, berth, close, logIn, settled, url, visit } from "../browser";
 import { ready } from "./life";
 
 afterAll(close);
@@ -26,12 +26,28 @@ test("a session is ended from another browser, and that tab is logged out", asyn
   await other.context.close();
 });
 
-test("a member is added by the command that the page shows, logs in, and is removed by name", async () => {
+test("a member is added on the page, logs in, and is removed by name", async () => {
   const { page, wrong, context } = await visit("/settings/members");
   await settled(page);
-  await page.getByText(/^berth members create/).waitFor();
-  const made = await api<{ id: string }>("POST", "/members", { name: "grace", kind: "user", role: "operator" });
-  const { secret } = await api<{ secret: string }>("POST", "/tokens", { name: "hers", member: made.id });
+  await page.getByRole("button", { name: "New member…" }).click();
+  const form = page.getByRole("dialog");
+  await form.getByRole("button", { name: "Add member" }).waitFor();
+  await form.getByLabel(/^Name/).fill("grace");
+  await form.getByLabel("Email").fill("grace@example.com");
+  await form.getByLabel("Role").selectOption("operator");
+  await form.getByText("berth members create grace --role operator --email grace@example.com").waitFor();
+  await axe(page);
+  await form.getByRole("button", { name: "Add member" }).click();
+  await form.waitFor({ state: "detached" });
+  await page.getByRole("row", { name: /grace/ }).getByText("operator", { exact: true }).waitFor();
+
+  await page.getByRole("button", { name: "New member…" }).click();
+  await form.getByLabel(/^Name/).fill("grace");
+  await form.getByRole("button", { name: "Add member" }).click();
+  await form.getByRole("alert").getByText(/grace/).waitFor(); // there is one of this name
+  await form.getByRole("button", { name: "Cancel" }).click();
+
+  const secret = (await berth("tokens", "create", "hers", "--member", "grace")).trim();
   const hers = await visit("/login", { stranger: true });
   await hers.page.getByLabel("or a token").fill(secret);
   await hers.page.getByRole("button", { name: "Log in", exact: true }).click();
@@ -48,6 +64,25 @@ test("a member is added by the command that the page shows, logs in, and is remo
   await page.getByRole("row", { name: /grace/ }).getByText("removed", { exact: true }).waitFor();
   await hers.page.goto(url + "/ui/installs");
   await hers.page.getByRole("heading", { name: "Log in to Berth" }).waitFor();
+  expect(wrong).toEqual([]);
+  await context.close();
+});
+
+test("a customer is added with labels, by keyboard", async () => {
+  const { page, wrong, context } = await visit("/settings/customers");
+  await settled(page);
+  await page.getByRole("button", { name: "New customer…" }).focus();
+  await page.keyboard.press("Enter");
+  const form = page.getByRole("dialog");
+  await form.getByLabel("Name").fill("hooli");
+  await form.getByLabel(/^Labels/).fill("gold");
+  await form.getByLabel(/^Labels/).press("Enter");
+  await form.getByRole("alert").getByText("gold is no label: write key=value").waitFor();
+  await form.getByLabel(/^Labels/).fill("tier=gold");
+  await form.getByText("berth customers create hooli --label tier=gold").waitFor();
+  await form.getByLabel(/^Labels/).press("Enter");
+  await form.waitFor({ state: "detached" });
+  await page.getByRole("row", { name: /hooli/ }).getByText("tier=gold").waitFor();
   expect(wrong).toEqual([]);
   await context.close();
 });

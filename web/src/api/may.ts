@@ -5,6 +5,7 @@
 export type Right =
   | "members:write"
   | "tokens:write"
+  | "customers:write"
   | "apps:read"
   | "apps:write"
   | "installs:write"
@@ -30,6 +31,7 @@ export interface Grant {
 const reads: Right[] = ["org:read", "apps:read", "runners:read"];
 const operates: Right[] = [
   ...reads,
+  "customers:write",
   "apps:write",
   "installs:write",
   "workflows:write",

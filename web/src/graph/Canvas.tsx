@@ -4,7 +4,7 @@ import "@xyflow/react/dist/base.css";
 import { Background, Controls, getViewportForBounds, ReactFlow, useReactFlow, useStore, ViewportPortal } from "@xyflow/react";
 import { memo, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { colourOf, Glyph } from "~/ui/State";
-import { type Graph, type GraphNode, type Look, nameOf, pathOf, reasonsOf } from "./shape";
+import { type Graph, type GraphNode, heightFor, type Look, nameOf, pathOf, reasonsOf } from "./shape";
 import { Theirs } from "~/ui/Theirs";
 
 interface CanvasProps {
@@ -29,19 +29,19 @@ const whole = (graph: Graph, { width, height }: { width: number; height: number 
 
 export default function Canvas({ graph, label, look, chosen, onChoose }: CanvasProps) {
   const box = useRef<HTMLDivElement>(null);
-  const [size, setSize] = useState<{ width: number; height: number }>();
+  const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
-    if (box.current) setSize({ width: box.current.clientWidth, height: box.current.clientHeight });
+    if (box.current) setWidth(box.current.clientWidth);
   }, []);
-  const height = Math.min(Math.max(graph.layout.height + 16, 140), 460);
+  const height = heightFor(graph.layout, width);
   return (
     <div ref={box} className="w-full" style={{ height }}>
-      {size && (
+      {width > 0 && (
         <ReactFlow
           aria-label={label}
           className="[&_.react-flow\_\_attribution]:bg-transparent! [&_.react-flow\_\_attribution_a]:text-dim!"
           nodes={nothing}
-          defaultViewport={whole(graph, size)}
+          defaultViewport={whole(graph, { width, height })}
           minZoom={smallest}
           maxZoom={1.5}
           zoomOnScroll={false}
@@ -166,7 +166,7 @@ const Box = memo(function Box({ name, at, tone, word, detail, far, chosen, onCho
       data-chosen={chosen || undefined}
       className={`pointer-events-auto absolute flex cursor-pointer items-center rounded-md bg-ground text-left ${
         far
-          ? `justify-center border-4 border-current data-chosen:bg-accent ${tone ? colourOf(tone) : "text-dim"}`
+          ? `justify-center border-[6px] border-current data-chosen:bg-accent ${tone ? colourOf(tone) : "text-dim"}`
           : "gap-2 border border-line-strong px-2.5 text-sm hover:bg-hover data-chosen:border-accent data-chosen:bg-chosen"
       }`}
       style={{ left: at.x, top: at.y, width: at.width, height: at.height }}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Graph, nameOf, needsOf, pathOf, worthSaying } from "./shape";
+import { type Graph, heightFor, nameOf, needsOf, pathOf, worthSaying } from "./shape";
 
 test("a line bends around its corners", () => {
   expect(pathOf([])).toBe("");
@@ -70,4 +70,14 @@ test.each([
   ["two\nlines", { word: "live" }, "two lines: live"],
 ])("%s is said in one line", (name, said, want) => {
   expect(nameOf({ name }, said)).toBe(want);
+});
+
+test.each([
+  ["as high as it is", { width: 600, height: 300 }, 1200, 348],
+  ["lower where it is drawn smaller", { width: 6000, height: 1500 }, 1200, 348],
+  ["never so high that the page is nothing else", { width: 900, height: 9000 }, 1200, 460],
+  ["never too low to move in", { width: 200, height: 44 }, 1200, 140],
+  ["nothing", { width: 0, height: 0 }, 1200, 140],
+])("a picture is %s", (_, layout, width, want) => {
+  expect(heightFor(layout, width)).toBe(want);
 });

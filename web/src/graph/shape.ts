@@ -10,6 +10,12 @@ type Point = Graph["layout"]["lines"][number][number];
 /** Of more only the list is shown: a picture says nothing of them. */
 export const mostDrawn = 1000;
 
+/** How high the picture of a graph is in so much width, where all of it is seen. */
+export function heightFor(layout: { width: number; height: number }, width: number): number {
+  const zoom = Math.min(1, width / Math.max(layout.width, 1));
+  return Math.round(Math.min(Math.max(layout.height * zoom + 48, 140), 460));
+}
+
 /** The way of a line, with rounded corners. */
 export function pathOf(points: readonly Point[], radius = 8): string {
   const [first, ...rest] = points;

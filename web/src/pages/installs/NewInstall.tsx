@@ -1,18 +1,17 @@
 import { ok } from "@berth/client";
 import { useQuery } from "@tanstack/react-query";
 import { useRouteContext, useRouter } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { type Answer as Got, berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { createCommand } from "~/command";
 import { Answer } from "~/ui/Answer";
 import { Button } from "~/ui/Button";
+import { Field, field } from "~/ui/Field";
 
 const Confirm = lazy(() => import("~/ui/Confirm"));
 
 type App = Got<"/apps">["items"][number];
-
-const field = "h-9 rounded-md border border-line-strong bg-ground px-2";
 
 /** Asks for what an install needs, and makes it. */
 export function NewInstall({ look = "plain" }: { look?: "main" | "plain" }) {
@@ -92,18 +91,6 @@ function Form({ onClose }: { onClose: () => void }) {
         </label>
       </div>
     </Confirm>
-  );
-}
-
-function Field({ label, hint, children }: { label: string; hint?: ReactNode; children: ReactNode }) {
-  return (
-    <label className="flex flex-col gap-1">
-      <span>
-        {label}
-        {hint && <span className="block text-dim">{hint}</span>}
-      </span>
-      {children}
-    </label>
   );
 }
 

@@ -3,6 +3,7 @@ import { useRouter } from "@tanstack/react-router";
 import { useState } from "react";
 import { berth } from "~/api/client";
 import Confirm from "~/ui/Confirm";
+import { Field, field } from "~/ui/Field";
 import type { Action } from "./Actions";
 import { runCommand } from "~/command";
 import { Theirs } from "~/ui/Theirs";
@@ -33,23 +34,24 @@ export default function Run({ install, action, onClose }: { install: string; act
     >
       <p>{action.health_check ? "A health check runs at once." : "It is a change: you see it, and decide on it, before it runs."}</p>
       {action.inputs.map((i) => (
-        <label key={i.name} className="mt-3 flex flex-col gap-1">
-          <span>
-            <Theirs className="font-medium">{i.name}</Theirs>
-            {i.required && <span className="text-dim"> required</span>}
-            {i.description && (
-              <span className="block text-dim">
-                <Theirs>{i.description}</Theirs>
-              </span>
-            )}
-          </span>
-          <input
-            value={inputs[i.name] ?? ""}
-            onChange={(e) => setInputs({ ...inputs, [i.name]: e.target.value })}
-            autoComplete="off"
-            className="h-9 rounded-md border border-line-strong bg-ground px-2"
-          />
-        </label>
+        <div key={i.name} className="mt-3">
+          <Field
+            label={
+              <>
+                <Theirs className="font-medium">{i.name}</Theirs>
+                {i.required && <span className="text-dim"> required</span>}
+              </>
+            }
+            hint={i.description && <Theirs>{i.description}</Theirs>}
+          >
+            <input
+              value={inputs[i.name] ?? ""}
+              onChange={(e) => setInputs({ ...inputs, [i.name]: e.target.value })}
+              autoComplete="off"
+              className={field}
+            />
+          </Field>
+        </div>
       ))}
     </Confirm>
   );

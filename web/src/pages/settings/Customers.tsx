@@ -1,23 +1,33 @@
-import { Link } from "@tanstack/react-router";
+import { Link, useRouteContext } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
 import { usePages } from "~/api/all";
+import { whyNot } from "~/api/may";
 import { Answer, Empty } from "~/ui/Answer";
-import { Command, Id } from "~/ui/Copy";
+import { Button } from "~/ui/Button";
+import { Id } from "~/ui/Copy";
 import { More } from "~/ui/More";
 import { Name } from "~/ui/Name";
 import { Section } from "~/ui/Section";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 
+const NewCustomer = lazy(() => import("./NewCustomer"));
+
 export function Customers() {
+  const { me } = useRouteContext({ from: "/inside" });
+  const [adds, setAdds] = useState(false);
+  const add = (
+    <Button refused={whyNot(me.grants, "customers:write")} onClick={() => setAdds(true)}>
+      New customer…
+    </Button>
+  );
   const customers = usePages("/customers", { query: { limit: 200 } });
   return (
-    <Section title="Customers" count={customers.data?.length} side={<Command>berth customers create NAME</Command>}>
+    <Section title="Customers" count={customers.data?.length} side={add}>
       <Answer of={customers}>
         {(all) =>
           all.length === 0 ? (
-            <Empty action={<Command>berth customers create NAME</Command>}>
-              No customer yet: somebody in whose accounts and machines installs run.
-            </Empty>
+            <Empty action={add}>No customer yet: somebody in whose accounts and machines installs run.</Empty>
           ) : (
             <Table
               label="Customers"
@@ -47,6 +57,7 @@ export function Customers() {
         }
       </Answer>
       <More of={customers} />
+      <Suspense>{adds && <NewCustomer onClose={() => setAdds(false)} />}</Suspense>
     </Section>
   );
 }

@@ -5,7 +5,6 @@ import { type Answer as Got, berth } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { Answer } from "~/ui/Answer";
 import { Button } from "~/ui/Button";
-import { Command } from "~/ui/Copy";
 import { More } from "~/ui/More";
 import { Name } from "~/ui/Name";
 import { Section } from "~/ui/Section";
@@ -14,6 +13,7 @@ import { Time } from "~/ui/Time";
 import { useAct } from "~/ui/useAct";
 
 const Confirm = lazy(() => import("~/ui/Confirm"));
+const NewMember = lazy(() => import("./NewMember"));
 
 type Member = Got<"/members">["items"][number];
 
@@ -22,9 +22,18 @@ export function Members() {
   const members = usePages("/members", { query: { limit: 200 } });
   const remove = useAct((m: Member) => berth.DELETE("/members/{member}", { params: { path: { member: m.id } } }), [["/members"]]);
   const [leaves, setLeaves] = useState<Member>();
+  const [adds, setAdds] = useState(false);
   const no = whyNot(me.grants, "members:write");
   return (
-    <Section title="Members" count={members.data?.length} side={<Command>berth members create NAME --role ROLE</Command>}>
+    <Section
+      title="Members"
+      count={members.data?.length}
+      side={
+        <Button refused={no} onClick={() => setAdds(true)}>
+          New member…
+        </Button>
+      }
+    >
       <Answer of={members}>
         {(all) => (
           <Table
@@ -67,6 +76,7 @@ export function Members() {
       </Answer>
       <More of={members} />
       <Suspense>
+        {adds && <NewMember onClose={() => setAdds(false)} />}
         {leaves && (
           <Confirm
             title={`Remove ${leaves.name}`}
