@@ -103,14 +103,18 @@ func TestAttackPlugin(t *testing.T) {
 				}
 				return nil
 			})
+			if tt.deed == "steal" { // the state follows the workflow
+				for _, name := range []string{"greeting", "imaged"} {
+					in.eventually(goOnTimeout, name+" has the outputs that it stole for", func() error {
+						if own := in.output(name); own["stolen"] != "by greeting" || own["receipt"] != nil {
+							return fmt.Errorf("outputs: %v; it did not do what this test is about", own)
+						}
+						return nil
+					})
+				}
+			}
 			if _, stolen := in.output("steady")["stolen"]; stolen || in.output("steady")["receipt"] != "(sealed)" {
 				t.Errorf("outputs of the component next to it: %v", in.output("steady"))
-			}
-			if tt.deed == "steal" && (in.output("greeting")["stolen"] != "by greeting" || in.output("greeting")["receipt"] != nil) {
-				t.Errorf("its own outputs: %v; it did not do what this test is about", in.output("greeting"))
-			}
-			if tt.deed == "steal" && (in.output("imaged")["stolen"] != "by greeting" || in.output("imaged")["receipt"] != nil) {
-				t.Errorf("outputs of the image: %v; it did not do what this test is about", in.output("imaged"))
 			}
 		})
 	}

@@ -145,7 +145,7 @@ async function share(pid: number, ms: number): Promise<number> {
 // Plain clients stand for the tabs: each holds the one stream that a browser has.
 test("a hundred open tabs cost the control plane little", async () => {
   const pid = controlPlane();
-  const lasting = long ? 60_000 : 10_000;
+  const lasting = long ? 60_000 : 6_000;
   const alone = await share(pid, lasting);
   const end = new AbortController();
   const streams = await Promise.all(

@@ -2,7 +2,7 @@
 import { Problem } from "@berth/client";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useCallback, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { type Answer as Got, reading } from "~/api/client";
 import { objectsOf } from "~/diff/flatten";
 import { PlanView } from "~/diff/PlanView";
@@ -16,6 +16,7 @@ import { Banner } from "./Banner";
 import { ChangeSide } from "./ChangeSide";
 import { Decide } from "./Decide";
 import { Decisions } from "./Decisions";
+import { remember } from "./joint";
 import { decidable } from "./standing";
 import { written } from "~/diff/visible";
 
@@ -55,6 +56,10 @@ function Review({ change }: { change: Change }) {
     // Unchanged when all were seen before.
     setLooked(seen.current.size);
   }, []);
+  const whole = tree.data !== undefined && !tree.data.not_shown_bytes && looked >= total;
+  useEffect(() => {
+    if (whole && shown) remember(change.id, shown);
+  }, [whole, shown, change.id]);
   const take = () => {
     seen.current.clear();
     setLooked(0);

@@ -17,6 +17,8 @@ import { readingRights, useWhyNot } from "./WorkflowActions";
 const Confirm = lazy(() => import("./ConfirmDecision"));
 
 export type Then = "fail" | "skip" | "skip_dependents";
+/** Other changes that the same answer is for. */
+export type Also = { change_id: string; effect_digest: string }[];
 
 interface DecideProps {
   change: Change;
@@ -36,7 +38,7 @@ export function Decide({ change, shown, standing, looked, total, ready, onTake }
   const [note, setNote] = useState("");
   const [asks, setAsks] = useState<"approve" | "deny">();
   const decide = useMutation({
-    mutationFn: ({ answer, then }: { answer: "approve" | "deny" | "plan_again"; then?: Then }) =>
+    mutationFn: ({ answer, then, also }: { answer: "approve" | "deny"; then?: Then; also?: Also }) =>
       berth.POST("/changes/{change}/decisions", {
         params: { path: { change: change.id } },
         body: {
@@ -44,6 +46,7 @@ export function Decide({ change, shown, standing, looked, total, ready, onTake }
           effect_digest: shown ?? "",
           ...(note.trim() ? { note: note.trim() } : {}),
           ...(answer === "deny" && then ? { then } : {}),
+          ...(also && also.length > 0 ? { also } : {}),
         },
       }),
     onSuccess: () => setAsks(undefined),
@@ -118,7 +121,7 @@ export function Decide({ change, shown, standing, looked, total, ready, onTake }
             busy={decide.isPending}
             error={decide.error}
             onClose={() => setAsks(undefined)}
-            onDecide={(then) => decide.mutate({ answer: asks, ...(then ? { then } : {}) })}
+            onDecide={(more) => decide.mutate({ answer: asks, ...more })}
           />
         )}
       </Suspense>
@@ -137,7 +140,7 @@ export function Refusal({ error }: { error: unknown }) {
   const problem = error instanceof Problem ? error : undefined;
   const text =
     problem?.code === "effect_changed"
-      ? "Nothing was decided: the plan is another than the one on your screen."
+      ? "Nothing was decided: a plan is another than the one that was on your screen."
       : problem?.code === "not_proposed"
         ? "Nothing was decided: the change no longer waits for a decision."
         : (problem?.detail ?? (error instanceof Error ? error.message : String(error)));
