@@ -1,1 +1,4 @@
-export { default } from "../full/vitest.config";
+import { mergeConfig } from "vitest/config";
+import lives from "../full/vitest.config";
+
+export default mergeConfig(lives, { test: { root: import.meta.dirname } });
