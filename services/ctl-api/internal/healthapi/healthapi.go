@@ -132,7 +132,7 @@ func history(ctx context.Context, tx *database.Tx, w availability.Window, instal
 }
 
 func tooManyChanges(what, remedy string) error {
-	return fault.With(fault.Newf(fault.ErrInvalid, "%s changed more than %d times in this time", what, availability.MaxRows), fault.Code("too_many_changes"), fault.Remedy(remedy))
+	return fault.With(fault.Newf(fault.ErrInvalid, "%s changed more than %d times in this time", what, availability.MaxRows), fault.Code("too_many_changes"), fault.Remedy("%s", remedy))
 }
 
 // shareView is an install in the history of many.
