@@ -60,7 +60,7 @@ generate: ## regenerate code from openapi/ and the SQL of services/
 web: ## check the dashboard of web/: types, lint, format, unit tests (ARGS=dev: serve it with live reloading)
 	@dev/scripts/web.sh $(or $(ARGS),check)
 
-web-full: ## go through all journeys of the dashboard with a browser (25 minutes; KUBE=1: on a cluster too; docs/reports/dashboard.md)
+web-full: ## go through all journeys of the dashboard with a browser (15 minutes; KUBE=1: on a cluster too; docs/reports/dashboard.md)
 	@dev/scripts/web-full.sh
 
 verify: ## fail when generated files or go.mod files are not up to date

@@ -2,7 +2,7 @@
 # Goes through all journeys of the dashboard, short and long, with a real browser against the
 # real system, and writes how each went to docs/reports/dashboard.md. With a cluster (the one
 # of KUBECONFIG or of make kube; KUBE=1 starts one and leaves it) examples/shop takes part;
-# without one it is left out, and the report says so. It takes about 25 minutes.
+# without one it is left out, and the report says so. It takes about 15 minutes.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
