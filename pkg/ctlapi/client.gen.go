@@ -4770,7 +4770,7 @@ type HealthPast struct {
 	EpisodesLeft   int   `json:"episodes_left"`
 	HealthySeconds int64 `json:"healthy_seconds"`
 
-	// Strip The worst verdict of each part of the time, oldest first; `absent` while nothing was there.
+	// Strip What each part of the time shows, oldest first: `unhealthy` where any of it was, else `unknown` or `healthy`, whichever was longer; `absent` while nothing was there.
 	Strip            []HealthPart `json:"strip"`
 	UnhealthySeconds int64        `json:"unhealthy_seconds"`
 	UnknownSeconds   int64        `json:"unknown_seconds"`
@@ -5051,7 +5051,7 @@ type InstallHealthPast struct {
 	// Install A thing by id and name.
 	Install Ref `json:"install"`
 
-	// Strip The worst verdict of each part of the time, oldest first; `absent` while nothing was there.
+	// Strip What each part of the time shows, oldest first: `unhealthy` where any of it was, else `unknown` or `healthy`, whichever was longer; `absent` while nothing was there.
 	Strip            []HealthPart `json:"strip"`
 	UnhealthySeconds int64        `json:"unhealthy_seconds"`
 	UnknownSeconds   int64        `json:"unknown_seconds"`

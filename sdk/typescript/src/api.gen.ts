@@ -4980,7 +4980,7 @@ export interface components {
             episodes_left: number;
             /** Format: int64 */
             healthy_seconds: number;
-            /** @description The worst verdict of each part of the time, oldest first; `absent` while nothing was there. */
+            /** @description What each part of the time shows, oldest first: `unhealthy` where any of it was, else `unknown` or `healthy`, whichever was longer; `absent` while nothing was there. */
             strip: components["schemas"]["HealthPart"][];
             /** Format: int64 */
             unhealthy_seconds: number;
@@ -5201,7 +5201,7 @@ export interface components {
             /** Format: int64 */
             healthy_seconds: number;
             install: components["schemas"]["Ref"];
-            /** @description The worst verdict of each part of the time, oldest first; `absent` while nothing was there. */
+            /** @description What each part of the time shows, oldest first: `unhealthy` where any of it was, else `unknown` or `healthy`, whichever was longer; `absent` while nothing was there. */
             strip: components["schemas"]["HealthPart"][];
             /** Format: int64 */
             unhealthy_seconds: number;

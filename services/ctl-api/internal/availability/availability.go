@@ -131,12 +131,13 @@ func (s Sum) Availability() (float64, bool) {
 	return float64(s.Healthy) / float64(s.Known()), true
 }
 
-// Worst is the worst verdict of the time, "" of time in which nothing was there.
-func (s Sum) Worst() model.Verdict {
+// Shown is what a part of a strip shows: trouble, however short it was, else whether most of
+// it was known; "" of time in which nothing was there.
+func (s Sum) Shown() model.Verdict {
 	switch {
 	case s.Unhealthy > 0:
 		return model.Unhealthy
-	case s.Unknown > 0:
+	case s.Unknown > s.Healthy:
 		return model.Unknown
 	case s.Healthy > 0:
 		return model.Healthy

@@ -104,7 +104,7 @@ func TestRandomHistories(t *testing.T) {
 			for _, line := range lines {
 				here = add(here, line[m])
 			}
-			want = add(want, here.Worst())
+			want = add(want, worst(here))
 		}
 		if diff := cmp.Diff(want, w.Sum(spans)); diff != "" {
 			t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
@@ -122,6 +122,39 @@ func TestRandomHistories(t *testing.T) {
 			if spans[i].From.Before(spans[i-1].To) || spans[i].From.Equal(spans[i-1].To) && spans[i].Verdict == spans[i-1].Verdict {
 				t.Fatalf("seed %d: spans %v", seed, spans)
 			}
+		}
+	}
+}
+
+// worst is the verdict of several resources at a time.
+func worst(s availability.Sum) model.Verdict {
+	switch {
+	case s.Unhealthy > 0:
+		return bad
+	case s.Unknown > 0:
+		return dark
+	case s.Healthy > 0:
+		return good
+	}
+	return ""
+}
+
+func TestShown(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		sum  availability.Sum
+		want model.Verdict
+	}{
+		{availability.Sum{}, ""},
+		{availability.Sum{Healthy: 24 * time.Hour, Unhealthy: time.Second}, bad},
+		{availability.Sum{Unknown: 24 * time.Hour, Unhealthy: time.Second}, bad},
+		{availability.Sum{Healthy: 23 * time.Hour, Unknown: time.Hour}, good},
+		{availability.Sum{Healthy: time.Hour, Unknown: 23 * time.Hour}, dark},
+		{availability.Sum{Unknown: time.Second}, dark},
+		{availability.Sum{Healthy: time.Second}, good},
+	} {
+		if got := tc.sum.Shown(); got != tc.want {
+			t.Errorf("%+v is shown as %q, want %q", tc.sum, got, tc.want)
 		}
 	}
 }

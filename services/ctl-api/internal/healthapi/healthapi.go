@@ -203,7 +203,7 @@ func pastOf(w availability.Window, spans []availability.Span, parts int) apigen.
 	}
 	for _, part := range w.Strip(spans, parts) {
 		verdict := apigen.HealthPartAbsent
-		if v := part.Worst(); v != "" {
+		if v := part.Shown(); v != "" {
 			verdict = apigen.HealthPart(v)
 		}
 		past.Strip = append(past.Strip, verdict)

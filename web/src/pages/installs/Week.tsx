@@ -27,7 +27,7 @@ export function Week({ install }: { install: string }) {
   if (!data) return null;
   const says = `${share(data)} over 7 days`;
   return (
-    <span title={says} className="ml-auto hidden shrink-0 sm:block">
+    <span title={says} className="ml-2 hidden shrink-0 sm:block">
       <HealthBars strip={data.strip} />
       <span className="sr-only">, {says}</span>
     </span>
