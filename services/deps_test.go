@@ -165,7 +165,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"availability": {},
 		"drift":        {"database", "releaseview"},
 		"driftapi":     {"apigen", "database", "fleetapi", "installs", "paging", "releaseview"},
-		"healthapi":    {"apigen", "availability", "database", "installs", "paging"},
+		"healthapi":    {"apigen", "availability", "database", "fleetapi", "installs", "paging"},
 		"recipient":    {"database"},
 		"variables":    {"database", "keys"},
 		"access":       {"database", "keys"},

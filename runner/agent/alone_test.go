@@ -3,6 +3,7 @@ package agent_test
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,12 @@ func TestADayWithoutTheControlPlane(t *testing.T) {
 		for deadline := time.Now().Add(patience); lines("checked") == checks || lines("repaired") < repaired+repairs; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("after %s: %d checks and %d repairs more, want 1 and %d", after, lines("checked")-checks, lines("repaired")-repaired, repairs)
+			}
+		}
+		// The script wrote its line; its engine has yet to say how it ended.
+		for deadline := time.Now().Add(patience); r.unreported(); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("after %s: a run does not end", after)
 			}
 		}
 		if err := stop(); err != nil {
@@ -123,4 +130,22 @@ func TestADayWithoutTheControlPlane(t *testing.T) {
 			t.Errorf("the repair after %s: %+v, want it %s %s", after, run, want, why)
 		}
 	}
+}
+
+// unreported says whether an attempt has not ended yet.
+func (r *runner) unreported() bool {
+	r.t.Helper()
+	jobs, err := os.ReadDir(r.dir.Jobs())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, job := range jobs {
+		dir := filepath.Join(r.dir.Jobs(), job.Name())
+		_, attempt := os.Stat(filepath.Join(dir, "attempt.json"))
+		_, report := os.Stat(filepath.Join(dir, "report.json"))
+		if attempt == nil && report != nil { // what was told is deleted
+			return true
+		}
+	}
+	return false
 }
