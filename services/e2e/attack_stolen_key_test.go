@@ -55,7 +55,8 @@ func TestAttackStolenKey(t *testing.T) {
 			and convert_from(body, 'UTF8') like '%runner_disputed%'`, in.id, "1")
 	})
 	for _, dir := range []string{in.runnerDir(), thief} {
-		in.eventually(30*time.Second, "the install's chain tells of it, at "+filepath.Base(dir), func() error {
+		// Each hears of it with its next session, before which it may wait as long as a back-off grows.
+		in.eventually(90*time.Second, "the install's chain tells of it, at "+filepath.Base(dir), func() error {
 			raw, err := os.ReadFile(filepath.Join(dir, "chain.jsonl"))
 			if err == nil && !strings.Contains(string(raw), "another process holds the key of this runner") {
 				err = errors.New("no such record")
