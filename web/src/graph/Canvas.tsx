@@ -156,7 +156,7 @@ const Box = memo(function Box({ name, at, tone, word, detail, far, chosen, onCho
     <button
       type="button"
       data-box
-      aria-label={nameOf({ name }, { word, detail })}
+      aria-label={far ? nameOf({ name }, { word, detail }) : undefined}
       aria-pressed={chosen}
       title={`${name}: ${word}`}
       onClick={() => onChoose(name)}
