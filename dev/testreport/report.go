@@ -54,9 +54,9 @@ const conformanceMark = "conformance: "
 // How much of a failed test the summary repeats, for a thousand lines of logs may stand
 // above it: the first messages, of each the lines that follow the first, and bytes of a line.
 const (
-	saidMessages = 5
-	saidMore     = 6
-	saidBytes    = 400
+	saidMessages = 3
+	saidMore     = 4
+	saidBytes    = 300
 )
 
 // testLine is what a test says of itself, as t.Log and t.Error print it.

@@ -210,13 +210,15 @@ func (s *system) down() {
 	}
 }
 
-// dump shows the end of every log of a failed test.
+// dump shows the end of every log of a failed test, as output that is no message of the
+// test: the summary of a run repeats the messages.
 func (s *system) dump() {
-	s.t.Logf("berth up said:\n%s", tail(s.upLog.String(), 40))
+	out := s.t.Output()
+	fmt.Fprintf(out, "berth up said:\n%s\n", tail(s.upLog.String(), 40))
 	logs, _ := filepath.Glob(filepath.Join(s.dir, "log", "*.log"))
 	for _, file := range logs {
 		data, _ := os.ReadFile(file)
-		s.t.Logf("%s:\n%s", filepath.Base(file), tail(string(data), 40))
+		fmt.Fprintf(out, "%s:\n%s\n", filepath.Base(file), tail(string(data), 40))
 	}
 }
 

@@ -38,12 +38,14 @@ func TestHealthGate(t *testing.T) {
 		s.get("/installs/acme", &got)
 		return got.Release.Number
 	}
-	began := func(number int) (w ctlapi.Workflow) {
+	// The check runs at each full minute, which may be right after the gate has opened: the
+	// time that health has to hold is the time that the test has behind the gate.
+	began := func(number, hold int) (w ctlapi.Workflow) {
 		t.Helper()
 		edit(t, filepath.Join(in.app, "components", "card.toml"), "Welcome", fmt.Sprintf("%d times welcome", number))
 		edit(t, filepath.Join(in.app, "components", "card.toml"), "times welcome", "times Welcome")
 		s.sync("hello", in.app)
-		s.post("/installs/acme/workflows", map[string]any{"kind": "deploy", "hold_seconds": 1}, &w)
+		s.post("/installs/acme/workflows", map[string]any{"kind": "deploy", "hold_seconds": hold}, &w)
 		s.eventually(time.Minute, "the gate is open", func() error {
 			s.get("/workflows/"+w.ID, &w)
 			if w.Wait == nil || w.Wait.Reason != "health" {
@@ -54,7 +56,7 @@ func TestHealthGate(t *testing.T) {
 		return w
 	}
 
-	w := began(2)
+	w := began(2, 10)
 	if got := release(); got != 1 {
 		t.Errorf("behind the gate the install has release %d", got)
 	}
@@ -73,7 +75,7 @@ func TestHealthGate(t *testing.T) {
 		t.Errorf("health is\n%s", out)
 	}
 
-	w = began(3)
+	w = began(3, 60)
 	files, err := filepath.Glob(filepath.Join(s.dir, "runners", "*", "install", "hello", "card.txt"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("files %v, %v", files, err)

@@ -48,6 +48,7 @@ func live(dir string) error {
 	if err != nil {
 		return err
 	}
+	defer lock.Close() // a file that nothing holds is closed when memory is collected, and its lock goes with it
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return errors.New("another agent is active on this data directory")
 	}
