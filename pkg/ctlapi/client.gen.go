@@ -6156,6 +6156,12 @@ type Release struct {
 	// Revocations What the vendor signed against it, the newest first. Left out in lists.
 	Revocations []ReleaseRevocation `json:"revocations,omitempty"`
 
+	// Revoked The vendor revoked it for all customers; `revocations` says why.
+	Revoked bool `json:"revoked"`
+
+	// Signed The vendor signed it; `statements` says with which key.
+	Signed bool `json:"signed"`
+
 	// Statements What the vendor signed of it, the newest first. Left out in lists.
 	Statements []ReleaseStatement `json:"statements,omitempty"`
 

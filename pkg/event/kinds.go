@@ -45,6 +45,7 @@ var (
 	fromState   = []string{"from"}
 	role        = []string{"role", "switch_id", "actor"}
 	remediation = []string{"remediation_id", "check", "action", "resource_id", "attempts", "attempts_of", "reverted", "why"}
+	signed      = []string{"release_id", "number", "key_id", "actor"}
 	consent     = []string{"change_id", "effect_digest", "reason", "until", "actor"}
 	alert       = []string{"alert_id", "alert_kind", "subject", "text", "since", "release_id", "runner_version", "incident_id"}
 	incident    = []string{"incident_id", "alert_kind", "subject", "release_id", "runner_version", "installs"}
@@ -109,6 +110,8 @@ var All = []Doc{
 	{"install.updated", "the name, labels, approval option or component toggles of an install changed; toggles has those that differ", []string{"changed", "toggles", "actor"}, Installs},
 	{"policy.overridden", "an admin let a change pass that policies of the vendor deny", consent, Installs},
 	{"release.created", "an app got a new release", []string{"release_id", "number", "config_id", "made_by"}, Apps},
+	{"release.revoked", "the vendor revoked a release for all customers; runners that have pinned key_id believe it", append(slices.Clone(signed), "reason"), Apps},
+	{"release.signed", "the vendor signed a release; runners that have pinned key_id believe it", signed, Apps},
 	{"remediation.helped", "a check became healthy after the runner ran its remediation", remediation, Installs},
 	{"remediation.needs_attention", "no attempt of a remediation helped: a person has to look", remediation, Installs},
 	{"remediation.started", "a runner started the remediation of an unhealthy check by itself", remediation, Installs},

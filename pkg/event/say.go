@@ -31,6 +31,7 @@ type body struct {
 	Trigger      string            `json:"trigger"`
 	Check        string            `json:"check"`
 	Why          string            `json:"why"`
+	Reason       string            `json:"reason"`
 	From         string            `json:"from"`
 	To           string            `json:"to"`
 	Stack        string            `json:"stack"`
@@ -133,7 +134,12 @@ var sayings = map[string]func(deed string, b body, f Facts) string{
 	},
 	"resource":  func(deed string, b body, _ Facts) string { return b.object() + " is " + deed + was(b.From) },
 	"config":    func(_ string, b body, _ Facts) string { return fmt.Sprintf("app synced: config %d", b.Number) },
-	"release":   func(_ string, b body, _ Facts) string { return fmt.Sprintf("release %d made", b.Number) },
+	"release": func(deed string, b body, _ Facts) string {
+		if deed == "created" {
+			deed = "made"
+		}
+		return fmt.Sprintf("release %d %s", b.Number, deed) + because(b.Reason)
+	},
 	"variables": func(_ string, b body, _ Facts) string { return "variables of the app set, version " + b.version() },
 	"alarm":     func(deed string, _ body, _ Facts) string { return "alarm " + deed },
 	"build":     func(deed string, _ body, _ Facts) string { return "build " + deed },

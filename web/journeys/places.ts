@@ -29,6 +29,7 @@ export async function places(): Promise<Place[]> {
     ...["/logs/str_made"].map(at("/logs/$stream")),
     ...["/apps"].map(at("/apps")),
     ...["", ...appTabs.map((t) => `?tab=${t}`)].map((t) => `/apps/probe${t}`).map(at("/apps/$app")),
+    ...["/apps/probe/releases/1"].map(at("/apps/$app/releases/$number")),
     ...["/runners"].map(at("/runners")),
     ...[`/runners/${runner}`].map(at("/runners/$runner")),
     ...["/settings"].map(at("/settings")),

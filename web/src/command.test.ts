@@ -6,8 +6,10 @@ import {
   deployCommand,
   labelsOf,
   memberCommand,
+  revokeCommand,
   rollbackCommand,
   runCommand,
+  signCommand,
   word,
 } from "./command";
 
@@ -25,6 +27,8 @@ test("commands are those of the command line", () => {
     "berth installs create acme --app hello --customer 'Acme Ltd' --stack kubernetes --input 'greeting=Hi you' --no-provision",
   );
   expect(createCommand({ ...install, name: "", app: "", customer: "" })).toBe("berth installs create NAME --app APP");
+  expect(signCommand("hello@4", "sha256:1")).toBe("berth releases sign hello@4 --key FILE --expect sha256:1");
+  expect(revokeCommand("hello@4", "rel_1")).toBe("berth releases revoke hello@4 --key FILE --reason TEXT --expect rel_1");
   expect(runCommand("acme", "restart", { version: "2" })).toBe("berth actions run acme restart --input version=2");
 });
 

@@ -61,6 +61,13 @@ export const createCommand = ({ name, app, customer, stack, inputs, provision }:
     !provision && "--no-provision",
   );
 
+/** Signs what the page shows and nothing else: the digest of its manifest is part of the command. */
+export const signCommand = (release: string, manifest?: string): string =>
+  line("berth releases sign", word(release), "--key FILE", manifest && `--expect ${word(manifest)}`);
+
+export const revokeCommand = (release: string, id: string): string =>
+  line("berth releases revoke", word(release), "--key FILE", "--reason TEXT", `--expect ${word(id)}`);
+
 export interface MemberWords {
   name: string;
   kind: string;

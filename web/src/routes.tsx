@@ -1,7 +1,7 @@
 // What all pages hang below: the root, and what needs somebody who is known.
 import { Problem } from "@berth/client";
 import type { QueryClient } from "@tanstack/react-query";
-import { createRootRouteWithContext, createRoute, redirect } from "@tanstack/react-router";
+import { createRootRouteWithContext, createRoute, redirect, retainSearchParams } from "@tanstack/react-router";
 import { reading } from "~/api/client";
 import { Frame } from "~/frame/Frame";
 import { NotHere } from "~/frame/NotHere";
@@ -16,6 +16,9 @@ export const root = createRootRouteWithContext<Context>()({ notFoundComponent: N
 export const inside = createRoute({
   getParentRoute: () => root,
   id: "inside",
+  // What is at the side stays there until it is closed.
+  validateSearch: (raw: Record<string, unknown>): { side?: string | undefined } => text(raw, "side"),
+  search: { middlewares: [retainSearchParams(["side"])] },
   beforeLoad: async ({ context, location }) => {
     try {
       return { me: await context.cache.ensureQueryData(reading("/me")) };

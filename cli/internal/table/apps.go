@@ -154,6 +154,17 @@ func buildPolicies(b ctlapi.Build) string {
 	return strings.Join(against, "; ")
 }
 
+// signed says whether the vendor stands by a release.
+func signed(r ctlapi.Release) string {
+	switch {
+	case r.Revoked:
+		return "revoked"
+	case r.Signed:
+		return "yes"
+	}
+	return "no"
+}
+
 // Release shows the releases of an app.
 func Release(now time.Time) output.View[ctlapi.Release] {
 	return output.View[ctlapi.Release]{
@@ -164,6 +175,7 @@ func Release(now time.Time) output.View[ctlapi.Release] {
 			{Head: "NUMBER", Cell: func(r ctlapi.Release) string { return api.Number(&ctlapi.NumberRef{Number: r.Number}) }},
 			{Head: "CONFIG", Cell: func(r ctlapi.Release) string { return api.Number(&r.Config) }},
 			{Head: "MADE BY", Shrinks: true, Cell: func(r ctlapi.Release) string { return string(r.MadeBy) }},
+			{Head: "SIGNED", Cell: signed},
 			{Head: "AGE", Cell: func(r ctlapi.Release) string { return age(now, r.CreatedAt) }},
 			{Head: "COMMIT", Cell: func(r ctlapi.Release) string { return Commit(r.Origin) }},
 			{Head: "MESSAGE", Shrinks: true, Cell: func(r ctlapi.Release) string { return firstWords(api.Value(r.Origin).Message) }},

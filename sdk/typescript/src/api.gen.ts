@@ -6132,6 +6132,10 @@ export interface components {
             origin?: components["schemas"]["Origin"];
             /** @description What the vendor signed against it, the newest first. Left out in lists. */
             revocations?: components["schemas"]["ReleaseRevocation"][];
+            /** @description The vendor revoked it for all customers; `revocations` says why. */
+            revoked: boolean;
+            /** @description The vendor signed it; `statements` says with which key. */
+            signed: boolean;
             /** @description What the vendor signed of it, the newest first. Left out in lists. */
             statements?: components["schemas"]["ReleaseStatement"][];
             /**

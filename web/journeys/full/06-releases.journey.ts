@@ -1,7 +1,9 @@
 // New releases, the way back, and builds.
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { api, close } from "../browser";
+import { api, axe, berth, close } from "../browser";
 import { approveEach, deploy, head, ofInstall, ready, turnPage, watch, well } from "./life";
 
 afterAll(close);
@@ -110,4 +112,35 @@ test("a config is released by a button, which makes nothing when its release is 
   await page.getByRole("region", { name: "Releases" }).getByText(`r${release.number}`, { exact: true }).waitFor();
   expect((await api<{ release: { number: number } }>("GET", "/apps/hello")).release.number).toBe(release.number);
   await well(seen);
+});
+
+test("a release is signed, and revoked, by the commands of its page, which says so at once", async () => {
+  await ready("acme");
+  const { release } = await api<{ release: { number: number } }>("GET", "/apps/hello");
+  const list = await watch("/apps/hello?tab=releases");
+  await list.page.getByRole("link", { name: `r${release.number}`, exact: true }).click();
+  const { page } = list;
+  await head(page).getByText("not signed", { exact: true }).waitFor();
+  const key = join(await mkdtemp(join(tmpdir(), "vendor-")), "vendor.key");
+  await berth("releases", "keygen", key);
+  // What the page says is typed as it is, but for the file of the key and the reason.
+  const type = async (button: string) => {
+    await page.getByRole("button", { name: button }).click();
+    const dialog = page.getByRole("dialog");
+    const line = await dialog.locator("code").innerText();
+    await axe(page);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    const words = line.split(" ").map((w) => (w === "FILE" ? key : w === "TEXT" ? "it loses data" : w));
+    await berth(...words.slice(1));
+  };
+  await type("Sign…");
+  await head(page).getByText("signed", { exact: true }).waitFor();
+  await page.getByRole("region", { name: "Signatures" }).getByText("Runners verify signatures").waitFor();
+  await type("Revoke…");
+  await head(page).getByText("revoked", { exact: true }).waitFor();
+  await page.getByRole("status").getByText("it loses data").waitFor();
+  await axe(page);
+  await page.goBack();
+  await page.getByRole("region", { name: "Releases" }).getByText("revoked", { exact: true }).first().waitFor();
+  await well(list);
 });

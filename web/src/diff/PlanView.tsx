@@ -10,6 +10,7 @@ import { needsLines, type PlanNode, type PlanObject, type Row, rowsOf, textOf } 
 import type { Line } from "./lines";
 import { type Risk, titles } from "./risk";
 import { own } from "~/own";
+import { signs } from "./signs";
 
 interface PlanViewProps {
   objects: readonly PlanObject[];
@@ -191,16 +192,6 @@ function Group({ row, onTurn }: { row: Extract<Row, { is: "group" }>; onTurn: ()
     </h2>
   );
 }
-
-const signs: Record<string, [sign: string, colour: string]> = {
-  create: ["+", "text-good"],
-  delete: ["−", "text-bad"],
-  destroy: ["−", "text-bad"],
-  forget: ["−", "text-bad"],
-  replace: ["±", "text-bad"],
-  update: ["~", "text-warn"],
-  run: ["▸", "text-link"],
-};
 
 interface ObjectRowProps {
   row: Extract<Row, { is: "object" }>;

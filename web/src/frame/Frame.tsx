@@ -1,7 +1,7 @@
 // What is around every page: navigation, where one is, the search, and how the stream
 // of events stands.
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet, useRouter } from "@tanstack/react-router";
+import { Link, Outlet, useRouter, useSearch } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useCallback, useEffect, useState } from "react";
 import { reading } from "~/api/client";
 import { Live } from "~/live/Live";
@@ -10,10 +10,12 @@ import { Crumbs } from "./Crumbs";
 import { Icon, type IconName } from "./Icon";
 import { LiveMark } from "./LiveMark";
 import { useShortcuts } from "./shortcuts";
+import { kept } from "./kept";
 import { warm } from "./warm";
 
 const Palette = lazy(() => import("./Palette"));
 const Keys = lazy(() => import("./Keys"));
+const Side = lazy(() => import("./Side"));
 
 const places: { to: "/" | "/installs" | "/apps" | "/runners" | "/settings"; icon: IconName; name: string; keys: string }[] = [
   { to: "/", icon: "inbox", name: "Inbox", keys: "g i" },
@@ -25,6 +27,7 @@ const places: { to: "/" | "/installs" | "/apps" | "/runners" | "/settings"; icon
 
 export function Frame() {
   const router = useRouter();
+  const side = kept(useSearch({ from: "/inside" }).side);
   const [asks, setAsks] = useState<"palette" | "keys">();
   const loggedOut = useCallback(() => {
     void router.navigate({ to: "/login", search: { to: router.state.location.href }, reloadDocument: true });
@@ -81,6 +84,14 @@ export function Frame() {
             <Outlet />
           </main>
         </div>
+        <Suspense>
+          {side && (
+            <Side
+              kept={side}
+              onClose={() => void router.navigate({ to: ".", search: (now) => ({ ...now, side: undefined }), resetScroll: false })}
+            />
+          )}
+        </Suspense>
       </div>
       <Suspense>
         {asks === "palette" && <Palette onClose={() => setAsks(undefined)} />}

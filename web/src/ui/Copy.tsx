@@ -30,11 +30,11 @@ export function Copy({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** The command that does what a button does. */
-export function Command({ children }: { children: string }) {
+/** The command that does what a button does; whole on several lines where it is what one came for. */
+export function Command({ children, wrap = false }: { children: string; wrap?: boolean }) {
   return (
     <span className="inline-flex max-w-full min-w-0 items-center gap-1 rounded-md bg-raised pl-2 font-mono text-xs text-dim">
-      <code className="min-w-0 truncate">
+      <code className={`min-w-0 ${wrap ? "py-1 break-words whitespace-pre-wrap" : "truncate"}`}>
         <Theirs>{children}</Theirs>
       </code>
       <Copy text={children} label={`Copy the command: ${children}`} />

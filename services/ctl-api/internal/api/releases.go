@@ -138,7 +138,7 @@ func releaseView(r ctldb.ShowReleasesRow) apigen.Release {
 		ID: r.Release.ID, App: ref(r.Release.AppID, r.AppName), Number: int(r.Release.Number),
 		Config: apigen.NumberRef{ID: r.Release.ConfigID, Number: int(r.ConfigNumber)}, MadeBy: apigen.ReleaseMadeBy(r.Release.MadeBy),
 		Digest: r.Release.Digest, SyncedBy: r.SyncedBy, SyncedAt: r.SyncedAt, CreatedAt: r.Release.CreatedAt,
-		Origin: originView(r),
+		Origin: originView(r), Signed: r.Signed, Revoked: r.Revoked,
 	}
 }
 

@@ -83,6 +83,10 @@ func TestReleaseRevocations(t *testing.T) {
 	if got := woken() - before; got != 1 {
 		t.Errorf("the install was woken %d times, want once", got)
 	}
+	told := d.count(`select count(*) from event_outbox where kind = 'release.revoked' and body @> jsonb_build_object('release_id', $1::text, 'number', 1, 'key_id', $2::text, 'reason', 'it loses data')`, release.ID, by.Key.ID)
+	if told != 1 {
+		t.Errorf("it was told %d times, want once", told)
+	}
 	shown := c.release("hello@1").Revocations
 	if len(shown) != 1 || shown[0].KeyID != by.Key.ID || shown[0].Reason != "it loses data" || shown[0].AddedBy == "" || !shown[0].IssuedAt.Equal(at) {
 		t.Errorf("revocations: %+v", shown)

@@ -92,6 +92,9 @@ func TestReleaseStatements(t *testing.T) {
 	for range 2 { // the first adds it, the second finds it
 		add(signed(func(*offer.Statement) {}), map[bool]int{true: http.StatusCreated, false: http.StatusOK}[len(show().Statements) == 0])
 	}
+	if told := d.count(`select count(*) from event_outbox where kind = 'release.signed' and app_id = $1 and body @> '{"number": 1}'`, got.JSON200.App.ID); told != 1 {
+		t.Errorf("it was told %d times, want once", told)
+	}
 	shown := show().Statements
 	if len(shown) != 1 || !shown[0].Matches || shown[0].KeyID != by.Key.ID || shown[0].AddedBy == "" || !shown[0].ExpiresAt.Equal(at.Add(time.Hour)) {
 		t.Errorf("statements: %+v", shown)

@@ -299,7 +299,9 @@ func (q *Queries) ShowReleaseItems(ctx context.Context, releaseID string) ([]Sho
 const showReleases = `-- name: ShowReleases :many
 
 SELECT r.id, r.org_id, r.app_id, r.number, r.config_id, r.made_by, r.digest, r.created_at, a.name AS app_name, c.number AS config_number, c.created_by AS synced_by, c.created_at AS synced_at,
-       c.message, c.git_commit, c.git_author, c.git_modified
+       c.message, c.git_commit, c.git_author, c.git_modified,
+       EXISTS (SELECT FROM release_statements s WHERE s.org_id = r.org_id AND s.release_id = r.id) AS signed,
+       EXISTS (SELECT FROM release_revocations v WHERE v.org_id = r.org_id AND v.release_id = r.id) AS revoked
 FROM releases r
 JOIN apps a ON a.org_id = r.org_id AND a.id = r.app_id
 JOIN configs c ON c.org_id = r.org_id AND c.id = r.config_id
@@ -330,6 +332,8 @@ type ShowReleasesRow struct {
 	GitCommit    string
 	GitAuthor    string
 	GitModified  bool
+	Signed       bool
+	Revoked      bool
 }
 
 // Releases: a config and the exact build of each component.
@@ -368,6 +372,8 @@ func (q *Queries) ShowReleases(ctx context.Context, arg ShowReleasesParams) ([]S
 			&i.GitCommit,
 			&i.GitAuthor,
 			&i.GitModified,
+			&i.Signed,
+			&i.Revoked,
 		); err != nil {
 			return nil, err
 		}

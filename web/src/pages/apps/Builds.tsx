@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { usePages } from "~/api/all";
 import type { Answer as Got } from "~/api/client";
 import { word } from "~/command";
+import { AtSide } from "~/frame/AtSide";
 import { Answer, Empty } from "~/ui/Answer";
 import { Command, Id } from "~/ui/Copy";
 import { More } from "~/ui/More";
@@ -58,8 +59,11 @@ function Log({ streams }: { streams: readonly string[] }) {
   const last = streams.at(-1);
   if (!last) return null;
   return (
-    <Link to="/logs/$stream" params={{ stream: last }} className="text-link underline">
-      Log
-    </Link>
+    <span className="inline-flex gap-3">
+      <Link to="/logs/$stream" params={{ stream: last }} className="text-link underline">
+        Log
+      </Link>
+      <AtSide is="log" id={last} />
+    </span>
   );
 }

@@ -51,13 +51,20 @@ export function Releases({ app }: AppTabProps) {
   );
 }
 
-const made: Record<Release["made_by"], string> = { sync: "synced", rebuild: "built again", promotion: "chosen builds" };
+/** How a release came to be. */
+export const made: Record<Release["made_by"], string> = { sync: "synced", rebuild: "built again", promotion: "chosen builds" };
 
 function Line({ release: r, before, installs }: { release: Release; before: Release | undefined; installs: readonly string[] }) {
   const shown = installs.slice(0, 6);
   return (
     <li className="grid grid-cols-[3rem_1fr] items-start gap-x-4 gap-y-1 border-b border-line px-2 py-2.5 hover:bg-hover sm:grid-cols-[3rem_3fr_2fr_5.5rem_6.5rem]">
-      <span className="font-semibold tabular-nums">r{r.number}</span>
+      <Link
+        to="/apps/$app/releases/$number"
+        params={{ app: r.app.name, number: String(r.number) }}
+        className="font-semibold tabular-nums hover:underline"
+      >
+        r{r.number}
+      </Link>
       <span className="min-w-0">
         <span className="block font-medium break-words">
           {r.origin?.message?.split("\n")[0] ?? <span className="text-dim">{made[r.made_by]}, no note</span>}
@@ -69,6 +76,7 @@ function Line({ release: r, before, installs }: { release: Release; before: Rele
           {r.origin?.author && <span>{r.origin.author}</span>}
           {r.origin?.commit && <Id keep={8}>{r.origin.commit}</Id>}
           {r.origin?.modified && <span className="text-warn">with changes in no commit</span>}
+          {r.revoked ? <State state="revoked" tone="bad" /> : r.signed && <span>signed</span>}
         </span>
       </span>
       <span className="col-start-2 min-w-0 text-dim sm:col-start-auto">

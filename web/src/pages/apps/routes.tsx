@@ -23,4 +23,17 @@ const app = createRoute({
   component: lazyRouteComponent(() => import("./App"), "App"),
 });
 
-export const appsRoutes = [apps, app] as const;
+const release = createRoute({
+  getParentRoute: () => inside,
+  path: "/apps/$app/releases/$number",
+  beforeLoad: ({ params }) => ({
+    crumbs: [
+      { name: "Apps", href: "/apps" },
+      { name: params.app, href: `/apps/${encodeURIComponent(params.app)}` },
+      { name: `r${params.number}`, href: `/apps/${encodeURIComponent(params.app)}/releases/${encodeURIComponent(params.number)}` },
+    ],
+  }),
+  component: lazyRouteComponent(() => import("./Release"), "Release"),
+});
+
+export const appsRoutes = [apps, app, release] as const;

@@ -6,6 +6,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { type Answer as Got, reading } from "~/api/client";
 import { objectsOf } from "~/diff/flatten";
 import { PlanView } from "~/diff/PlanView";
+import { AtSide } from "~/frame/AtSide";
 import { Answer, Skeleton, Trouble } from "~/ui/Answer";
 import { Id } from "~/ui/Copy";
 import { Failure } from "~/ui/Failure";
@@ -18,6 +19,7 @@ import { Decide } from "./Decide";
 import { Decisions } from "./Decisions";
 import { remember } from "./joint";
 import { decidable } from "./standing";
+import { Tally } from "./Tally";
 import { written } from "~/diff/visible";
 
 export type Change = Got<"/changes/{change}">;
@@ -93,6 +95,7 @@ function Review({ change }: { change: Change }) {
             effect <Id>{change.effect_digest}</Id>
           </span>
         )}
+        <AtSide is="change" id={change.id} />
       </header>
 
       {change.error && <Failed change={change} />}
@@ -146,29 +149,6 @@ function Review({ change }: { change: Change }) {
         onTake={take}
       />
     </>
-  );
-}
-
-/** What it does, counted, each with its colour and sign. */
-function Tally({ change }: { change: Change }) {
-  const plan = change.plan;
-  if (!plan) return null;
-  const parts = [
-    ["delete", plan.delete, "text-bad"],
-    ["replace", plan.replace, "text-bad"],
-    ["create", plan.create, "text-good"],
-    ["update", plan.update, "text-warn"],
-  ] as const;
-  const some = parts.filter(([, n]) => n > 0);
-  if (some.length === 0) return <span className="text-dim">{plan.no_change ? "no change" : wordOf(change.kind)}</span>;
-  return (
-    <span className="flex flex-wrap gap-x-3 font-medium tabular-nums">
-      {some.map(([verb, n, colour]) => (
-        <span key={verb} className={colour}>
-          {verb} {n.toLocaleString("en")}
-        </span>
-      ))}
-    </span>
   );
 }
 

@@ -32,15 +32,24 @@ export function ChangeSide({ change }: { change: Change }) {
         <span className="ml-auto truncate text-dim">{summary(change)}</span>
       </button>
       <div className={open ? "" : "max-lg:hidden"}>
-        <Approvals change={change} />
-        <Why change={change} />
-        <Rollback change={change} />
-        <Footprint change={change} />
-        <Policies change={change} />
-        <Before change={change} />
-        <Effect change={change} />
+        <About change={change} />
       </div>
     </aside>
+  );
+}
+
+/** All that is said of a change, but for what it does. */
+export function About({ change }: { change: Change }) {
+  return (
+    <>
+      <Approvals change={change} />
+      <Why change={change} />
+      <Rollback change={change} />
+      <Footprint change={change} />
+      <Policies change={change} />
+      <Before change={change} />
+      <Effect change={change} />
+    </>
   );
 }
 
@@ -152,8 +161,21 @@ function Why({ change }: { change: Change }) {
         {step && <Fact name="Step">{step.reason}</Fact>}
         {change.release && (
           <Fact name="Release">
-            r{change.release.number}
-            {release.data && <span className="text-dim"> of {release.data.app.name}</span>}
+            {release.data ? (
+              <>
+                <Link
+                  to="/apps/$app/releases/$number"
+                  params={{ app: release.data.app.name, number: String(change.release.number) }}
+                  className="text-link hover:underline"
+                >
+                  r{change.release.number}
+                </Link>
+                <span className="text-dim"> of {release.data.app.name}</span>
+                {release.data.revoked && <span className="text-bad"> · revoked</span>}
+              </>
+            ) : (
+              `r${change.release.number}`
+            )}
           </Fact>
         )}
         {origin?.message && (

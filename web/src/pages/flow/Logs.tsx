@@ -1,4 +1,5 @@
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { AtSide } from "~/frame/AtSide";
 import { LogView } from "~/logs/LogView";
 import { Command } from "~/ui/Copy";
 
@@ -19,7 +20,12 @@ export function Logs() {
         onLines={(next) => set({ lines: next })}
         find={find}
         onFind={(next) => set({ find: next })}
-        command={<Command>{`berth logs ${stream}`}</Command>}
+        command={
+          <>
+            <AtSide is="log" id={stream} />
+            <Command>{`berth logs ${stream}`}</Command>
+          </>
+        }
       />
     </div>
   );

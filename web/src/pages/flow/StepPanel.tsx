@@ -1,4 +1,5 @@
 // One step: how it stands, who can end its wait, what it did, and its log.
+import { AtSide } from "~/frame/AtSide";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
@@ -242,14 +243,17 @@ export function StepPanel({ workflow, step, steps, why, search, onSearch }: Step
               lines={search.lines}
               onLines={(lines) => onSearch({ step: step.id, log: shown, lines })}
               command={
-                <Link
-                  to="/logs/$stream"
-                  params={{ stream: shown }}
-                  search={search.lines ? { lines: search.lines } : {}}
-                  className="text-link hover:underline"
-                >
-                  On a page of its own
-                </Link>
+                <span className="flex gap-3">
+                  <AtSide is="log" id={shown} />
+                  <Link
+                    to="/logs/$stream"
+                    params={{ stream: shown }}
+                    search={search.lines ? { lines: search.lines } : {}}
+                    className="text-link hover:underline"
+                  >
+                    On a page of its own
+                  </Link>
+                </span>
               }
             />
           </Suspense>

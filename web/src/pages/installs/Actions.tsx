@@ -5,6 +5,7 @@ import { lazy, Suspense, useState } from "react";
 import { usePages } from "~/api/all";
 import { type Answer as Got, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
+import { AtSide } from "~/frame/AtSide";
 import { Answer, Empty } from "~/ui/Answer";
 import { Button } from "~/ui/Button";
 import { Command } from "~/ui/Copy";
@@ -130,9 +131,12 @@ function RunLinks({ run }: { run: ActionRun }) {
         </Link>
       )}
       {run.stream_id && (
-        <Link to="/logs/$stream" params={{ stream: run.stream_id }} className="text-link underline">
-          Log
-        </Link>
+        <>
+          <Link to="/logs/$stream" params={{ stream: run.stream_id }} className="text-link underline">
+            Log
+          </Link>
+          <AtSide is="log" id={run.stream_id} />
+        </>
       )}
     </span>
   );

@@ -59,6 +59,7 @@ export default function Deploy({ status, onClose }: { status: InstallStatus; onC
                 <option key={r.id} value={r.number}>
                   r{r.number}
                   {r.number === install.release?.number ? " (here now)" : ""}
+                  {r.revoked ? " (revoked)" : ""}
                   {r.origin?.message ? ` · ${r.origin.message.split("\n")[0]?.slice(0, 60)}` : ""}
                 </option>
               ))}

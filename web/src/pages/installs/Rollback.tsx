@@ -53,6 +53,7 @@ export default function Rollback({ status, onClose }: { status: InstallStatus; o
                 .map((r) => (
                   <option key={r.id} value={r.number}>
                     r{r.number}
+                    {r.revoked ? " (revoked)" : ""}
                   </option>
                 ))}
             </select>

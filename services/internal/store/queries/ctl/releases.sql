@@ -4,7 +4,9 @@
 -- Releases with the names around them, newest first; a filter that is empty or
 -- 0 lets all pass.
 SELECT sqlc.embed(r), a.name AS app_name, c.number AS config_number, c.created_by AS synced_by, c.created_at AS synced_at,
-       c.message, c.git_commit, c.git_author, c.git_modified
+       c.message, c.git_commit, c.git_author, c.git_modified,
+       EXISTS (SELECT FROM release_statements s WHERE s.org_id = r.org_id AND s.release_id = r.id) AS signed,
+       EXISTS (SELECT FROM release_revocations v WHERE v.org_id = r.org_id AND v.release_id = r.id) AS revoked
 FROM releases r
 JOIN apps a ON a.org_id = r.org_id AND a.id = r.app_id
 JOIN configs c ON c.org_id = r.org_id AND c.id = r.config_id
