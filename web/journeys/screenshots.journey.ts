@@ -1,5 +1,7 @@
-// Takes the pictures of docs/screenshots; only where BERTH_SCREENSHOTS names the folder. The
-// fleet that they show is made by services/e2e (dashboard_fleet_test.go).
+// Takes the pictures of docs/screenshots; only where BERTH_SCREENSHOTS names the folder, of all
+// pages or of those that BERTH_SHOTS names, with spaces between. The fleet that they show is made by services/e2e (dashboard_fleet_test.go).
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, test } from "vitest";
 import type { Page } from "playwright-core";
@@ -41,6 +43,11 @@ async function shots(): Promise<Shot[]> {
   const stream = jobs.find((job) => job.operation === "apply")!.stream_ids[0]!;
   await berth("members", "create", "grace", "--role", "operator");
   await berth("members", "create", "linus", "--role", "viewer");
+  const key = join(await mkdtemp(join(tmpdir(), "vendor-")), "vendor.key");
+  const { release } = await api<{ release: { number: number } }>("GET", "/apps/relay");
+  await berth("releases", "keygen", key);
+  await berth("releases", "sign", `relay@${release.number}`, "--key", key);
+  await berth("releases", "revoke", "relay@1", "--key", key, "--reason", "loses messages that are sent while it starts");
   return [
     { name: "inbox", path: "/", phone: true },
     { name: "installs", path: "/installs", phone: true },
@@ -59,6 +66,10 @@ async function shots(): Promise<Shot[]> {
     { name: "apps", path: "/apps" },
     { name: "app", path: "/apps/relay" },
     { name: "app-releases", path: "/apps/relay?tab=releases" },
+    { name: "release", path: `/apps/relay/releases/${release.number}` },
+    { name: "release-revoked", path: "/apps/relay/releases/1" },
+    { name: "log-at-side", path: `/installs?side=${encodeURIComponent(`log:${stream}`)}` },
+    { name: "change-at-side", path: `/installs/acme?side=${encodeURIComponent(`change:${proposed.change!.id}`)}` },
     { name: "app-builds", path: "/apps/relay?tab=builds" },
     { name: "runners", path: "/runners" },
     { name: "runner", path: `/runners/${runners[0]!.id}` },
@@ -80,7 +91,8 @@ async function shots(): Promise<Shot[]> {
 }
 
 test("each page, light and dark, and the most used on a phone", async () => {
-  const all = await shots();
+  const only = process.env["BERTH_SHOTS"]?.split(" ");
+  const all = (await shots()).filter((s) => !only || only.includes(s.name));
   for (const [look, options] of Object.entries({ light: {}, dark: { dark: true }, phone: { width: 375, height: 812 } })) {
     const { page, context } = await visit("/", options);
     for (const shot of all.filter((s) => look !== "phone" || s.phone)) {

@@ -37,8 +37,12 @@ test("a log stays at the side from page to page, over a reload, until Esc", asyn
 });
 
 test("a change is kept at the side, and reviewed from there, on a phone too", async () => {
-  const { items } = await api<{ items: { id: string; plan?: { no_change: boolean } }[] }>("GET", "/changes?limit=200");
-  const change = items.find((c) => c.plan && !c.plan.no_change)!.id;
+  let change: string | undefined;
+  const ofOne = async () =>
+    (change = (await api<{ items: { id: string; resource?: { name: string } }[] }>("GET", "/changes?limit=200")).items.find(
+      (c) => c.resource?.name === "one",
+    )?.id);
+  await expect.poll(ofOne, { timeout: 60_000 }).toBeTruthy();
   const { page, context, wrong } = await visit(`/changes/${change}`);
   await settled(page);
   await page.getByRole("link", { name: "At the side" }).click();

@@ -103,7 +103,7 @@ function Log({ stream, onClose }: { stream: string; onClose: () => void }) {
           On a page of its own
         </Link>
       </Head>
-      <div className="min-h-0 flex-1">
+      <div className="min-h-0 flex-1 pt-2 pl-3">
         <Suspense>
           <LogView
             stream={stream}

@@ -40,8 +40,8 @@ export function Release() {
             <Head release={release} />
             {release.revocations?.map((r) => (
               <p key={r.digest} role="status" className="mb-4 border-l-2 border-bad bg-bad-ground py-2 pl-3">
-                <b className="font-semibold text-bad">Revoked</b> <Time at={r.issued_at} />: <Theirs>{r.reason}</Theirs>{" "}
-                <span className="text-dim">
+                <b className="font-semibold text-bad">Revoked</b> <Time at={r.issued_at} />: <Theirs>{r.reason}</Theirs>
+                <span className="mt-0.5 block text-dim">
                   Installs whose customer pinned the key plan and run nothing of it any more. Added by <Theirs>{r.added_by}</Theirs>,
                   key{" "}
                 </span>
@@ -88,7 +88,7 @@ function Head({ release: r }: ReleaseProps) {
         <Button refused={no} onClick={() => setAsks("sign")}>
           Sign…
         </Button>
-        <Button look="danger" refused={no} onClick={() => setAsks("revoke")}>
+        <Button look="danger" refused={no ?? (r.revoked ? "it is revoked already" : undefined)} onClick={() => setAsks("revoke")}>
           Revoke…
         </Button>
       </div>
@@ -159,7 +159,15 @@ function Signed({ release: r }: ReleaseProps) {
             id={(s) => s.digest}
             columns={[
               { head: "Key", cell: (s) => <Id>{s.key_id}</Id> },
-              { head: "Signs", cell: (s) => <State {...trust({ statements: [s] }, Date.now())} /> },
+              {
+                head: "Of",
+                cell: (s) =>
+                  s.matches ? (
+                    <State state="this" tone="good" word="these contents" />
+                  ) : (
+                    <State state="other" tone="warn" word="other contents" />
+                  ),
+              },
               { head: "To accept until", cell: (s) => <Time at={s.expires_at} /> },
               { head: "Added", wide: true, cell: (s) => <Time at={s.added_at} /> },
               { head: "By", wide: true, cell: (s) => <Theirs>{s.added_by}</Theirs> },
