@@ -78,6 +78,7 @@ func TestConformanceOfBuilds(t *testing.T) {
 			}
 			conform(t, conformance.Subject{
 				Name: "builds of " + b.name, Command: []string{engine}, NotApplicable: b.notApplicable, BuildSecret: b.secret,
+				Timeout:  busyMachine,
 				NewWorld: func(string) (conformance.World, error) { return buildWorld{job: job, built: built}, nil },
 			}, conformance.Builds())
 		})

@@ -129,6 +129,7 @@ func TestConformance(t *testing.T) {
 			}
 			s := conformance.Subject{
 				Name: name, Command: command, NotApplicable: b.notApplicable, Secret: secretOfTest, SecretOutput: b.secretOutput,
+				Timeout:  busyMachine,
 				NewWorld: func(string) (conformance.World, error) { return b.newWorld(t), nil },
 			}
 			conform(t, s, conformance.Musts())

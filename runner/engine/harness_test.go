@@ -38,6 +38,9 @@ var executable = sync.OnceValues(func() (string, error) {
 
 var buildDir string
 
+// busyMachine is how long a job may take that an idle machine does in seconds.
+const busyMachine = 4 * time.Minute
+
 // atOnce is how many tests run at the same time: they wait for the cluster more
 // than they work. -parallel on the command line wins.
 const atOnce = "8"
@@ -99,7 +102,7 @@ func newJob(t *testing.T, spec jobspec.Spec) *jobDir {
 		spec.Pinned = "sha256:0"
 	}
 	if spec.TimeoutSeconds == 0 {
-		spec.TimeoutSeconds = 240 // for a busy machine
+		spec.TimeoutSeconds = int(busyMachine.Seconds())
 	}
 	j := &jobDir{path: t.TempDir(), spec: spec, env: map[string]string{
 		"PATH":              os.Getenv("PATH"),
