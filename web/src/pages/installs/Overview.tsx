@@ -43,9 +43,9 @@ function Why({ install }: { install: string }) {
     <Section title="Why it is not where it should be" count={items.length} side={<Command>{`berth why ${word(install)}`}</Command>}>
       <Answer of={why} lines={2}>
         {() => (
-          <ul>
+          <ul className="@container">
             {items.map((item, i) => (
-              <li key={i} className="flex flex-wrap items-center gap-x-3 gap-y-0.5 border-b border-line px-2 py-2 lg:flex-nowrap">
+              <li key={i} className="flex flex-wrap items-center gap-x-3 gap-y-0.5 border-b border-line px-2 py-2 @3xl:flex-nowrap">
                 <Glyph tone={whose[item.who] ?? "wait"} />
                 <Theirs className="font-medium whitespace-nowrap">{item.what}</Theirs>
                 <Reason text={item.reason} />
