@@ -19,7 +19,8 @@ var hole = regexp.MustCompile(`\$\{[^}]*\}`)
 
 // partOf are beginnings that a page adds to.
 var partOf = map[string]bool{
-	"berth actions run": true, "berth approve": true, "berth bulk": true, "berth customers create": true, "berth deploy": true, "berth installs create": true, "berth installs provision": true, "berth members create": true, "berth rollback": true,
+	"berth actions run": true, "berth approve": true, "berth bulk": true, "berth customers create": true, "berth deploy": true, "berth installs create": true, "berth installs provision": true, "berth members create": true, "berth releases revoke": true, "berth releases sign": true,
+	"berth rollback": true,
 }
 
 // filled is a command with something in each hole, and in place of what a reader fills in.

@@ -56,6 +56,8 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 	exec(`update apps set variables_version = 1`)
 	exec(`insert into configs (id, org_id, app_id, number, digest, bundle_digest, body, created_by) values ('cfg_1', 'org1', 'app1', 1, 'd', 'd', '{}', 'ada')`)
 	exec(`insert into releases (id, org_id, app_id, number, config_id, made_by, digest) values ('rel_1', 'org1', 'app1', 1, 'cfg_1', 'sync', 'd')`)
+	exec(`insert into release_statements (org_id, release_id, digest, key_id, envelope, expires_at, added_by) values ('org1', 'rel_1', 'd', 'ed25519:1', '{}', now(), 'ci')`)
+	exec(`insert into release_revocations (org_id, release_id, digest, key_id, reason, envelope, issued_at, added_by) values ('org1', 'rel_1', 'd', 'ed25519:1', 'it loses data', '{}', now(), 'ci')`)
 	exec(`insert into install_inputs (org_id, install_id, version, values, created_by) values ('org1', 'ins1', 1, '{"size": 1, "zone": "a"}', 'ada'), ('org1', 'ins1', 2, '{"size": 2, "zone": "a"}', 'ada')`)
 	exec(`update installs set inputs_version = 1 where id = 'ins1'`)
 	exec(`update installs set inputs_version = 2 where id = 'ins1'`)
