@@ -74,15 +74,15 @@ test("a customer is added with labels, by keyboard", async () => {
   await page.getByRole("button", { name: "New customer…" }).first().focus();
   await page.keyboard.press("Enter");
   const form = page.getByRole("dialog");
-  await form.getByLabel(/^Name/).fill("hooli");
+  await form.getByLabel(/^Name/).fill("wonka");
   await form.getByLabel(/^Labels/).fill("gold");
   await form.getByLabel(/^Labels/).press("Enter");
   await form.getByRole("alert").getByText("gold is no label: write key=value").waitFor();
   await form.getByLabel(/^Labels/).fill("tier=gold");
-  await form.getByText("berth customers create hooli --label tier=gold").waitFor();
+  await form.getByText("berth customers create wonka --label tier=gold").waitFor();
   await form.getByLabel(/^Labels/).press("Enter");
   await form.waitFor({ state: "detached" });
-  await page.getByRole("row", { name: /hooli/ }).getByText("tier=gold").waitFor();
+  await page.getByRole("row", { name: /wonka/ }).getByText("tier=gold").waitFor();
   expect(wrong).toEqual([]);
   await context.close();
 });
