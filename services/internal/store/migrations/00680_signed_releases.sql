@@ -1,6 +1,5 @@
 -- +goose Up
--- What a vendor signs of a release is told: who looks at it, and an install that waits for it,
--- asks nobody again.
+-- What a vendor signs of a release is told, so that nobody has to ask again.
 -- +goose StatementBegin
 CREATE FUNCTION berth.release_signed() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = berth, pg_temp AS $$
