@@ -42,10 +42,9 @@ export function Release() {
               <p key={r.digest} role="status" className="mb-4 border-l-2 border-bad bg-bad-ground py-2 pl-3">
                 <b className="font-semibold text-bad">Revoked</b> <Time at={r.issued_at} />: <Theirs>{r.reason}</Theirs>
                 <span className="mt-0.5 block text-dim">
-                  Installs whose customer pinned the key plan and run nothing of it any more. Added by <Theirs>{r.added_by}</Theirs>,
-                  key{" "}
+                  Installs whose customer pinned the key plan and run nothing of it any more. Added by <Theirs>{r.added_by}</Theirs>, key{" "}
+                  <Id>{r.key_id}</Id>
                 </span>
-                <Id>{r.key_id}</Id>
               </p>
             ))}
             <div className="grid gap-x-10 lg:grid-cols-2">

@@ -57,7 +57,7 @@ export const made: Record<Release["made_by"], string> = { sync: "synced", rebuil
 function Line({ release: r, before, installs }: { release: Release; before: Release | undefined; installs: readonly string[] }) {
   const shown = installs.slice(0, 6);
   return (
-    <li className="grid grid-cols-[3rem_1fr] items-start gap-x-4 gap-y-1 border-b border-line px-2 py-2.5 hover:bg-hover sm:grid-cols-[3rem_3fr_2fr_5.5rem_6.5rem]">
+    <li className="grid grid-cols-[3rem_1fr] items-start gap-x-4 gap-y-1 border-b border-line px-2 py-2.5 hover:bg-hover sm:grid-cols-[3rem_3fr_2fr_5.5rem_8rem]">
       <Link
         to="/apps/$app/releases/$number"
         params={{ app: r.app.name, number: String(r.number) }}
