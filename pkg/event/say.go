@@ -132,8 +132,8 @@ var sayings = map[string]func(deed string, b body, f Facts) string{
 		}
 		return b.object() + " no longer drifts"
 	},
-	"resource":  func(deed string, b body, _ Facts) string { return b.object() + " is " + deed + was(b.From) },
-	"config":    func(_ string, b body, _ Facts) string { return fmt.Sprintf("app synced: config %d", b.Number) },
+	"resource": func(deed string, b body, _ Facts) string { return b.object() + " is " + deed + was(b.From) },
+	"config":   func(_ string, b body, _ Facts) string { return fmt.Sprintf("app synced: config %d", b.Number) },
 	"release": func(deed string, b body, _ Facts) string {
 		if deed == "created" {
 			deed = "made"
