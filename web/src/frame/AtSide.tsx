@@ -1,9 +1,8 @@
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import { keep, type Kept } from "./kept";
 
 /** Opens a log or a change at the side, where it stays while one goes elsewhere. */
-export function AtSide({ children = "At the side", ...what }: Kept & { children?: ReactNode }) {
+export function AtSide(what: Kept) {
   return (
     <Link
       to="."
@@ -12,7 +11,19 @@ export function AtSide({ children = "At the side", ...what }: Kept & { children?
       title={`Keep this ${what.is} at the side while you go elsewhere`}
       className="text-link hover:underline"
     >
-      {children}
+      At the side
     </Link>
+  );
+}
+
+/** The way to a log: on its page, or at the side of this one. */
+export function LogLinks({ stream }: { stream: string }) {
+  return (
+    <span className="inline-flex gap-3">
+      <Link to="/logs/$stream" params={{ stream }} className="text-link hover:underline">
+        Log
+      </Link>
+      <AtSide is="log" id={stream} />
+    </span>
   );
 }

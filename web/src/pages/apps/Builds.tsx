@@ -1,8 +1,7 @@
-import { Link } from "@tanstack/react-router";
 import { usePages } from "~/api/all";
 import type { Answer as Got } from "~/api/client";
 import { word } from "~/command";
-import { AtSide } from "~/frame/AtSide";
+import { LogLinks } from "~/frame/AtSide";
 import { Answer, Empty } from "~/ui/Answer";
 import { Command, Id } from "~/ui/Copy";
 import { More } from "~/ui/More";
@@ -58,12 +57,5 @@ export function Builds({ app }: AppTabProps) {
 function Log({ streams }: { streams: readonly string[] }) {
   const last = streams.at(-1);
   if (!last) return null;
-  return (
-    <span className="inline-flex gap-3">
-      <Link to="/logs/$stream" params={{ stream: last }} className="text-link underline">
-        Log
-      </Link>
-      <AtSide is="log" id={last} />
-    </span>
-  );
+  return <LogLinks stream={last} />;
 }

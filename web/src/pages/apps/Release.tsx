@@ -211,8 +211,6 @@ function Installs({ release: r }: ReleaseProps) {
   );
 }
 
-const kinds: Record<string, string> = { sandbox: "sandbox", component: "component", scripts: "scripts of actions" };
-
 function Contents({ release: r }: ReleaseProps) {
   const items = r.items ?? [];
   const manifest = r.manifest?.items ?? [];
@@ -228,7 +226,7 @@ function Contents({ release: r }: ReleaseProps) {
             id={(i) => `${i.kind} ${i.component}`}
             columns={[
               { head: "Of", cell: (i) => <Theirs className="font-medium">{i.component}</Theirs> },
-              { head: "Is", cell: (i) => kinds[i.kind] ?? i.kind },
+              { head: "Is", cell: (i) => (i.kind === "scripts" ? "scripts of actions" : i.kind) },
               { head: "Type", wide: true, cell: (i) => <span className="text-dim">{i.type.replaceAll("_", " ")}</span> },
               { head: "Artifact", cell: (i) => <Id>{i.artifact.digest}</Id> },
               { head: "Build", wide: true, cell: (i) => <Id>{i.build_id}</Id> },

@@ -5,7 +5,7 @@ import { lazy, Suspense, useState } from "react";
 import { usePages } from "~/api/all";
 import { type Answer as Got, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
-import { AtSide } from "~/frame/AtSide";
+import { LogLinks } from "~/frame/AtSide";
 import { Answer, Empty } from "~/ui/Answer";
 import { Button } from "~/ui/Button";
 import { Command } from "~/ui/Copy";
@@ -130,14 +130,7 @@ function RunLinks({ run }: { run: ActionRun }) {
           Open
         </Link>
       )}
-      {run.stream_id && (
-        <>
-          <Link to="/logs/$stream" params={{ stream: run.stream_id }} className="text-link underline">
-            Log
-          </Link>
-          <AtSide is="log" id={run.stream_id} />
-        </>
-      )}
+      {run.stream_id && <LogLinks stream={run.stream_id} />}
     </span>
   );
 }

@@ -5,7 +5,7 @@ import { lazy, Suspense, useState } from "react";
 import { usePages } from "~/api/all";
 import { berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
-import { AtSide } from "~/frame/AtSide";
+import { LogLinks } from "~/frame/AtSide";
 import { Answer, Empty } from "~/ui/Answer";
 import { Button } from "~/ui/Button";
 import { Command, Id } from "~/ui/Copy";
@@ -178,17 +178,7 @@ function Jobs({ runner }: { runner: string }) {
                 { head: "Took", number: true, cell: (j) => j.started_at && <Took from={j.started_at} to={j.finished_at} /> },
                 {
                   head: "Log",
-                  cell: (j) =>
-                    j.stream_id && (
-                      <span className="inline-flex gap-3">
-                        <Link to="/logs/$stream" params={{ stream: j.stream_id }} className="text-link hover:underline">
-                          log
-                        </Link>
-                        <AtSide is="log" id={j.stream_id}>
-                          at the side
-                        </AtSide>
-                      </span>
-                    ),
+                  cell: (j) => j.stream_id && <LogLinks stream={j.stream_id} />,
                 },
                 {
                   head: "Error",
