@@ -12,6 +12,12 @@ const inert = [
   },
 ];
 
+// Code that is loaded late is waited for while the control plane is away.
+const waited = {
+  selector: "ImportExpression:not(CallExpression[callee.name=/^(late|patient)$/] ImportExpression)",
+  message: "Load code by late() or patient() of src/late.ts.",
+};
+
 export default tseslint.config(
   { ignores: ["dist", "node_modules"] },
   js.configs.recommended,
@@ -28,7 +34,7 @@ export default tseslint.config(
   reactHooks.configs.flat["recommended-latest"],
   {
     rules: {
-      "no-restricted-syntax": ["error", ...inert],
+      "no-restricted-syntax": ["error", ...inert, waited],
       "@typescript-eslint/only-throw-error": "off", // the router's redirects are thrown
       "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: { attributes: false } }],
       "@typescript-eslint/consistent-type-imports": "error",

@@ -23,6 +23,7 @@ export default defineConfig({
     outDir: process.env["BERTH_WEB_OUT"] ?? "dist",
     emptyOutDir: true,
     modulePreload: { polyfill: false },
+    cssCodeSplit: false, // Vite asks for the styles of a piece once only; one whose code came late would be without
     assetsInlineLimit: 0, // data: URLs would need a wider content security policy
     reportCompressedSize: false,
     manifest: true,

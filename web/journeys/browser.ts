@@ -80,7 +80,7 @@ export async function visit(
   page.on("request", (request) => {
     if (!request.url().startsWith(url) && !request.url().startsWith("data:")) wrong.push(`asked ${request.url()}`);
   });
-  onTestFailed(() => picture(page));
+  onTestFailed(() => shown(page));
   if (!stranger && (own || !session)) await logIn(page);
   if (!stranger && !own) session ??= await context.storageState();
   await page.goto(url + "/ui" + path);
@@ -89,10 +89,13 @@ export async function visit(
 
 let pictures = 0;
 
-/** What a page showed when its journey failed. */
-async function picture(page: Page): Promise<void> {
+/** Tells what a page showed when its journey failed. */
+async function shown(page: Page): Promise<void> {
+  if (page.isClosed()) return;
+  const text = await page.locator("body").innerText();
+  console.log(`${page.url()} showed:\n${text.replace(/\n+/g, "\n").slice(0, 2_000)}`);
   const folder = process.env["BERTH_PICTURES"];
-  if (!folder || page.isClosed()) return;
+  if (!folder) return;
   const name = `${expect
     .getState()
     .currentTestName?.replace(/[^a-z0-9]+/gi, "-")

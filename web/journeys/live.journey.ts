@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { close, stage, url, visit } from "./browser";
+import { api, close, settled, stage, url, visit } from "./browser";
 
 afterAll(close);
 
@@ -24,4 +24,31 @@ test("two tabs share one stream, and the second goes on when the first closes", 
   await page.close();
   await expect.poll(() => streams.length).toBe(1);
   await second.getByText("live", { exact: true }).waitFor();
+});
+
+test("code that is asked for while the control plane is away comes when it is back, and the rest of the page stays", async () => {
+  const { page, wrong } = await visit("/nowhere");
+  await page.route(/Canvas-/, (route) => route.abort());
+  await page.goto(`${url}/ui/installs/acme`);
+  await settled(page);
+  await api("PATCH", "/installs/acme", { labels: { seen: "without-its-picture" } });
+  await page.getByText("seen=without-its-picture").waitFor();
+  expect(await page.locator(".react-flow").count()).toBe(0);
+  await page.unroute(/Canvas-/);
+  await page.locator(".react-flow").waitFor();
+  expect(wrong).toEqual([]);
+});
+
+test("a page of an earlier release says so when it needs files that are gone", async () => {
+  const { page } = await visit("/nowhere");
+  await page.route(/Canvas-/, (route) => route.fulfill({ status: 404 }));
+  await page.goto(`${url}/ui/installs/acme`);
+  await page.locator("main").first().waitFor();
+  await page.route(/\/ui\/$/, (route) =>
+    route.fulfill({ contentType: "text/html", body: '<script type="module" src="/ui/assets/index-new.js">' }),
+  );
+  await page.getByText("Berth was upgraded since this page was opened").waitFor();
+  await page.unrouteAll();
+  await page.getByRole("button", { name: "Load the page again" }).click();
+  await page.locator(".react-flow").waitFor();
 });

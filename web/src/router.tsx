@@ -9,19 +9,26 @@ import { runnersRoutes } from "~/pages/runners/routes";
 import { settingsRoutes } from "~/pages/settings/routes";
 import { inside, root, text } from "~/routes";
 import { Skeleton, Trouble } from "~/ui/Answer";
+import { patient } from "~/late";
 
 const login = createRoute({
   getParentRoute: () => root,
   path: "/login",
   validateSearch: (raw: Record<string, unknown>): { to?: string } => text(raw, "to"),
-  component: lazyRouteComponent(() => import("~/pages/login/Login"), "Login"),
+  component: lazyRouteComponent(
+    patient(() => import("~/pages/login/Login")),
+    "Login",
+  ),
 });
 
 const inbox = createRoute({
   getParentRoute: () => inside,
   path: "/",
   beforeLoad: () => ({ crumbs: [{ name: "Inbox", href: "/" }] }),
-  component: lazyRouteComponent(() => import("~/pages/inbox/Inbox"), "Inbox"),
+  component: lazyRouteComponent(
+    patient(() => import("~/pages/inbox/Inbox")),
+    "Inbox",
+  ),
 });
 
 const routes = root.addChildren([

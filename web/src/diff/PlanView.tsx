@@ -11,6 +11,7 @@ import type { Line } from "./lines";
 import { type Risk, titles } from "./risk";
 import { own } from "~/own";
 import { signs } from "./signs";
+import { patient } from "~/late";
 
 interface PlanViewProps {
   objects: readonly PlanObject[];
@@ -429,7 +430,7 @@ function useLines(objects: readonly PlanObject[]) {
     enabled: needed,
     staleTime: Infinity,
     queryFn: async () => {
-      const { lineDiff } = await import("./lines");
+      const { lineDiff } = await patient(() => import("./lines"))();
       const known = new Map<string, Line[]>();
       return (before: string, after: string) => {
         const key = `${before.length} ${before}${after}`;

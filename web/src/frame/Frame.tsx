@@ -2,7 +2,7 @@
 // of events stands.
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useRouter, useSearch } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useCallback, useEffect, useState } from "react";
+import { type ReactNode, Suspense, useCallback, useEffect, useState } from "react";
 import { reading } from "~/api/client";
 import { Live } from "~/live/Live";
 import { Account } from "./Account";
@@ -12,10 +12,11 @@ import { LiveMark } from "./LiveMark";
 import { useShortcuts } from "./shortcuts";
 import { kept } from "./kept";
 import { warm } from "./warm";
+import { late } from "~/late";
 
-const Palette = lazy(() => import("./Palette"));
-const Keys = lazy(() => import("./Keys"));
-const Side = lazy(() => import("./Side"));
+const Palette = late(() => import("./Palette"));
+const Keys = late(() => import("./Keys"));
+const Side = late(() => import("./Side"));
 
 const places: { to: "/" | "/installs" | "/apps" | "/runners" | "/settings"; icon: IconName; name: string; keys: string }[] = [
   { to: "/", icon: "inbox", name: "Inbox", keys: "g i" },

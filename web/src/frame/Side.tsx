@@ -1,7 +1,7 @@
 // What stays at the side while the page changes: a log, or what a change does. The URL has it.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type KeyboardEvent, lazy, type PointerEvent, type ReactNode, Suspense, useEffect, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, type ReactNode, Suspense, useEffect, useState } from "react";
 import { reading } from "~/api/client";
 import { Answer } from "~/ui/Answer";
 import { Button } from "~/ui/Button";
@@ -9,9 +9,10 @@ import { Command } from "~/ui/Copy";
 import { Theirs } from "~/ui/Theirs";
 import { useShortcuts } from "./shortcuts";
 import { type Kept, widthOf } from "./kept";
+import { late } from "~/late";
 
-const LogView = lazy(() => import("~/logs/LogView").then((m) => ({ default: m.LogView })));
-const ChangeBrief = lazy(() => import("~/pages/flow/ChangeBrief"));
+const LogView = late(() => import("~/logs/LogView"));
+const ChangeBrief = late(() => import("~/pages/flow/ChangeBrief"));
 
 const stored = "berth.side";
 const step = 32; // px that a key moves the edge

@@ -1,10 +1,11 @@
 // A graph with the list that says the same.
-import { lazy, type ReactNode, Suspense, useMemo } from "react";
+import { type ReactNode, Suspense, useMemo } from "react";
 import { type Graph, type GraphNode, type Look, mostDrawn, needsOf } from "./shape";
 import { NodeList } from "./NodeList";
 import { Theirs } from "~/ui/Theirs";
+import { late } from "~/late";
 
-const Canvas = lazy(() => import("./Canvas"));
+const Canvas = late(() => import("./Canvas"));
 
 /** A wider drawing has the width of the page, with the list below; in pixels. */
 const widestNextToList = 680;

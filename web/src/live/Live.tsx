@@ -1,9 +1,9 @@
 // Joins the stream of events to the cache: what an event makes old is read again.
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
-import type { Key } from "~/api/client";
-import { affects, type OrgEvent } from "./affects";
+import type { OrgEvent } from "./affects";
 import { Pace } from "./pace";
+import { Refresh } from "./refresh";
 import { follow, type Standing } from "./stream";
 
 const Context = createContext<Standing>({ is: "connecting" });
@@ -33,10 +33,11 @@ export function Live({ children, onLoggedOut }: { children: ReactNode; onLoggedO
   useEffect(() => {
     const end = new AbortController();
     let waiting: OrgEvent[] = [];
-    const refresh = new Pace(() => {
+    const refresh = new Refresh(cache);
+    const pace = new Pace(() => {
       const events = waiting;
       waiting = [];
-      void cache.invalidateQueries({ predicate: ({ queryKey }) => events.some((e) => affects(e, queryKey as unknown as Key)) });
+      refresh.events(events);
     });
     let cut = false;
     follow(
@@ -44,14 +45,13 @@ export function Live({ children, onLoggedOut }: { children: ReactNode; onLoggedO
         events: (events) => {
           listeners.forEach((tell) => tell(events));
           waiting.push(...events);
-          refresh.ask();
+          pace.ask();
         },
-        lost: () => void cache.invalidateQueries(),
+        lost: () => refresh.all(),
         standing: (next) => {
           setStanding(next);
           if (next.is === "logged_out") onLoggedOut();
-          // What was asked while the stream was cut may have failed for the same reason.
-          if (next.is === "live" && cut) void cache.invalidateQueries({ predicate: (q) => q.state.status === "error" });
+          if (next.is === "live" && cut) refresh.back();
           cut = next.is === "stale";
         },
       },
@@ -59,7 +59,8 @@ export function Live({ children, onLoggedOut }: { children: ReactNode; onLoggedO
     );
     return () => {
       end.abort();
-      refresh.stop();
+      pace.stop();
+      refresh.end();
     };
   }, [cache, onLoggedOut]);
   return <Context value={standing}>{children}</Context>;

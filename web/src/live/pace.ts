@@ -31,10 +31,10 @@ export class Pace {
     this.timer ??= setTimeout(
       () => {
         this.timer = undefined;
-        this.done = [...this.done, Date.now()].slice(-kept);
+        this.done = [...this.done, performance.now()].slice(-kept);
         this.act();
       },
-      waitOf(this.done, Date.now()),
+      waitOf(this.done, performance.now()),
     );
   }
 

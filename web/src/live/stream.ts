@@ -70,7 +70,7 @@ export function follow(handlers: Handlers, signal: AbortSignal): void {
     let told = 0;
     const tell = () => {
       if (pending.length === 0) return;
-      told = Date.now();
+      told = performance.now();
       const events = pending;
       pending = [];
       handlers.events(events);
@@ -89,7 +89,7 @@ export function follow(handlers: Handlers, signal: AbortSignal): void {
         position: (at) => (position = Math.max(position ?? 0, at)),
         event: (event) => {
           position = event.seq;
-          if (pending.length === 0) setTimeout(tell, Math.max(0, told + gather - Date.now()));
+          if (pending.length === 0) setTimeout(tell, Math.max(0, told + gather - performance.now()));
           pending.push(event);
         },
       });

@@ -32,7 +32,7 @@ interface LogViewProps {
 /** Beyond so many lines, errors are looked for when somebody asks. */
 const marksUnasked = 200_000;
 
-export function LogView(props: LogViewProps) {
+export default function LogView(props: LogViewProps) {
   return <View key={props.stream} {...props} />;
 }
 

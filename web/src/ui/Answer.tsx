@@ -1,6 +1,7 @@
 // What stands where an answer is not there yet, is empty, or did not come.
 import { Problem } from "@berth/client";
 import { type ReactNode, useEffect, useState } from "react";
+import { NotLoaded } from "~/late";
 import { Button } from "./Button";
 import { Copy } from "./Copy";
 import { Theirs } from "./Theirs";
@@ -54,7 +55,11 @@ export function Trouble({ error, retry }: { error: unknown; retry?: () => void }
         </p>
       ))}
       <p className="flex items-center gap-2">
-        {retry && <Button onClick={retry}>Try again</Button>}
+        {error instanceof NotLoaded ? (
+          <Button onClick={() => location.reload()}>Load the page again</Button>
+        ) : (
+          retry && <Button onClick={retry}>Try again</Button>
+        )}
         {problem?.requestId && (
           <span className="inline-flex items-center font-mono text-xs text-dim">
             <Theirs>{problem.requestId}</Theirs>

@@ -2,7 +2,7 @@
 import { ok } from "@berth/client";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useRouteContext, useSearch } from "@tanstack/react-router";
-import { type ComponentType, lazy, Suspense, useState } from "react";
+import { type ComponentType, Suspense, useState } from "react";
 import { type Answer as Got, berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { word } from "~/command";
@@ -23,8 +23,9 @@ import { Variables } from "./Variables";
 import { Theirs } from "~/ui/Theirs";
 import { written } from "~/diff/visible";
 import { own } from "~/own";
+import { late } from "~/late";
 
-const Confirm = lazy(() => import("~/ui/Confirm"));
+const Confirm = late(() => import("~/ui/Confirm"));
 
 export interface AppTabProps {
   app: Got<"/apps/{app}">;

@@ -1,7 +1,7 @@
 // One release: what is in it, what the vendor signed of it, and who runs it.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams, useRouteContext } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { type Answer as Got, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { revokeCommand, signCommand, word } from "~/command";
@@ -19,8 +19,9 @@ import { Time } from "~/ui/Time";
 import { useSpreads } from "./Apps";
 import { made } from "./Releases";
 import { trust } from "./trust";
+import { late } from "~/late";
 
-const ByCommand = lazy(() => import("./ByCommand"));
+const ByCommand = late(() => import("./ByCommand"));
 
 type One = Got<"/releases/{release}">;
 

@@ -1,12 +1,16 @@
 // What is shipped.
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { inside, text } from "~/routes";
+import { patient } from "~/late";
 
 const apps = createRoute({
   getParentRoute: () => inside,
   path: "/apps",
   beforeLoad: () => ({ crumbs: [{ name: "Apps", href: "/apps" }] }),
-  component: lazyRouteComponent(() => import("./Apps"), "Apps"),
+  component: lazyRouteComponent(
+    patient(() => import("./Apps")),
+    "Apps",
+  ),
 });
 
 const app = createRoute({
@@ -20,7 +24,10 @@ const app = createRoute({
       { name: params.app, href: `/apps/${encodeURIComponent(params.app)}` },
     ],
   }),
-  component: lazyRouteComponent(() => import("./App"), "App"),
+  component: lazyRouteComponent(
+    patient(() => import("./App")),
+    "App",
+  ),
 });
 
 const release = createRoute({
@@ -33,7 +40,10 @@ const release = createRoute({
       { name: `r${params.number}`, href: `/apps/${encodeURIComponent(params.app)}/releases/${encodeURIComponent(params.number)}` },
     ],
   }),
-  component: lazyRouteComponent(() => import("./Release"), "Release"),
+  component: lazyRouteComponent(
+    patient(() => import("./Release")),
+    "Release",
+  ),
 });
 
 export const appsRoutes = [apps, app, release] as const;

@@ -2,7 +2,7 @@
 import { Problem } from "@berth/client";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { berth, reading } from "~/api/client";
 import { useShortcuts } from "~/frame/shortcuts";
 import { Button } from "~/ui/Button";
@@ -13,8 +13,9 @@ import { Says } from "./Decisions";
 import type { Decidable } from "./standing";
 import { useReadAgain } from "./useReadAgain";
 import { readingRights, useWhyNot } from "./WorkflowActions";
+import { late } from "~/late";
 
-const Confirm = lazy(() => import("./ConfirmDecision"));
+const Confirm = late(() => import("./ConfirmDecision"));
 
 export type Then = "fail" | "skip" | "skip_dependents";
 /** Other changes that the same answer is for. */

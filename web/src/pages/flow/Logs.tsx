@@ -1,6 +1,6 @@
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { AtSide } from "~/frame/AtSide";
-import { LogView } from "~/logs/LogView";
+import LogView from "~/logs/LogView";
 import { Command } from "~/ui/Copy";
 
 /** A log on a page of its own. */

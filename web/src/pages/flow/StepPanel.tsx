@@ -2,7 +2,7 @@
 import { AtSide } from "~/frame/AtSide";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { berth, type Answer as Got, reading } from "~/api/client";
 import { Button } from "~/ui/Button";
 import { Command } from "~/ui/Copy";
@@ -16,9 +16,10 @@ import { Visible } from "~/ui/Visible";
 import { neededBy } from "./path";
 import type { Step, Workflow, WorkflowSearch } from "./Workflow";
 import { type Act, useWhyNot } from "./WorkflowActions";
+import { late } from "~/late";
 
-const ConfirmAct = lazy(() => import("./ConfirmAct"));
-const LogView = lazy(() => import("~/logs/LogView").then((m) => ({ default: m.LogView })));
+const ConfirmAct = late(() => import("./ConfirmAct"));
+const LogView = late(() => import("~/logs/LogView"));
 
 interface StepPanelProps {
   workflow: Workflow;

@@ -1,13 +1,14 @@
 // What can be done with a whole workflow.
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { Button } from "~/ui/Button";
 import type { ActProps } from "./ConfirmAct";
 import type { Workflow } from "./Workflow";
+import { late } from "~/late";
 
-const ConfirmAct = lazy(() => import("./ConfirmAct"));
+const ConfirmAct = late(() => import("./ConfirmAct"));
 
 export type Act = Omit<ActProps, "onClose">;
 

@@ -2,6 +2,7 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { reading } from "~/api/client";
 import { inside, text } from "~/routes";
+import { patient } from "~/late";
 
 const workflow = createRoute({
   getParentRoute: () => inside,
@@ -17,7 +18,10 @@ const workflow = createRoute({
       ],
     };
   },
-  component: lazyRouteComponent(() => import("./Workflow"), "Workflow"),
+  component: lazyRouteComponent(
+    patient(() => import("./Workflow")),
+    "Workflow",
+  ),
 });
 
 const change = createRoute({
@@ -40,7 +44,10 @@ const change = createRoute({
       ],
     };
   },
-  component: lazyRouteComponent(() => import("./Change"), "Change"),
+  component: lazyRouteComponent(
+    patient(() => import("./Change")),
+    "Change",
+  ),
 });
 
 const logs = createRoute({
@@ -53,7 +60,10 @@ const logs = createRoute({
       { name: "Logs", href: `/logs/${params.stream}` },
     ],
   }),
-  component: lazyRouteComponent(() => import("./Logs"), "Logs"),
+  component: lazyRouteComponent(
+    patient(() => import("./Logs")),
+    "Logs",
+  ),
 });
 
 export const flowRoutes = [workflow, change, logs] as const;

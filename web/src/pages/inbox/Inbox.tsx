@@ -1,7 +1,7 @@
 // What waits for me, and what is wrong.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useRouteContext, useRouter } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, Suspense, useState } from "react";
 import { type Answer as Got, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { useShortcuts } from "~/frame/shortcuts";
@@ -17,8 +17,9 @@ import { Theirs } from "~/ui/Theirs";
 
 import { untilTold } from "./untold";
 import { about, type Alert, says, shows } from "./alerts";
+import { late } from "~/late";
 
-const Acknowledge = lazy(() => import("./Acknowledge"));
+const Acknowledge = late(() => import("./Acknowledge"));
 
 type Change = Got<"/changes">["items"][number];
 

@@ -1,7 +1,7 @@
 // What can be run in an install, and what ran.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useRouteContext } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { usePages } from "~/api/all";
 import { type Answer as Got, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
@@ -17,8 +17,9 @@ import { Time, Took } from "~/ui/Time";
 import { word } from "~/command";
 import type { TabProps } from "./Install";
 import { Theirs } from "~/ui/Theirs";
+import { late } from "~/late";
 
-const Run = lazy(() => import("./Run"));
+const Run = late(() => import("./Run"));
 
 export type Action = Got<"/installs/{install}/actions">["items"][number];
 type ActionRun = Got<"/action-runs">["items"][number];

@@ -1,7 +1,7 @@
 // The fleet: each install with its components, and what can be done with many at once.
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useRouter, useSearch } from "@tanstack/react-router";
-import { createContext, lazy, type MouseEvent, Suspense, useCallback, useContext, useDeferredValue, useMemo, useState } from "react";
+import { createContext, type MouseEvent, Suspense, useCallback, useContext, useDeferredValue, useMemo, useState } from "react";
 import { berth } from "~/api/client";
 import { useShortcuts } from "~/frame/shortcuts";
 import { Answer, Empty } from "~/ui/Answer";
@@ -20,8 +20,9 @@ import { type Fleet as Known, useFleet } from "./useFleet";
 import { Views } from "./Views";
 import { Week } from "./Week";
 import { Theirs } from "~/ui/Theirs";
+import { late } from "~/late";
 
-const Bulk = lazy(() => import("./Bulk"));
+const Bulk = late(() => import("./Bulk"));
 
 const field = "h-8 min-w-0 flex-1 sm:flex-none rounded-md border border-line-strong bg-ground px-2";
 

@@ -1,7 +1,7 @@
 // One install: how it is, why, what happened, and what can be done.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useLocation, useNavigate, useParams, useRouteContext, useRouter, useSearch } from "@tanstack/react-router";
-import { type ComponentType, lazy, Suspense } from "react";
+import { type ComponentType, Suspense } from "react";
 import { berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { Answer, Empty, Skeleton } from "~/ui/Answer";
@@ -25,10 +25,11 @@ import { Timeline } from "./Timeline";
 import { Theirs } from "~/ui/Theirs";
 import { written } from "~/diff/visible";
 import { own } from "~/own";
+import { late } from "~/late";
 
-const Deploy = lazy(() => import("./Deploy"));
-const Rollback = lazy(() => import("./Rollback"));
-const Pause = lazy(() => import("./Pause"));
+const Deploy = late(() => import("./Deploy"));
+const Rollback = late(() => import("./Rollback"));
+const Pause = late(() => import("./Pause"));
 
 export interface TabProps {
   status: InstallStatus;

@@ -1,15 +1,16 @@
 import { ok } from "@berth/client";
 import { useQuery } from "@tanstack/react-query";
 import { useRouteContext, useRouter } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { type Answer as Got, berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { createCommand } from "~/command";
 import { Answer } from "~/ui/Answer";
 import { Button } from "~/ui/Button";
 import { Field, field } from "~/ui/Field";
+import { late } from "~/late";
 
-const Confirm = lazy(() => import("~/ui/Confirm"));
+const Confirm = late(() => import("~/ui/Confirm"));
 
 type App = Got<"/apps">["items"][number];
 

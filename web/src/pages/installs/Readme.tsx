@@ -2,7 +2,7 @@
 import { Problem } from "@berth/client";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 import { type Answer as Got, reading } from "~/api/client";
 import { Answer, Empty, Skeleton } from "~/ui/Answer";
 import { Command } from "~/ui/Copy";
@@ -13,8 +13,9 @@ import { standing } from "./Cell";
 import { word } from "~/command";
 import type { TabProps } from "./Install";
 import { Theirs } from "~/ui/Theirs";
+import { late } from "~/late";
 
-const Html = lazy(() => import("~/ui/Html"));
+const Html = late(() => import("~/ui/Html"));
 
 type Widget = Got<"/installs/{install}/readme">["widgets"][number];
 

@@ -1,6 +1,7 @@
 // The fleet, and one install.
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { inside, text } from "~/routes";
+import { patient } from "~/late";
 
 const fleet = createRoute({
   getParentRoute: () => inside,
@@ -8,7 +9,10 @@ const fleet = createRoute({
   validateSearch: (raw: Record<string, unknown>): { q?: string; group?: string; sort?: string; swap?: string } =>
     text(raw, "q", "group", "sort", "swap"),
   beforeLoad: () => ({ crumbs: [{ name: "Installs", href: "/installs" }] }),
-  component: lazyRouteComponent(() => import("./Fleet"), "Fleet"),
+  component: lazyRouteComponent(
+    patient(() => import("./Fleet")),
+    "Fleet",
+  ),
 });
 
 const install = createRoute({
@@ -22,7 +26,10 @@ const install = createRoute({
       { name: params.install, href: `/installs/${encodeURIComponent(params.install)}` },
     ],
   }),
-  component: lazyRouteComponent(() => import("./Install"), "Install"),
+  component: lazyRouteComponent(
+    patient(() => import("./Install")),
+    "Install",
+  ),
 });
 
 export const installsRoutes = [fleet, install] as const;

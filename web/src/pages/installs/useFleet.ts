@@ -1,7 +1,8 @@
 // Reads the whole fleet once, and then only the installs that events are about.
+import { ok } from "@berth/client";
 import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
-import { berth, reading } from "~/api/client";
+import { berth } from "~/api/client";
 import type { OrgEvent } from "~/live/affects";
 import { useEvents } from "~/live/Live";
 import { Pace } from "~/live/pace";
@@ -12,8 +13,9 @@ type Statuses = ReadonlyMap<string, InstallStatus>;
 type Cells = ReadonlyMap<string, ReadonlyMap<string, Cell>>;
 
 // Keys that no event makes old: what is read here is kept fresh below.
-const statusKey = ["fleet", "status"] as const;
-const cellsKey = ["fleet", "cells"] as const;
+const fleetKey = ["fleet"] as const;
+const statusKey = [...fleetKey, "status"] as const;
+const cellsKey = [...fleetKey, "cells"] as const;
 
 /** From so many installs on, the list is read again instead of each. */
 const many = 25;
@@ -36,14 +38,24 @@ export function useFleet(): Fleet {
   const waiting = useRef(new Set<string>());
   const pace = useRef<Pace>(undefined);
   useEffect(() => {
+    let reads = false; // one at a time: an older answer never covers a newer one
     const made = new Pace(() => {
+      if (reads || cache.isFetching({ queryKey: fleetKey }) > 0) return; // its answer may be of before the events: these wait for it
       const ids = [...waiting.current];
       waiting.current.clear();
-      void readAgain(cache, ids);
+      reads = true;
+      void readAgain(cache, ids).finally(() => {
+        reads = false;
+        if (waiting.current.size > 0) made.ask();
+      });
     });
     pace.current = made;
     return () => made.stop();
   }, [cache]);
+  const reading = status.isFetching || cells.isFetching;
+  useEffect(() => {
+    if (!reading && waiting.current.size > 0) pace.current?.ask();
+  }, [reading]);
   useEvents((events) => {
     for (const id of events.flatMap(concerns)) waiting.current.add(id);
     if (waiting.current.size > 0) pace.current?.ask();
@@ -54,7 +66,7 @@ export function useFleet(): Fleet {
     cells: cells.data ?? none,
     filling: cells.isFetching,
     error: status.error ?? cells.error,
-    refetch: () => void cache.invalidateQueries({ queryKey: ["fleet"] }),
+    refetch: () => void cache.invalidateQueries({ queryKey: fleetKey }),
   };
 }
 
@@ -98,7 +110,9 @@ async function readAgain(cache: QueryClient, ids: string[]): Promise<void> {
     await cache.invalidateQueries({ queryKey: statusKey });
   } else {
     try {
-      const fresh = await Promise.all(installs.map((id) => cache.fetchQuery({ ...statusOf(id), staleTime: 0 })));
+      const fresh = await Promise.all(
+        installs.map((install) => ok(berth.GET("/installs/{install}/status", { params: { path: { install } } }))),
+      );
       cache.setQueryData<Statuses>(statusKey, (old) => old && new Map([...old, ...fresh.map((s) => [s.install.id, s] as const)]));
     } catch {
       await cache.invalidateQueries({ queryKey: statusKey }); // one is gone
@@ -120,5 +134,3 @@ async function readAgain(cache: QueryClient, ids: string[]): Promise<void> {
   );
   cache.setQueryData<Cells>(cellsKey, (old) => old && new Map([...old, ...found]));
 }
-
-const statusOf = (install: string) => reading("/installs/{install}/status", { path: { install } });

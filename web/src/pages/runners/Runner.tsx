@@ -1,7 +1,7 @@
 // One runner: is it there, what does it do now, what has the customer said?
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams, useRouteContext } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { usePages } from "~/api/all";
 import { berth, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
@@ -18,8 +18,9 @@ import { Table } from "~/ui/Table";
 import { Time, Took } from "~/ui/Time";
 import { type Runner as One, standing } from "./Runners";
 import { written } from "~/diff/visible";
+import { late } from "~/late";
 
-const Confirm = lazy(() => import("~/ui/Confirm"));
+const Confirm = late(() => import("~/ui/Confirm"));
 
 export function Runner() {
   const { runner } = useParams({ from: "/inside/runners/$runner" });

@@ -1,12 +1,16 @@
 // Who carries it out.
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { inside } from "~/routes";
+import { patient } from "~/late";
 
 const runners = createRoute({
   getParentRoute: () => inside,
   path: "/runners",
   beforeLoad: () => ({ crumbs: [{ name: "Runners", href: "/runners" }] }),
-  component: lazyRouteComponent(() => import("./Runners"), "Runners"),
+  component: lazyRouteComponent(
+    patient(() => import("./Runners")),
+    "Runners",
+  ),
 });
 
 const runner = createRoute({
@@ -18,7 +22,10 @@ const runner = createRoute({
       { name: params.runner, href: `/runners/${params.runner}` },
     ],
   }),
-  component: lazyRouteComponent(() => import("./Runner"), "Runner"),
+  component: lazyRouteComponent(
+    patient(() => import("./Runner")),
+    "Runner",
+  ),
 });
 
 export const runnersRoutes = [runners, runner] as const;

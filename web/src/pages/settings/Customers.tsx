@@ -1,5 +1,5 @@
 import { Link, useRouteContext } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { usePages } from "~/api/all";
 import { whyNot } from "~/api/may";
 import { Answer, Empty } from "~/ui/Answer";
@@ -10,8 +10,9 @@ import { Name } from "~/ui/Name";
 import { Section } from "~/ui/Section";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
+import { late } from "~/late";
 
-const NewCustomer = lazy(() => import("./NewCustomer"));
+const NewCustomer = late(() => import("./NewCustomer"));
 
 export function Customers() {
   const { me } = useRouteContext({ from: "/inside" });

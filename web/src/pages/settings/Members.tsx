@@ -1,5 +1,5 @@
 import { useRouteContext } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { usePages } from "~/api/all";
 import { type Answer as Got, berth } from "~/api/client";
 import { whyNot } from "~/api/may";
@@ -11,9 +11,10 @@ import { Section } from "~/ui/Section";
 import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import { useAct } from "~/ui/useAct";
+import { late } from "~/late";
 
-const Confirm = lazy(() => import("~/ui/Confirm"));
-const NewMember = lazy(() => import("./NewMember"));
+const Confirm = late(() => import("~/ui/Confirm"));
+const NewMember = late(() => import("./NewMember"));
 
 type Member = Got<"/members">["items"][number];
 

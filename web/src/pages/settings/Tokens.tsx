@@ -1,5 +1,5 @@
 import { useRouteContext } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { usePages } from "~/api/all";
 import { type Answer as Got, berth } from "~/api/client";
 import { Answer, Empty } from "~/ui/Answer";
@@ -12,8 +12,9 @@ import { Table } from "~/ui/Table";
 import { Time } from "~/ui/Time";
 import { useAct } from "~/ui/useAct";
 import { Theirs } from "~/ui/Theirs";
+import { late } from "~/late";
 
-const Confirm = lazy(() => import("~/ui/Confirm"));
+const Confirm = late(() => import("~/ui/Confirm"));
 
 type Token = Got<"/tokens">["items"][number];
 

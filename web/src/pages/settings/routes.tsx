@@ -1,6 +1,7 @@
 // Who may do what, and who is told.
 import { createRoute, lazyRouteComponent, redirect } from "@tanstack/react-router";
 import { inside, text } from "~/routes";
+import { patient } from "~/late";
 
 const settings = createRoute({
   getParentRoute: () => inside,
@@ -20,7 +21,10 @@ const section = createRoute({
       { name: params.section, href: `/settings/${params.section}` },
     ],
   }),
-  component: lazyRouteComponent(() => import("./Settings"), "Settings"),
+  component: lazyRouteComponent(
+    patient(() => import("./Settings")),
+    "Settings",
+  ),
 });
 
 export const settingsRoutes = [settings, section] as const;
