@@ -4490,7 +4490,7 @@ type FetchedFile struct {
 type FieldChange struct {
 	After string `json:"after,omitempty"`
 
-	// Before JSON, `(sensitive)` or `(known after apply)`.
+	// Before JSON, `(sensitive)`, `(sensitive, digest 0123456789ab)` or `(known after apply)`.
 	Before string `json:"before,omitempty"`
 
 	// Path Example: input
@@ -5741,11 +5741,11 @@ type PlanNode struct {
 	Address string `json:"address,omitempty"`
 	After   string `json:"after,omitempty"`
 
-	// Before Of an attribute: JSON, absent when there was none.
+	// Before Of an attribute: JSON, absent when there was none. Of a hidden one `(sensitive)` or `(sensitive, digest 0123456789ab)`: in the same place of the install, the same value has the same digest.
 	Before   string     `json:"before,omitempty"`
 	Children []PlanNode `json:"children,omitempty"`
 
-	// Hidden Its values are not shown: one of them is sensitive.
+	// Hidden Its values are not shown, only their digests where the runner gives them: one of them is sensitive.
 	Hidden          bool         `json:"hidden,omitempty"`
 	Kind            PlanNodeKind `json:"kind"`
 	KnownAfterApply bool         `json:"known_after_apply,omitempty"`

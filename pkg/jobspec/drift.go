@@ -52,10 +52,6 @@ type DriftLook struct {
 	// NoValues leaves values out of what is found. The agent sets it in job.json where
 	// it does not know which of them are secret.
 	NoValues bool `json:"no_values,omitempty"`
-	// Key makes the digests by which a changed value of a Secret is told from another.
-	// The agent sets it in job.json, whatever an order says, and it does not leave the
-	// runner: who has it can try values.
-	Key []byte `json:"key,omitempty"`
 }
 
 // StateMark tells a state from all others without telling what is in it.

@@ -273,8 +273,8 @@ type ObjectChange struct {
 	Reason  string        `json:"reason,omitempty"`
 }
 
-// FieldChange is one field of it. Before and After are JSON, "(sensitive)" or
-// "(known after apply)".
+// FieldChange is one field of it. Before and After are JSON, what stands for a sensitive
+// value (IsSensitive), or "(known after apply)".
 type FieldChange struct {
 	Path   string `json:"path"`
 	Before string `json:"before,omitempty"`

@@ -58,6 +58,9 @@ type Spec struct {
 	// Fence is the one that an apply was granted. The agent sets it in job.json;
 	// it is 0 in plans, and in what the control plane writes.
 	Fence int64 `json:"fence,omitempty"`
+	// DigestKey makes the digests of sensitive values in what plans and looks for drift
+	// show. The agent sets it in job.json, whatever an order says.
+	DigestKey DigestKey `json:"digest_key,omitempty"`
 	// Exactly one is set, by Kind: a part of Work, Action, Release, SecretSync or
 	// RunnerUpdate. A rehearsal has Rehearsal as well as the module in Work.
 	Work

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,11 +106,18 @@ func TestDriftOfModuleBySchedule(t *testing.T) {
 		cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+config)
 		r.run(cmd)
 	}
+	chosen := jobspec.DigestKey("a key that the control plane chose")
 	c := newChangeOn(t, r, start, func(s *jobspec.Spec) {
 		s.Resource.Kind, s.Resource.Name = jobspec.ResourceSandbox, "sandbox"
+		s.DigestKey = chosen
 		s.Artifact = &jobspec.Artifact{Repository: s.Artifact.Repository, Digest: packed.Digest.String()}
 		s.TerraformModule = &jobspec.TerraformModule{Vars: map[string]any{"password": "{{ .nuon.inputs.inputs.secret }}"}}
 	})
+	i := slices.IndexFunc(c.plan.Summary.Objects[0].Fields, func(f jobspec.FieldChange) bool { return f.Path == "secret" })
+	shown := c.plan.Summary.Objects[0].Fields[i].After
+	if digest, hidden := jobspec.IsSensitive(shown); !hidden || digest == "" || shown == chosen.Show([]byte(`"correct-horse-battery"`), "world_file.motd", "secret") {
+		t.Errorf("the plan shows the secret as %q: it has a digest, and nobody else the key", shown)
+	}
 	mark := c.applied()
 	var version int64
 	look := func(drift jobspec.DriftLook) time.Time {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // TestMainJob is the way of an app from its folder to a healthy install, and
@@ -51,6 +52,27 @@ func TestMainJob(t *testing.T) {
 		}
 		if three["secret"] != "(sealed)" {
 			t.Errorf("the API shows the sensitive output as %v", three["secret"])
+		}
+	})
+
+	t.Run("plans show sensitive values by digests, which differ from place to place", func(t *testing.T) {
+		digests := map[string]string{}
+		for _, c := range in.changes("applied") {
+			var tree ctlapi.PlanTree
+			s.get("/changes/"+c.ID+"/plan/tree", &tree)
+			for _, o := range tree.Outputs {
+				if o.Name != "secret" {
+					continue
+				}
+				digest, hidden := jobspec.IsSensitive(o.After)
+				if !o.Hidden || !hidden || digest == "" || digests[digest] != "" {
+					t.Errorf("the plan of %s shows its secret as %q; another is the same: %q", c.Resource.Name, o.After, digests[digest])
+				}
+				digests[digest] = c.Resource.Name
+			}
+		}
+		if len(digests) != 3 {
+			t.Errorf("secrets are shown of %v", digests)
 		}
 	})
 

@@ -194,8 +194,8 @@ func inBrackets(text string) string {
 
 // valuesOf says what an attribute was and becomes.
 func valuesOf(n ctlapi.PlanNode) string {
-	if n.Hidden {
-		return "(sensitive)"
+	if n.Hidden && n.Before == n.After { // without digests
+		return n.Before
 	}
 	before, after := visible.Line(n.Before), visible.Line(n.After)
 	if n.KnownAfterApply {

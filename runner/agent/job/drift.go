@@ -2,8 +2,6 @@ package job
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -12,14 +10,6 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/order"
 )
-
-// driftKey is the key of the digests in what a look for drift finds: made of the install's
-// salt, which moves along when another machine takes over, so that a value keeps its digest.
-func driftKey(salt []byte) []byte {
-	mac := hmac.New(sha256.New, salt)
-	mac.Write([]byte("berth drift digests"))
-	return mac.Sum(nil)
-}
 
 // keepWanted keeps what a plan that changes nothing says of its resource: what was
 // deployed, once the control plane calls it live. Nobody can apply it.

@@ -84,9 +84,13 @@ func (j *job) prepare(ctx context.Context) error {
 	spec.Fence = j.order.Fence
 	if spec.Drift != nil {
 		look := *spec.Drift
-		look.NoValues, look.Key = noValues, driftKey(j.deps.Keys.Salt) // whatever the order says
-		j.secrets.add(base64.StdEncoding.EncodeToString(look.Key), "key of digests")
+		look.NoValues = noValues // whatever the order says
 		spec.Drift = &look
+	}
+	spec.DigestKey = nil
+	if showsValues(spec) {
+		spec.DigestKey = digestKey(j.deps.Keys.Salt, *spec.Resource)
+		j.secrets.add(base64.StdEncoding.EncodeToString(spec.DigestKey), "key of digests")
 	}
 	raw, err := json.Marshal(spec)
 	if err != nil {

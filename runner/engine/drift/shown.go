@@ -1,12 +1,10 @@
 package drift
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/redact"
 	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/engine/job"
@@ -20,15 +18,10 @@ type Secrets struct {
 	Known *redact.Set
 	// Hide hides all values: nobody knows which of them are secret.
 	Hide bool
-	// Key makes digests: the same value has the same one, and nobody without the
-	// key can try values. Without one there are none.
-	Key []byte
+	Key  jobspec.DigestKey
 }
 
-const (
-	sensitive = "(sensitive)"
-	hidden    = "(not shown)"
-)
+const hidden = "(not shown)"
 
 // lastApplied holds the whole object once more, written by kubectl apply.
 const lastApplied = "metadata.annotations.kubectl.kubernetes.io/last-applied-configuration"
@@ -53,13 +46,13 @@ func (s Secrets) value(ref kube.Ref, path string, v any) string {
 	}
 	data, err := job.Marshal(v)
 	if err != nil {
-		return sensitive // nothing that came as JSON gets here
+		return jobspec.Sensitive // nothing that came as JSON gets here
 	}
 	if s.Hide {
 		return hidden
 	}
 	if holdsSecret(ref, path) || s.Known != nil && string(s.Known.Bytes(data)) != string(data) {
-		return s.digest(data)
+		return s.Key.Show(data, ref.Address(), path)
 	}
 	return visible.Line(cut(string(data), maxValue))
 }
@@ -70,15 +63,6 @@ func (s Secrets) path(path string) string {
 		path = s.Known.String(path)
 	}
 	return visible.Line(cut(path, maxPath))
-}
-
-func (s Secrets) digest(data []byte) string {
-	if len(s.Key) == 0 {
-		return sensitive
-	}
-	mac := hmac.New(sha256.New, s.Key)
-	mac.Write(data)
-	return "(sensitive, digest " + hex.EncodeToString(mac.Sum(nil)[:6]) + ")"
 }
 
 // Text is text as people may see it where a value stands that is no object's of a cluster.

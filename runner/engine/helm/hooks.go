@@ -50,13 +50,13 @@ func (m mode) events() []release.HookEvent {
 
 // hookChanges tells people which hooks run, in the order in which they do, and
 // what they are.
-func hookChanges(list []hook, m mode) []jobspec.ObjectChange {
+func hookChanges(list []hook, m mode, key jobspec.DigestKey) []jobspec.ObjectChange {
 	var out []jobspec.ObjectChange
 	for _, event := range m.events() {
 		for _, h := range runningAt(list, event) {
 			out = append(out, jobspec.ObjectChange{
 				Address: fmt.Sprintf("%s %s", h.Kind, h.Name), Action: "run", Reason: fmt.Sprintf("%s hook", event),
-				Fields: hookFields(h),
+				Fields: hookFields(h, key),
 			})
 		}
 	}
@@ -193,14 +193,14 @@ func (d *differ) tryHook(ctx context.Context, obj *unstructured.Unstructured, na
 
 // hookFields are the fields of the objects that a hook makes, without the values
 // of Secrets.
-func hookFields(h hook) []jobspec.FieldChange {
+func hookFields(h hook, key jobspec.DigestKey) []jobspec.FieldChange {
 	objects, err := kube.ParseObjects(h.Manifest)
 	if err != nil { // the API server will say so too
 		return []jobspec.FieldChange{{Path: "manifest", After: "(cannot be read)"}}
 	}
 	var fields []jobspec.FieldChange
 	for _, obj := range objects {
-		fields = append(fields, kube.Diff(nil, obj)...)
+		fields = append(fields, kube.Diff(nil, obj, key)...)
 	}
 	return fields
 }

@@ -62,11 +62,11 @@ func (p *planning) write(ctx context.Context) error {
 
 // summary is what people are shown.
 func (p *planning) summary() jobspec.PlanSummary {
-	s := kube.Summarise(p.changes)
+	s := kube.Summarise(p.changes, p.job.Spec.DigestKey)
 	s.NoChange = p.noChange
 	if !p.noChange {
 		s.Objects = append(s.Objects, p.releaseChange())
-		s.Objects = append(s.Objects, hookChanges(p.hooks, p.mode)...)
+		s.Objects = append(s.Objects, hookChanges(p.hooks, p.mode, p.job.Spec.DigestKey)...)
 	}
 	if p.in.Atomic && p.mode == modeUpgrade && !p.noChange {
 		p.notes = append(p.notes, putBackNote(p.live))

@@ -127,15 +127,21 @@ func TestSummariseHidesSecrets(t *testing.T) {
 			{Address: "Secret shop/db", Action: "keep", Reason: "protected"},
 		},
 	}
-	if diff := cmp.Diff(want, kube.Summarise([]kube.Change{change, unchanged, kept})); diff != "" {
+	if diff := cmp.Diff(want, kube.Summarise([]kube.Change{change, unchanged, kept}, nil)); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
-	if s := kube.Summarise([]kube.Change{unchanged, kept}); !s.NoChange {
+	password := kube.Summarise([]kube.Change{change}, jobspec.DigestKey("key")).Objects[0].Fields[0]
+	was, hidden := jobspec.IsSensitive(password.Before)
+	is, alsoHidden := jobspec.IsSensitive(password.After)
+	if !hidden || !alsoHidden || was == "" || is == "" || was == is {
+		t.Errorf("with a key: %+v", password)
+	}
+	if s := kube.Summarise([]kube.Change{unchanged, kept}, nil); !s.NoChange {
 		t.Error("keeping something counts as a change")
 	}
 	// A custom resource may be called Secret too; its fields are no secrets.
 	other := object(t, "{apiVersion: vault.io/v1, kind: Secret, metadata: {name: db}, data: {path: x}}")
-	if got := kube.Diff(nil, other); len(got) != 1 || got[0].After != `"x"` {
+	if got := kube.Diff(nil, other, nil); len(got) != 1 || got[0].After != `"x"` {
 		t.Errorf("fields of a Secret of another group: %v", got)
 	}
 }

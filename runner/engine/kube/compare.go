@@ -136,9 +136,9 @@ func (p Change) fieldsAgainst(now Change) []jobspec.Difference {
 func (p Change) difference(path, want, got string) jobspec.Difference {
 	d := jobspec.Difference{
 		Field: p.Object.String() + ": " + path,
-		Want:  orAbsent(shown(p.Object, path, want)), Got: orAbsent(shown(p.Object, path, got)),
+		Want:  orAbsent(shown(p.Object, path, want, nil)), Got: orAbsent(shown(p.Object, path, got, nil)),
 	}
-	if d.Want == sensitive && d.Got == sensitive {
+	if d.Want == jobspec.Sensitive && d.Got == jobspec.Sensitive {
 		d.Got = "(sensitive, another value)"
 	}
 	return d

@@ -9,10 +9,8 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
-const sensitive = "(sensitive)"
-
-// Diff is Fields for people: values of Secrets are replaced.
-func Diff(before, after *unstructured.Unstructured) []jobspec.FieldChange {
+// Diff is Fields for people: values of Secrets are replaced, by digests when there is a key.
+func Diff(before, after *unstructured.Unstructured, key jobspec.DigestKey) []jobspec.FieldChange {
 	obj := after
 	if obj == nil {
 		obj = before
@@ -20,12 +18,13 @@ func Diff(before, after *unstructured.Unstructured) []jobspec.FieldChange {
 	if obj == nil {
 		return nil
 	}
-	return shownFields(RefOf(obj), Fields(before, after))
+	return shownFields(RefOf(obj), Fields(before, after), key)
 }
 
 // Summarise tells people what changes do, in their order. Values of Secrets are
-// replaced; ActionNone is left out. NoChange holds when nothing is done.
-func Summarise(changes []Change) jobspec.PlanSummary {
+// replaced, by digests when there is a key; ActionNone is left out. NoChange holds when
+// nothing is done.
+func Summarise(changes []Change, key jobspec.DigestKey) jobspec.PlanSummary {
 	s := jobspec.PlanSummary{}
 	for _, c := range changes {
 		switch c.Action {
@@ -43,7 +42,7 @@ func Summarise(changes []Change) jobspec.PlanSummary {
 		}
 		s.Objects = append(s.Objects, jobspec.ObjectChange{
 			Address: c.Object.Address(), Action: string(c.Action),
-			Fields: shownFields(c.Object, c.Fields), Reason: c.reason(),
+			Fields: shownFields(c.Object, c.Fields, key), Reason: c.reason(),
 		})
 	}
 	s.NoChange = s.Create+s.Update+s.Replace+s.Delete == 0
@@ -62,23 +61,23 @@ func (c Change) reason() string {
 	return strings.Join(parts, "; ")
 }
 
-func shownFields(ref Ref, fields []Field) []jobspec.FieldChange {
+func shownFields(ref Ref, fields []Field, key jobspec.DigestKey) []jobspec.FieldChange {
 	var out []jobspec.FieldChange
 	for _, f := range fields {
 		out = append(out, jobspec.FieldChange{
-			Path: f.Path, Before: shown(ref, f.Path, f.Before), After: shown(ref, f.Path, f.After),
+			Path: f.Path, Before: shown(ref, f.Path, f.Before, key), After: shown(ref, f.Path, f.After, key),
 		})
 	}
 	return out
 }
 
 // shown is a value as people may see it.
-func shown(ref Ref, path, value string) string {
+func shown(ref Ref, path, value string, key jobspec.DigestKey) string {
 	switch {
 	case value == "":
 		return ""
 	case secret(ref, path):
-		return sensitive
+		return key.Show([]byte(value), ref.Address(), path)
 	}
 	return value
 }

@@ -71,7 +71,7 @@ func previous(j *job.Job, namespace string) []kube.Change {
 
 // write writes everything that a plan leaves for the agent. known is for its footprint.
 func (w intent) write(j *job.Job, rendered inputs, known footprint.Known) error {
-	summary := kube.Summarise(w.Changes)
+	summary := kube.Summarise(w.Changes, j.Spec.DigestKey)
 	judged, err := kube.Documents(j, w.Changes, w.Objects)
 	return errors.Join(
 		err,

@@ -62,7 +62,7 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 
 // known is what carrying the changes out takes.
 func (m component) known(ctx context.Context, changes []kube.Change) footprint.Known {
-	if kube.Summarise(changes).NoChange {
+	if kube.Summarise(changes, nil).NoChange {
 		return footprint.Known{}
 	}
 	described := map[kube.Ref]bool{}
@@ -110,7 +110,7 @@ func keepsIn(changes []kube.Change, namespace string) bool {
 
 // planned completes the result of a plan. One that changes nothing has outputs.
 func (m component) planned(ctx context.Context, j *job.Job, changes []kube.Change) (jobspec.Result, error) {
-	summary := kube.Summarise(changes)
+	summary := kube.Summarise(changes, nil)
 	for _, o := range summary.Objects {
 		j.Logf("%s %s", o.Action, o.Address)
 	}

@@ -187,7 +187,7 @@ func (w *workspace) shownOutput(name string) string {
 	case !ok:
 		return ""
 	case o.Sensitive:
-		return "(sensitive)"
+		return jobspec.Sensitive
 	}
 	return string(o.Value)
 }
@@ -198,7 +198,7 @@ func showOutput(value any) string {
 	case value == nil || err != nil:
 		return ""
 	case strings.Contains(string(raw), secretMark):
-		return "(sensitive)"
+		return jobspec.Sensitive
 	case strings.Contains(string(raw), unknownValue):
 		return "(known after apply)"
 	}

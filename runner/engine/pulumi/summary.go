@@ -153,7 +153,7 @@ func show(v any) string {
 	case nil, "":
 		return ""
 	case secretValue:
-		return "(sensitive)"
+		return jobspec.Sensitive // the command tells no more of it
 	case unknownValue:
 		return "(known after apply)"
 	}

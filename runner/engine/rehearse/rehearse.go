@@ -116,7 +116,7 @@ var clusterWide = map[string]bool{
 }
 
 // hidden is shown in the place of the values of a Secret.
-const hidden = "(sensitive)"
+const hidden = jobspec.Sensitive
 
 // summarise shows every object, without the values of Secrets.
 func summarise(objects []*unstructured.Unstructured, notes []permissions.Note) (jobspec.PlanSummary, error) {

@@ -49,7 +49,7 @@ func (s *syncing) write(ctx context.Context, changes []kube.Change) error {
 	// What is shown of a Secret stands for it: versions and digests, no values.
 	judged, err := kube.Documents(j, changes, nil)
 	var known footprint.Known
-	if !kube.Summarise(changes).NoChange {
+	if !kube.Summarise(changes, nil).NoChange {
 		needs := kube.NeedsOf(changes, func(kube.Ref) kube.Verbs { return kube.Updates })
 		known.Uses = s.cluster.Uses(ctx, append(needs, kube.RecordsIn(s.inventory.Namespace, "ConfigMap")...))
 	}
@@ -60,7 +60,7 @@ func (s *syncing) write(ctx context.Context, changes []kube.Change) error {
 		documents.LeaveKnown(j, known),
 		job.WriteJSON(j.Out("pinned", pinnedFile), p),
 		job.WriteJSON(j.Out("plan.canonical.json"), intent{Destroy: s.destroy, FieldManager: kube.FieldManager, Targets: targets, Changes: changes}),
-		job.WriteJSON(j.Out("plan.summary.json"), kube.Summarise(changes)),
+		job.WriteJSON(j.Out("plan.summary.json"), kube.Summarise(changes, j.Spec.DigestKey)),
 		job.WriteJSON(j.Out("inputs.json"), map[string]any{"targets": targets}),
 	)
 }

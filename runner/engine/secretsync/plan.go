@@ -43,7 +43,7 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err := s.write(ctx, changes); err != nil {
 		return jobspec.Result{}, err
 	}
-	summary := kube.Summarise(changes)
+	summary := kube.Summarise(changes, nil)
 	for _, o := range summary.Objects {
 		j.Logf("%s %s", o.Action, o.Address)
 	}

@@ -29,7 +29,7 @@ func Operation(objects func(context.Context, *job.Job, *kube.Cluster) (Objects, 
 		if err != nil {
 			return jobspec.Result{}, err
 		}
-		report, err := Look(ctx, c, found, drift.Secrets{Hide: j.Spec.Drift.NoValues, Key: j.Spec.Drift.Key})
+		report, err := Look(ctx, c, found, drift.Secrets{Hide: j.Spec.Drift.NoValues, Key: j.Spec.DigestKey})
 		if err != nil {
 			return jobspec.Result{}, err
 		}

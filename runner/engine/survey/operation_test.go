@@ -30,7 +30,7 @@ func TestValuesOfSecretsStayHere(t *testing.T) {
 		}
 		defer log.Close()
 		j := &job.Job{Stdout: log, Stderr: log}
-		j.Spec.Drift = &jobspec.DriftLook{Change: "chg_1", Key: []byte(key)}
+		j.Spec.Drift, j.Spec.DigestKey = &jobspec.DriftLook{Change: "chg_1"}, []byte(key)
 		result, err := survey.Operation(func(context.Context, *job.Job, *kube.Cluster) (survey.Objects, error) {
 			return survey.Objects{Wanted: wanted}, nil
 		})(kube.Share(t.Context(), c), j)

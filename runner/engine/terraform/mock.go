@@ -305,7 +305,7 @@ func readTest(out []byte, runErr error) (*jobspec.PlanSummary, error) {
 	case plan == nil:
 		return nil, errors.New("terraform test ended without a plan")
 	}
-	s := summarise(plan)
+	s := summarise(plan, nil)
 	s.Text = textOf(s)
 	return &s, nil
 }

@@ -157,7 +157,7 @@ func (w *workspace) show(ctx context.Context, j *job.Job) (*tfjson.Plan, []byte,
 
 // writeSummary writes what people are shown.
 func (w *workspace) writeSummary(ctx context.Context, j *job.Job, plan *tfjson.Plan, shown string) error {
-	summary := summarise(plan)
+	summary := summarise(plan, j.Spec.DigestKey)
 	text, ok := planText(shown)
 	if !ok {
 		var raw strings.Builder

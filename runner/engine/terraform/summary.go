@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	sensitive = "(sensitive)"
-	unknown   = "(known after apply)"
+	unknown = "(known after apply)"
 )
 
 // changes tells whether an apply of the plan would do anything, also to the
@@ -37,9 +36,9 @@ func changes(plan *tfjson.Plan) bool {
 }
 
 // summarise tells people what a plan does. What Terraform knows to be
-// sensitive is masked; the agent's redactor sees the rest. Nothing is cut: what
-// is approved is shown.
-func summarise(plan *tfjson.Plan) jobspec.PlanSummary {
+// sensitive is masked, with a digest when there is a key; the agent's redactor sees the
+// rest. Nothing is cut: what is approved is shown.
+func summarise(plan *tfjson.Plan, key jobspec.DigestKey) jobspec.PlanSummary {
 	s := jobspec.PlanSummary{NoChange: !changes(plan)}
 	for _, r := range plan.ResourceChanges {
 		object := jobspec.ObjectChange{Address: r.Address, Action: action(r), Reason: reason(r)}
@@ -62,13 +61,13 @@ func summarise(plan *tfjson.Plan) jobspec.PlanSummary {
 		if r.DeposedKey != "" {
 			object.Address += " (deposed " + r.DeposedKey + ")"
 		}
-		object.Fields = fields(r.Change)
+		object.Fields = fields(r.Change, differ{key: key, of: r.Address})
 		s.Objects = append(s.Objects, object)
 	}
 	slices.SortStableFunc(s.Objects, func(a, b jobspec.ObjectChange) int { return strings.Compare(a.Address, b.Address) })
 	for _, name := range slices.Sorted(maps.Keys(plan.OutputChanges)) {
 		if c := plan.OutputChanges[name]; !c.Actions.NoOp() {
-			s.Outputs = append(s.Outputs, outputFields(name, c)...)
+			s.Outputs = append(s.Outputs, outputFields(name, c, key)...)
 		}
 	}
 	return s
@@ -76,14 +75,14 @@ func summarise(plan *tfjson.Plan) jobspec.PlanSummary {
 
 // outputFields are the fields of an output that changes. One with nothing in it
 // but null comes or goes as a whole.
-func outputFields(name string, c *tfjson.Change) []jobspec.FieldChange {
+func outputFields(name string, c *tfjson.Change, key jobspec.DigestKey) []jobspec.FieldChange {
 	before, after := side{c.Before, c.BeforeSensitive, nil}, side{c.After, c.AfterSensitive, c.AfterUnknown}
-	d := differ{}
+	d := differ{key: key, of: "output"}
 	d.compare(name, before, after)
 	if len(d.found) > 0 {
 		return d.found
 	}
-	whole := jobspec.FieldChange{Path: name, Before: before.show(), After: after.show()}
+	whole := d.field(name, before, after)
 	if whole.Before == whole.After { // absent and null are the same in JSON
 		whole.After = "null"
 	}
@@ -168,8 +167,7 @@ func replacePaths(c *tfjson.Change) []string {
 	return names
 }
 
-func fields(c *tfjson.Change) []jobspec.FieldChange {
-	d := differ{}
+func fields(c *tfjson.Change, d differ) []jobspec.FieldChange {
 	d.compare("", side{c.Before, c.BeforeSensitive, nil}, side{c.After, c.AfterSensitive, c.AfterUnknown})
 	return d.found
 }
@@ -201,17 +199,21 @@ func (s side) at(key string, index int) side {
 	return side{pick(s.value), pick(s.sensitive), pick(s.unknown)}
 }
 
-func (s side) show() string {
+// show is the value for people. hide says what stands for a sensitive one.
+func (s side) show(hide func(value []byte) string) string {
 	switch {
 	case s.notYet():
 		return unknown
 	case s.absent():
 		return ""
-	case marked(s.sensitive):
-		return sensitive
+	case marked(s.sensitive) && s.anyUnknown():
+		return jobspec.Sensitive // a part of it is not known yet
 	}
 	data, err := job.Marshal(s.known())
-	if err != nil {
+	switch {
+	case marked(s.sensitive):
+		return hide(data)
+	case err != nil:
 		return fmt.Sprintf("(%v)", err)
 	}
 	return string(data)
@@ -276,8 +278,17 @@ func marked(mark any) bool {
 	return false
 }
 
-// differ collects the fields in which two values differ.
-type differ struct{ found []jobspec.FieldChange }
+// differ collects the fields in which two values of a thing differ.
+type differ struct {
+	found []jobspec.FieldChange
+	key   jobspec.DigestKey
+	of    string // the address of the thing
+}
+
+func (d *differ) field(path string, before, after side) jobspec.FieldChange {
+	hide := func(value []byte) string { return d.key.Show(value, d.of, path) }
+	return jobspec.FieldChange{Path: path, Before: before.show(hide), After: after.show(hide)}
+}
 
 func (d *differ) compare(path string, before, after side) {
 	if !before.hidden() && !after.hidden() && !after.notYet() {
@@ -297,7 +308,7 @@ func (d *differ) compare(path string, before, after side) {
 	if reflect.DeepEqual(before.value, after.value) && !after.anyUnknown() && before.hidden() == after.hidden() {
 		return
 	}
-	d.found = append(d.found, jobspec.FieldChange{Path: path, Before: before.show(), After: after.show()})
+	d.found = append(d.found, d.field(path, before, after))
 }
 
 // objectKeys returns the keys of both sides when each is an object or absent,

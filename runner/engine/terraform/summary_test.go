@@ -110,10 +110,64 @@ func TestFieldsOfAChange(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, fields(&tc.change)); diff != "" {
+			if diff := cmp.Diff(tc.want, fields(&tc.change, differ{})); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestDigestsOfSensitiveValues(t *testing.T) {
+	t.Parallel()
+	update := func(address string, before, after object) *tfjson.ResourceChange {
+		hidden := object{"password": true, "login": object{"token": true}}
+		return &tfjson.ResourceChange{Address: address, Change: &tfjson.Change{
+			Actions: tfjson.Actions{tfjson.ActionUpdate}, Before: before, After: after, BeforeSensitive: hidden, AfterSensitive: hidden,
+			AfterUnknown: object{"login": object{"id": after["login"] != nil}},
+		}}
+	}
+	plan := &tfjson.Plan{
+		ResourceChanges: []*tfjson.ResourceChange{
+			update("db.a", object{"password": "old"}, object{"password": "new"}),
+			update("db.b", object{"password": "new"}, object{"password": "old", "login": "all of it"}),
+		},
+		OutputChanges: map[string]*tfjson.Change{
+			"password": {Actions: tfjson.Actions{tfjson.ActionUpdate}, Before: "old", After: "new", BeforeSensitive: true, AfterSensitive: true},
+		},
+	}
+	seen := map[string]string{}
+	note := func(address string, f jobspec.FieldChange) {
+		for side, shown := range map[string]string{"before": f.Before, "after": f.After} {
+			digest, hidden := jobspec.IsSensitive(shown)
+			if !hidden || digest == "" {
+				t.Errorf("%s %s %s is %q", address, f.Path, side, shown)
+			}
+			if other, known := seen[digest]; known {
+				t.Errorf("%s %s %s has the digest of %s", address, f.Path, side, other)
+			}
+			seen[digest] = address + " " + side
+		}
+	}
+	s := summarise(plan, jobspec.DigestKey("key"))
+	for _, o := range s.Objects {
+		for _, f := range o.Fields {
+			if f.Path == "login" {
+				if f.After != jobspec.Sensitive {
+					t.Errorf("what is known in part is %q", f.After)
+				}
+				continue
+			}
+			note(o.Address, f)
+		}
+	}
+	note("output", s.Outputs[0])
+	if len(seen) != 6 {
+		t.Errorf("%d digests: %v", len(seen), seen)
+	}
+	back := &tfjson.Plan{ResourceChanges: []*tfjson.ResourceChange{update("db.a", object{"password": "new"}, object{"password": "old"})}}
+	there, again := s.Objects[0].Fields[0], summarise(back, jobspec.DigestKey("key")).Objects[0].Fields[0]
+	if there.Before != again.After || there.After != again.Before {
+		t.Errorf("there %+v, and back %+v", there, again)
 	}
 }
 
@@ -146,7 +200,7 @@ func TestChangesOfAPlan(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := summarise(tc.plan)
+			s := summarise(tc.plan, nil)
 			got := ""
 			if len(s.Objects) > 0 {
 				got = s.Objects[0].Action
@@ -166,7 +220,7 @@ func TestOutputChangesAreChanges(t *testing.T) {
 		"key":  {Actions: tfjson.Actions{tfjson.ActionCreate}, After: "secret", AfterSensitive: true},
 	}}
 	want := jobspec.PlanSummary{Outputs: []jobspec.FieldChange{{Path: "key", After: "(sensitive)"}, {Path: "url", Before: `"a"`, After: `"b"`}}}
-	if diff := cmp.Diff(want, summarise(plan)); diff != "" {
+	if diff := cmp.Diff(want, summarise(plan, nil)); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
 }
@@ -238,11 +292,11 @@ func TestReasons(t *testing.T) {
 func TestReads(t *testing.T) {
 	t.Parallel()
 	read := &tfjson.ResourceChange{Address: "data.a.b", ActionReason: "read_because_config_unknown", Change: &tfjson.Change{Actions: tfjson.Actions{tfjson.ActionRead}}}
-	if s := summarise(&tfjson.Plan{ResourceChanges: []*tfjson.ResourceChange{read}}); !s.NoChange || len(s.Objects) > 0 {
+	if s := summarise(&tfjson.Plan{ResourceChanges: []*tfjson.ResourceChange{read}}, nil); !s.NoChange || len(s.Objects) > 0 {
 		t.Errorf("a read alone: %+v", s)
 	}
 	create := &tfjson.ResourceChange{Address: "a.c", Change: &tfjson.Change{Actions: tfjson.Actions{tfjson.ActionCreate}}}
-	got := summarise(&tfjson.Plan{ResourceChanges: []*tfjson.ResourceChange{read, create}})
+	got := summarise(&tfjson.Plan{ResourceChanges: []*tfjson.ResourceChange{read, create}}, nil)
 	want := jobspec.PlanSummary{Create: 1, Objects: []jobspec.ObjectChange{
 		{Address: "a.c", Action: "create"}, {Address: "data.a.b", Action: "read", Reason: "read because config unknown"},
 	}}

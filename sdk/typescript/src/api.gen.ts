@@ -4631,7 +4631,7 @@ export interface components {
         };
         FieldChange: {
             after?: string;
-            /** @description JSON, `(sensitive)` or `(known after apply)`. */
+            /** @description JSON, `(sensitive)`, `(sensitive, digest 0123456789ab)` or `(known after apply)`. */
             before?: string;
             /** @example input */
             path: string;
@@ -5762,10 +5762,10 @@ export interface components {
             /** @description Of a resource and a module: as the tool writes it. */
             address?: string;
             after?: string;
-            /** @description Of an attribute: JSON, absent when there was none. */
+            /** @description Of an attribute: JSON, absent when there was none. Of a hidden one `(sensitive)` or `(sensitive, digest 0123456789ab)`: in the same place of the install, the same value has the same digest. */
             before?: string;
             children?: components["schemas"]["PlanNode"][];
-            /** @description Its values are not shown: one of them is sensitive. */
+            /** @description Its values are not shown, only their digests where the runner gives them: one of them is sensitive. */
             hidden?: boolean;
             /** @enum {string} */
             kind: "module" | "resource" | "attribute";

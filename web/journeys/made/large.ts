@@ -135,7 +135,13 @@ export function planOf(change: string, objects: number) {
     action: i % 50 === 0 ? "delete" : i % 33 === 0 ? "replace" : i % 3 ? "update" : "create",
     children: [
       { kind: "attribute", name: "spec.replicas", before: "1", after: "2" },
-      { kind: "attribute", name: "password", hidden: true },
+      {
+        kind: "attribute",
+        name: "password",
+        hidden: true,
+        before: "(sensitive, digest 0123456789ab)",
+        after: "(sensitive, digest 00112233aabb)",
+      },
     ],
   }));
   const counts = { no_change: false, create: 1, update: 1, replace: 1, delete: 1, run: 0, outputs: 0 };

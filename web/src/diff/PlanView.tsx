@@ -6,7 +6,7 @@ import { useShortcuts } from "~/frame/shortcuts";
 import { Button } from "~/ui/Button";
 import { Copy } from "~/ui/Copy";
 import { Visible } from "~/ui/Visible";
-import { needsLines, type PlanNode, type PlanObject, type Row, rowsOf, textOf } from "./flatten";
+import { digestOf, needsLines, type PlanNode, type PlanObject, type Row, rowsOf, textOf } from "./flatten";
 import type { Line } from "./lines";
 import { type Risk, titles } from "./risk";
 import { own } from "~/own";
@@ -325,10 +325,21 @@ function Value({ field, side }: { field: PlanNode; side: "before" | "after" }) {
       {what}
     </span>
   );
-  if (field.hidden) return say("•••", "Sensitive: its value is shown to nobody. The digest of the effect covers it.");
   if (side === "after" && field.known_after_apply) return say(<i>known after the apply</i>);
   const raw = field[side];
   if (raw === undefined || raw === "") return say(<i>none</i>);
+  if (field.hidden) {
+    const digest = digestOf(raw);
+    if (!digest) return say("•••", "Sensitive: its value is shown to nobody. The digest of the effect covers it.");
+    return (
+      <span
+        className={`min-w-0 rounded-md px-1 font-mono text-xs ${ground}`}
+        title="Sensitive: its value is shown to nobody. This digest is the same whenever the value is the same in this place; its key does not leave the runner."
+      >
+        <span className="sr-only">{label}</span>•••<span className="sr-only"> digest</span> {digest}
+      </span>
+    );
+  }
   const text = textOf(raw);
   const cut = !all && text.length > shown;
   return (

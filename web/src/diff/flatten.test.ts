@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { foldLines, hasLines, objectsOf, type PlanNode, type Row, rowsOf, textOf, type View } from "./flatten";
+import { digestOf, foldLines, hasLines, objectsOf, type PlanNode, type Row, rowsOf, textOf, type View } from "./flatten";
 import { lineDiff } from "./lines";
 
 const view: View = {
@@ -115,6 +115,14 @@ test.each<[string, string, string]>([
   ["nothing is nothing", "", ""],
 ])("%s", (_, value, want) => {
   expect(textOf(value)).toBe(want);
+});
+
+test.each([
+  ["(sensitive, digest 0123456789ab)", "0123456789ab"],
+  ["(sensitive)", undefined],
+  ['"(sensitive, digest 0123456789ab)"', undefined],
+])("the digest of %s", (value, want) => {
+  expect(digestOf(value)).toBe(want);
 });
 
 test("a hidden value has no lines", () => {

@@ -193,6 +193,9 @@ export function textOf(value: string): string {
   return value;
 }
 
+/** The digest of a sensitive value, where the runner gives it (jobspec.DigestKey). */
+export const digestOf = (value: string): string | undefined => /^\(sensitive, digest ([0-9a-f]+)\)$/.exec(value)?.[1];
+
 /** Tells whether a field is read line by line. */
 export function hasLines({ hidden, before = "", after = "" }: PlanNode): boolean {
   if (hidden) return false;

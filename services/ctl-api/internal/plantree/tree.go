@@ -24,15 +24,13 @@ const (
 	Attribute Kind = "attribute"
 )
 
-// What engines write in the place of a value.
-const (
-	sensitive = "(sensitive)"
-	unknown   = "(known after apply)"
-)
+// unknown is what engines write in the place of a value that only the apply makes.
+const unknown = "(known after apply)"
 
 // Node is a node of the tree. Type, Action and Reason are those of a resource;
 // Address is as the tool writes it. Before and After are JSON; empty for an
-// absent value, for one that is Hidden and for what is known after the apply.
+// absent value and for what is known after the apply. Of a Hidden one they are what stands
+// for it (jobspec.IsSensitive).
 type Node struct {
 	Kind                                Kind
 	Name, Type, Address, Action, Reason string
@@ -63,8 +61,10 @@ func Attributes(fields []jobspec.FieldChange) []*Node {
 	var out []*Node
 	for _, f := range fields {
 		n := &Node{Kind: Attribute, Name: f.Path, Before: f.Before, After: f.After}
-		if n.Hidden = f.Before == sensitive || f.After == sensitive; n.Hidden {
-			n.Before, n.After = "", ""
+		_, hides := jobspec.IsSensitive(f.Before)
+		_, alsoHides := jobspec.IsSensitive(f.After)
+		if n.Hidden = hides || alsoHides; n.Hidden {
+			n.Before, n.After = hidden(f.Before), hidden(f.After)
 		}
 		if f.After == unknown {
 			n.KnownAfterApply, n.After = true, ""
@@ -75,6 +75,14 @@ func Attributes(fields []jobspec.FieldChange) []*Node {
 		out = append(out, n)
 	}
 	return out
+}
+
+// hidden is what is shown of a value of an attribute that hides one of its two.
+func hidden(value string) string {
+	if _, stands := jobspec.IsSensitive(value); stands || value == "" || value == unknown {
+		return value
+	}
+	return jobspec.Sensitive
 }
 
 // module finds or makes the module below n.

@@ -57,12 +57,17 @@ func TestAttributes(t *testing.T) {
 	got := plantree.Of([]jobspec.ObjectChange{{Address: "a.b", Action: "update", Reason: "tainted", Fields: []jobspec.FieldChange{
 		{Path: "input", Before: `"a"`, After: `"b"`}, {Path: "id", Before: `"x"`, After: "(known after apply)"},
 		{Path: "password", Before: "(sensitive)", After: `"shown by mistake"`}, {Path: "new", After: "1"},
+		{Path: "key", Before: "(sensitive, digest 0123456789ab)", After: "(sensitive, digest 00112233aabb)"},
+		{Path: "token", After: "(sensitive, digest 0123456789ab)"}, {Path: "cert", Before: "(sensitive)", After: "(known after apply)"},
 	}}})
 	want := []*plantree.Node{{Kind: "resource", Type: "a", Name: "b", Address: "a.b", Action: "update", Reason: "tainted", Children: []*plantree.Node{
 		{Kind: "attribute", Name: "input", Before: `"a"`, After: `"b"`},
 		{Kind: "attribute", Name: "id", Before: `"x"`, KnownAfterApply: true},
-		{Kind: "attribute", Name: "password", Hidden: true},
+		{Kind: "attribute", Name: "password", Hidden: true, Before: "(sensitive)", After: "(sensitive)"},
 		{Kind: "attribute", Name: "new", After: "1"},
+		{Kind: "attribute", Name: "key", Hidden: true, Before: "(sensitive, digest 0123456789ab)", After: "(sensitive, digest 00112233aabb)"},
+		{Kind: "attribute", Name: "token", Hidden: true, After: "(sensitive, digest 0123456789ab)"},
+		{Kind: "attribute", Name: "cert", Hidden: true, Before: "(sensitive)", KnownAfterApply: true},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -43,11 +43,11 @@ export function Apps() {
                   ),
                 },
                 { head: "Newest release", cell: (a) => (a.release ? `r${a.release.number}` : <State state="absent" word="none yet" />) },
-                { head: "Installs", number: true, cell: (a) => spreads.get(a.name)?.all ?? "—" },
+                { head: "Installs", number: true, cell: (a) => spreads?.get(a.name)?.all ?? "—" },
                 {
                   head: "On the newest",
                   cell: (a) => {
-                    const s = spreads.get(a.name);
+                    const s = spreads?.get(a.name);
                     if (!s) return "—";
                     return (
                       <Link to="/installs" search={{ q: `app:${a.name}` }} className="hover:underline">
@@ -69,17 +69,15 @@ export function Apps() {
   );
 }
 
-/** On which releases the installs of each app are. */
-export function useSpreads(): ReadonlyMap<string, Spread> {
+/** On which releases the installs of each app are, or of one; undefined until that is read. */
+export function useSpreads(app?: string): ReadonlyMap<string, Spread> | undefined {
   const { data } = useQuery({
-    queryKey: ["/status", { query: { all: true } }],
+    queryKey: ["/status", { query: { app, all: true } }],
     queryFn: async ({ signal }) => {
       const found: Got<"/status">["items"] = [];
-      for await (const status of berth.list("/status", { signal })) found.push(status);
+      for await (const status of berth.list("/status", { query: app === undefined ? {} : { app }, signal })) found.push(status);
       return spread(found);
     },
   });
-  return data ?? none;
+  return data;
 }
-
-const none: ReadonlyMap<string, Spread> = new Map();

@@ -6,7 +6,7 @@ import { type Answer as Got, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { revokeCommand, signCommand, word } from "~/command";
 import { written } from "~/diff/visible";
-import { Answer, Empty } from "~/ui/Answer";
+import { Answer, Empty, Skeleton } from "~/ui/Answer";
 import { Button } from "~/ui/Button";
 import { Command, Id } from "~/ui/Copy";
 import { Facts } from "~/ui/Facts";
@@ -183,20 +183,22 @@ function Signed({ release: r }: ReleaseProps) {
 }
 
 function Installs({ release: r }: ReleaseProps) {
-  const spreads = useSpreads();
-  const names = spreads.get(r.app.name)?.releases.find((s) => s.number === r.number)?.installs ?? [];
+  const spreads = useSpreads(r.app.name);
+  const names = spreads?.get(r.app.name)?.releases.find((s) => s.number === r.number)?.installs ?? [];
   const shown = names.slice(0, 60);
   return (
     <Section
       title="Installs on it"
-      count={names.length}
+      count={spreads && names.length}
       side={
         <Link to="/installs" search={{ q: `app:${r.app.name} release:r${r.number}` }} className="text-link underline">
           In the matrix
         </Link>
       }
     >
-      {names.length === 0 ? (
+      {!spreads ? (
+        <Skeleton lines={1} />
+      ) : names.length === 0 ? (
         <Empty>No install is on it.</Empty>
       ) : (
         <p className="flex flex-wrap gap-x-4 gap-y-1 py-2">
