@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,10 @@ func TestAttackStolenKey(t *testing.T) {
 	}
 	heir := in.newMachine("-heir") // while the surroundings can still be read
 
-	// The thief copies all that the machine has, while it works.
+	// The thief copies all that the machine has, while it runs. A copy from before the chain's
+	// last record would write nothing into its own: such a chain is behind, and says so.
 	thief := in.runnerDir() + "-thief"
-	in.eventually(30*time.Second, "a copy of all", func() error { // a file may go while cp looks at it
+	in.eventually(time.Minute, "a copy of all, with the whole chain", func() error { // a file may go while cp looks at it
 		if err := os.RemoveAll(thief); err != nil {
 			return err
 		}
@@ -39,7 +41,16 @@ func TestAttackStolenKey(t *testing.T) {
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
-		return nil
+		time.Sleep(3 * time.Second) // the last deploy brings settings, which are a record
+		copied, err := os.ReadFile(filepath.Join(thief, "chain.jsonl"))
+		if err != nil {
+			return err
+		}
+		chain, err := os.ReadFile(filepath.Join(in.runnerDir(), "chain.jsonl"))
+		if err == nil && !bytes.Equal(copied, chain) {
+			err = fmt.Errorf("the chain went on after the copy, from %d to %d bytes", len(copied), len(chain))
+		}
+		return err
 	})
 	if err := os.RemoveAll(filepath.Join(thief, "install")); err != nil { // it is the customer's world, the same for both
 		t.Fatal(err)
