@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { api, close, settled, stage, url, visit } from "./browser";
+import { api, close, stage, url, visit } from "./browser";
 
 afterAll(close);
 
@@ -30,7 +30,7 @@ test("code that is asked for while the control plane is away comes when it is ba
   const { page, wrong } = await visit("/nowhere");
   await page.route(/Canvas-/, (route) => route.abort());
   await page.goto(`${url}/ui/installs/acme`);
-  await settled(page);
+  await page.getByRole("list", { name: "Resources of acme" }).waitFor();
   await api("PATCH", "/installs/acme", { labels: { seen: "without-its-picture" } });
   await page.getByText("seen=without-its-picture").waitFor();
   expect(await page.locator(".react-flow").count()).toBe(0);

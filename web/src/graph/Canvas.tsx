@@ -156,6 +156,7 @@ const Box = memo(function Box({ name, at, tone, word, detail, far, chosen, onCho
     <button
       type="button"
       data-box
+      tabIndex={far ? -1 : undefined} // too small to be met by keyboard; the list has them all
       aria-label={far ? nameOf({ name }, { word, detail }) : undefined}
       aria-pressed={chosen}
       title={`${name}: ${word}`}

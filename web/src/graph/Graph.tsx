@@ -29,7 +29,7 @@ export function GraphView({ graph, label, look, chosen, onChoose, detail }: Grap
     <div className={wide ? "" : "flex flex-col gap-x-6 xl:flex-row"}>
       {graph.nodes.length <= mostDrawn && (
         <div className={`hidden min-w-0 sm:block ${wide ? "pb-3" : "flex-[3]"}`}>
-          <Suspense fallback={<div className="h-64" />}>
+          <Suspense fallback={<div role="status" aria-label="Loading" className="h-64" />}>
             <Canvas graph={graph} label={label} look={look} chosen={chosen} onChoose={choose} />
           </Suspense>
         </div>

@@ -1,5 +1,5 @@
 // What is shipped, and how far it got.
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { usePages } from "~/api/all";
 import { type Answer as Got, berth } from "~/api/client";
@@ -17,7 +17,7 @@ type App = Got<"/apps">["items"][number];
 
 export function Apps() {
   const apps = usePages("/apps", { query: { limit: 100 } });
-  const spreads = useSpreads();
+  const spreads = useSpreads().data;
   return (
     <>
       <title>Apps · Berth</title>
@@ -69,9 +69,9 @@ export function Apps() {
   );
 }
 
-/** On which releases the installs of each app are, or of one; undefined until that is read. */
-export function useSpreads(app?: string): ReadonlyMap<string, Spread> | undefined {
-  const { data } = useQuery({
+/** On which releases the installs of each app are, or of one. */
+export function useSpreads(app?: string): UseQueryResult<ReadonlyMap<string, Spread>> {
+  return useQuery({
     queryKey: ["/status", { query: { app, all: true } }],
     queryFn: async ({ signal }) => {
       const found: Got<"/status">["items"] = [];
@@ -79,5 +79,4 @@ export function useSpreads(app?: string): ReadonlyMap<string, Spread> | undefine
       return spread(found);
     },
   });
-  return data;
 }

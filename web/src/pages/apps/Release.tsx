@@ -6,7 +6,7 @@ import { type Answer as Got, reading } from "~/api/client";
 import { whyNot } from "~/api/may";
 import { revokeCommand, signCommand, word } from "~/command";
 import { written } from "~/diff/visible";
-import { Answer, Empty, Skeleton } from "~/ui/Answer";
+import { Answer, Empty } from "~/ui/Answer";
 import { Button } from "~/ui/Button";
 import { Command, Id } from "~/ui/Copy";
 import { Facts } from "~/ui/Facts";
@@ -184,32 +184,35 @@ function Signed({ release: r }: ReleaseProps) {
 
 function Installs({ release: r }: ReleaseProps) {
   const spreads = useSpreads(r.app.name);
-  const names = spreads?.get(r.app.name)?.releases.find((s) => s.number === r.number)?.installs ?? [];
-  const shown = names.slice(0, 60);
+  const on = (found: typeof spreads.data) => found?.get(r.app.name)?.releases.find((s) => s.number === r.number)?.installs ?? [];
   return (
     <Section
       title="Installs on it"
-      count={spreads && names.length}
+      count={spreads.data && on(spreads.data).length}
       side={
         <Link to="/installs" search={{ q: `app:${r.app.name} release:r${r.number}` }} className="text-link underline">
           In the matrix
         </Link>
       }
     >
-      {!spreads ? (
-        <Skeleton lines={1} />
-      ) : names.length === 0 ? (
-        <Empty>No install is on it.</Empty>
-      ) : (
-        <p className="flex flex-wrap gap-x-4 gap-y-1 py-2">
-          {shown.map((name) => (
-            <Link key={name} to="/installs/$install" params={{ install: name }} className="hover:underline">
-              <Name>{name}</Name>
-            </Link>
-          ))}
-          {names.length > shown.length && <span className="text-dim">and {names.length - shown.length} more</span>}
-        </p>
-      )}
+      <Answer of={spreads} lines={1}>
+        {(found) => {
+          const names = on(found);
+          const shown = names.slice(0, 60);
+          return names.length === 0 ? (
+            <Empty>No install is on it.</Empty>
+          ) : (
+            <p className="flex flex-wrap gap-x-4 gap-y-1 py-2">
+              {shown.map((name) => (
+                <Link key={name} to="/installs/$install" params={{ install: name }} className="hover:underline">
+                  <Name>{name}</Name>
+                </Link>
+              ))}
+              {names.length > shown.length && <span className="text-dim">and {names.length - shown.length} more</span>}
+            </p>
+          );
+        }}
+      </Answer>
     </Section>
   );
 }

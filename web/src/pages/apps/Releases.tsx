@@ -22,7 +22,7 @@ type Difference = Got<"/releases/{release}/diff">["changes"][number];
 export function Releases({ app }: AppTabProps) {
   const releases = usePages("/apps/{app}/releases", { path: { app: app.name }, query: { limit: 50 } });
   const search = useSearch({ from: "/inside/apps/$app" });
-  const on = useSpreads(app.name)?.get(app.name);
+  const on = useSpreads(app.name).data?.get(app.name);
   return (
     <>
       {search.from && search.to && <Comparison app={app.name} from={search.from} to={search.to} />}
