@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -61,12 +62,20 @@ func (s *sick) publishRemedies(version int64, remedies ...jobspec.Script) {
 	s.plane.change(func() { s.plane.settings = &runnerapi.SettingsVersion{Version: version, Envelope: env} })
 }
 
-// settle starts the agent until it has its settings.
+// settle starts the agent until it has its settings, and watches the check.
 func (s *sick) settle() {
 	s.t.Helper()
 	s.clock = minute("10:00:20")
 	stop := s.start()
 	s.appears(s.dir.Settings())
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if raw, err := os.ReadFile(s.dir.Remedies()); err == nil && bytes.Contains(raw, []byte(`"check"`)) {
+			break
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited %s until the check is watched", patience)
+		}
+	}
 	if err := stop(); err != nil {
 		s.t.Fatal(err)
 	}
