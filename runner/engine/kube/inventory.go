@@ -158,20 +158,23 @@ func (i *Inventory) Keep(ctx context.Context, r *Record, objects []Ref) error {
 // Delete removes it, at the end of a teardown, if the claim is still ours. One
 // that is gone is no error.
 func (i *Inventory) Delete(ctx context.Context) error {
-	found, record, err := i.read(ctx)
-	if err != nil || !record.Exists {
+	remove := func() error {
+		found, record, err := i.read(ctx)
+		if err != nil || !record.Exists {
+			return err
+		}
+		if err := i.held(record); err != nil {
+			return err
+		}
+		err = i.cluster.Client.CoreV1().ConfigMaps(i.Namespace).Delete(ctx, found.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion},
+		})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
 		return err
 	}
-	if err := i.held(record); err != nil {
-		return err
-	}
-	err = i.cluster.Client.CoreV1().ConfigMaps(i.Namespace).Delete(ctx, found.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion},
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return Explain(err, "remove the inventory of "+i.Component)
-	}
-	return nil
+	return Explain(OnConflict(remove, ctx.Err), "remove the inventory of "+i.Component)
 }
 
 const objectsKey = "objects" // of the ConfigMap's data: a JSON list of Ref

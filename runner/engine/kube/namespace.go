@@ -124,16 +124,27 @@ func (c *Cluster) NamespaceRelease(ctx context.Context, inv *Inventory) (Change,
 // until it is gone. Every other namespace stays. It reports whether it removed
 // it.
 func (c *Cluster) ReleaseNamespace(ctx context.Context, inv *Inventory) (bool, error) {
-	change, err := c.NamespaceRelease(ctx, inv)
-	if err != nil || change.Action != ActionDelete {
-		return false, err
+	var change Change
+	remove := func() (err error) {
+		if change, err = c.NamespaceRelease(ctx, inv); err != nil || change.Action != ActionDelete {
+			return err
+		}
+		uid, version := types.UID(change.UID), change.Live.GetResourceVersion()
+		err = c.Client.CoreV1().Namespaces().Delete(ctx, inv.Namespace, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+		})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
 	}
-	uid, version := types.UID(change.UID), change.Live.GetResourceVersion()
-	err = c.Client.CoreV1().Namespaces().Delete(ctx, inv.Namespace, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
+	// Somebody may write to it in between, as the cluster itself does to one that an
+	// attempt before this one began to remove: then all is looked at once more.
+	if err := OnConflict(remove, ctx.Err); err != nil {
 		return false, Explain(err, "remove namespace "+inv.Namespace)
+	}
+	if change.Action != ActionDelete {
+		return false, nil
 	}
 	return true, c.untilGone(ctx, inv.Namespace, change.UID)
 }
