@@ -93,7 +93,7 @@ let pictures = 0;
 async function shown(page: Page): Promise<void> {
   if (page.isClosed()) return;
   const text = await page.locator("body").innerText();
-  console.log(`${page.url()} showed:\n${text.replace(/\n+/g, "\n").slice(0, 2_000)}`);
+  console.error(`${page.url()} showed:\n${text.replace(/\n+/g, "\n").slice(0, 2_000)}`);
   const folder = process.env["BERTH_PICTURES"];
   if (!folder) return;
   const name = `${expect
