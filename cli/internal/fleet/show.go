@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
@@ -194,8 +196,8 @@ func inBrackets(text string) string {
 
 // valuesOf says what an attribute was and becomes.
 func valuesOf(n ctlapi.PlanNode) string {
-	if n.Hidden && n.Before == n.After { // without digests
-		return n.Before
+	if n.Hidden && n.Before == n.After { // without digests; control planes of before have neither
+		return cmp.Or(n.Before, jobspec.Sensitive)
 	}
 	before, after := visible.Line(n.Before), visible.Line(n.After)
 	if n.KnownAfterApply {
