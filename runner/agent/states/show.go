@@ -7,10 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // Masked stands for a sensitive value.
-const Masked = "(sensitive)"
+const Masked = jobspec.Sensitive
 
 // Shown is a state as people see it.
 type Shown struct {

@@ -132,7 +132,7 @@ func (p *planning) release(ctx context.Context) error {
 		return err
 	}
 	p.changes = append(p.changes, changesOf(append(steps, gone...))...)
-	if p.noChange = kube.Summarise(p.changes, nil).NoChange && p.sameRelease() && p.at.settled(p.in.StorageDriver); p.noChange {
+	if p.noChange = kube.NoChange(p.changes) && p.sameRelease() && p.at.settled(p.in.StorageDriver); p.noChange {
 		return nil // also when the change before this one ended without a word
 	}
 	if err := p.tryHooks(ctx, d); err != nil {

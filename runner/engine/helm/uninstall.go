@@ -47,7 +47,7 @@ func (p *planning) uninstall(ctx context.Context) error {
 		p.hooks = hooksOf(p.standing.Last.Hooks)
 	}
 	settled := len(p.at.copies) == 0 && p.at.gone == 0
-	if p.noChange = p.standing.Last == nil && !record.Exists && settled && kube.Summarise(p.changes, nil).NoChange; p.noChange {
+	if p.noChange = p.standing.Last == nil && !record.Exists && settled && kube.NoChange(p.changes); p.noChange {
 		return nil
 	}
 	p.settle(before, follows)

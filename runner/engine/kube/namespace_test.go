@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -19,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
+	"github.com/berth-dev/berth/runner/engine/kubetest"
 )
 
 // crowded is a cluster with one namespace, to which somebody writes just before each of the
@@ -115,17 +113,7 @@ func TestNamespaceThatSomebodyWritesTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster := &crowded{version: 1, writes: tc.writes}
-			server := httptest.NewServer(cluster)
-			t.Cleanup(server.Close)
-			path := filepath.Join(t.TempDir(), "kubeconfig")
-			text := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: \"" + server.URL + "\"}}]\ncontexts: [{name: a, context: {cluster: a}}]\n"
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			c, err := kube.Open(t.Context(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c, _ := kubetest.Serve(t, cluster)
 			j := &job.Job{Spec: jobspec.Spec{Kind: jobspec.KindKubernetesManifest, InstallID: "ins_1", Resource: &jobspec.Resource{Name: "web"}}}
 			released, err := c.ReleaseNamespace(t.Context(), c.InventoryOf(j, "shop"))
 			if released != tc.released || err != nil != tc.fails || len(cluster.removed) != tc.asked {

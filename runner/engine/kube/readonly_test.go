@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-dev/berth/runner/engine/kube"
+	"github.com/berth-dev/berth/runner/engine/kubetest"
 )
 
 // TestReadOnlyCannotWrite tries to change a cluster through a connection that
@@ -25,23 +23,13 @@ func TestReadOnlyCannotWrite(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var sent []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	writable, _ := kubetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		sent = append(sent, r.Method+" "+r.URL.String())
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"one","namespace":"shop"},"gitVersion":"v1.34.0"}`)
 	}))
-	t.Cleanup(server.Close)
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: \"" + server.URL + "\"}}]\ncontexts: [{name: a, context: {cluster: a}}]\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	writable, err := kube.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c, err := writable.ReadOnly()
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,8 +46,13 @@ func Summarise(changes []Change, key jobspec.DigestKey) jobspec.PlanSummary {
 			Fields: shownFields(c.Object, c.Fields, key), Reason: c.reason(),
 		})
 	}
-	s.NoChange = s.Create+s.Update+s.Replace+s.Delete == 0
+	s.NoChange = NoChange(changes)
 	return s
+}
+
+// NoChange tells whether changes do nothing. What is kept is shown, and nothing is done.
+func NoChange(changes []Change) bool {
+	return !slices.ContainsFunc(changes, func(c Change) bool { return c.Action != ActionNone && c.Action != ActionKeep })
 }
 
 // reason adds from whom fields are taken.

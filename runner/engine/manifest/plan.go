@@ -62,7 +62,7 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 
 // known is what carrying the changes out takes.
 func (m component) known(ctx context.Context, changes []kube.Change) footprint.Known {
-	if kube.Summarise(changes, nil).NoChange {
+	if kube.NoChange(changes) {
 		return footprint.Known{}
 	}
 	described := map[kube.Ref]bool{}

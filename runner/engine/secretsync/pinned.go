@@ -49,7 +49,7 @@ func (s *syncing) write(ctx context.Context, changes []kube.Change) error {
 	// What is shown of a Secret stands for it: versions and digests, no values.
 	judged, err := kube.Documents(j, changes, nil)
 	var known footprint.Known
-	if !kube.Summarise(changes, nil).NoChange {
+	if !kube.NoChange(changes) {
 		needs := kube.NeedsOf(changes, func(kube.Ref) kube.Verbs { return kube.Updates })
 		known.Uses = s.cluster.Uses(ctx, append(needs, kube.RecordsIn(s.inventory.Namespace, "ConfigMap")...))
 	}

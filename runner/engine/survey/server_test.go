@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-dev/berth/runner/engine/kube"
+	"github.com/berth-dev/berth/runner/engine/kubetest"
 )
 
 // A server answers as an API server does that has ConfigMaps and Secrets, and
@@ -28,7 +26,6 @@ type server struct {
 	// fail answers a request with an error's reason and code; "" lets it pass.
 	fail func(r *http.Request) (reason metav1.StatusReason, code int)
 	sent []string
-	url  string
 	// close ends it: nothing answers any more.
 	close func()
 }
@@ -36,18 +33,8 @@ type server struct {
 func serve(t *testing.T) (*server, *kube.Cluster) {
 	t.Helper()
 	s := &server{objects: map[string]map[string]any{}}
-	h := httptest.NewServer(s)
-	t.Cleanup(h.Close)
-	s.url, s.close = h.URL, h.Close
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: \"" + s.url + "\"}}]\ncontexts: [{name: a, context: {cluster: a}}]\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := kube.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, h := kubetest.Serve(t, s)
+	s.close = h.Close
 	return s, c
 }
 

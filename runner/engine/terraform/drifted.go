@@ -90,7 +90,7 @@ func changedOutside(outside, plan *tfjson.Change, planned bool) []drift.Differen
 	}
 	var back []string // the fields that the plan takes back
 	if planned {
-		for _, f := range fields(plan, differ{}) {
+		for _, f := range (differ{}).fields(plan) {
 			back = append(back, f.Path)
 		}
 	}
@@ -178,7 +178,7 @@ func within(path, of string) bool {
 func in(c *tfjson.Change) string {
 	const most = 5
 	var paths []string
-	for _, f := range fields(c, differ{}) {
+	for _, f := range (differ{}).fields(c) {
 		paths = append(paths, drift.Text(f.Path))
 	}
 	switch {

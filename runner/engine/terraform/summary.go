@@ -15,9 +15,7 @@ import (
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
-const (
-	unknown = "(known after apply)"
-)
+const unknown = "(known after apply)"
 
 // changes tells whether an apply of the plan would do anything, also to the
 // state alone: outputs, moves, imports.
@@ -61,7 +59,7 @@ func summarise(plan *tfjson.Plan, key jobspec.DigestKey) jobspec.PlanSummary {
 		if r.DeposedKey != "" {
 			object.Address += " (deposed " + r.DeposedKey + ")"
 		}
-		object.Fields = fields(r.Change, differ{key: key, of: r.Address})
+		object.Fields = differ{key: key, of: r.Address}.fields(r.Change)
 		s.Objects = append(s.Objects, object)
 	}
 	slices.SortStableFunc(s.Objects, func(a, b jobspec.ObjectChange) int { return strings.Compare(a.Address, b.Address) })
@@ -167,7 +165,7 @@ func replacePaths(c *tfjson.Change) []string {
 	return names
 }
 
-func fields(c *tfjson.Change, d differ) []jobspec.FieldChange {
+func (d differ) fields(c *tfjson.Change) []jobspec.FieldChange {
 	d.compare("", side{c.Before, c.BeforeSensitive, nil}, side{c.After, c.AfterSensitive, c.AfterUnknown})
 	return d.found
 }

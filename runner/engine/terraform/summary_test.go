@@ -110,7 +110,7 @@ func TestFieldsOfAChange(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, fields(&tc.change, differ{})); diff != "" {
+			if diff := cmp.Diff(tc.want, (differ{}).fields(&tc.change)); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})

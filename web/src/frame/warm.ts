@@ -18,7 +18,7 @@ export function warm(router: AnyRouter): () => void {
       await router.loadRouteChunk(route);
     }
   };
-  // One that does not come is loaded again, and said, when its page is opened.
+  // One that is gone after an upgrade is said when its page is opened.
   const timer = setTimeout(() => void load().catch(() => undefined), first);
   return () => {
     ended = true;

@@ -9,13 +9,13 @@ import { affects, type OrgEvent } from "./affects";
  * answer may be of before the event.
  */
 export class Refresh {
-  private readonly onceMore = new Set<string>(); // the hashes of queries
+  private readonly onceMore = new Set<object>(); // queries
   private readonly unsubscribe: () => void;
 
   constructor(private readonly cache: QueryClient) {
     this.unsubscribe = cache.getQueryCache().subscribe(({ type, query }) => {
-      if (type === "removed") this.onceMore.delete(query.queryHash);
-      if (type !== "updated" || query.state.fetchStatus === "fetching" || !this.onceMore.delete(query.queryHash)) return;
+      if (type === "removed") this.onceMore.delete(query);
+      if (type !== "updated" || query.state.fetchStatus === "fetching" || !this.onceMore.delete(query)) return;
       queueMicrotask(() => void cache.invalidateQueries({ predicate: (q) => q === query }));
     });
   }
@@ -40,7 +40,7 @@ export class Refresh {
       predicate: (query) => {
         if (!is(query)) return false;
         if (query.state.fetchStatus !== "fetching") return true;
-        this.onceMore.add(query.queryHash);
+        this.onceMore.add(query);
         return false;
       },
     });

@@ -2,10 +2,11 @@ package configdiff
 
 import (
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // sensitive stands for a value that is not shown.
-const sensitive = "(sensitive)"
+const sensitive = jobspec.Sensitive
 
 func masked(value string) string {
 	if value == "" {
